@@ -1,0 +1,81 @@
+"""What function-level methods return, and the Protocols they satisfy (DESIGN, contracts)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from refute.problems import FunctionProblem, Invocation, UnitTest
+from refute.sandbox import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTest:
+    """A unit test together with what the code under test did with its input."""
+
+    test: UnitTest
+    actual: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that can be shown without knowing the right output."""
+
+    call: Invocation
+    kind: Literal["crash", "timeout", "contradiction"]
+    actual: Outcome
+    reason: str
+    """One line for people: "raises IndexError on a list of one", "example says 3, annotation str"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fix that passes every trusted test."""
+
+    code: str
+    """Source of the whole module, formatted as the user's file outside the edit."""
+    score: float
+    """Higher is better; comparable within one problem only."""
+    edits: tuple[str, ...]
+    """One line per edit for people: "line 7: `<` becomes `<=`"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An input on which the first candidates differ, for the user to answer (`--ask`)."""
+
+    call: Invocation
+    outputs: tuple[Outcome, ...]
+    """What each shown candidate does with it, in the order of the candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodResult:
+    """What a method found out about one problem: tests, and fixes where it has them."""
+
+    given: tuple[UnitTest, ...]
+    """The trusted tests it started from (given, and read from the description), hints excluded."""
+    failing: tuple[FailingTest, ...]
+    """Tests that the code under test fails, given ones first, derived ones (PREDICTED) after."""
+    candidates: tuple[Candidate, ...] = ()
+    """Fixes, best first, at most three, behaviourally distinct; empty: abstained."""
+    findings: tuple[Finding, ...] = ()
+    question: Question | None = None
+    tried: int = 0
+    """Candidate programs executed."""
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    """One-line remarks for people, such as "no oracle: ..."."""
+
+
+Ask = Callable[[Question], Any]
+"""Returns the right output of the question's call, or raises `KeyError` when unanswered."""
+
+
+class Method(Protocol):
+    """A function-level method: generates failing tests and, where it can, a fix."""
+
+    def __call__(self, problem: FunctionProblem, *, budget: float, seed: int) -> MethodResult:
+        """Work on one problem for at most about `budget` seconds, deterministically for a seed."""
+        ...

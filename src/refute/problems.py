@@ -1,0 +1,125 @@
+"""The words of the project as types: problems, answer keys, unit tests, predictions.
+
+Blind by type (design rule 1): a method takes a `FunctionProblem` and returns a prediction; only a
+grader takes a `FunctionKey`. Nothing in this module executes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+__all__ = [
+    "Call",
+    "Expression",
+    "FunctionKey",
+    "FunctionPrediction",
+    "FunctionProblem",
+    "Invocation",
+    "Trust",
+    "UnitTest",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a problem's entry point with argument values (see `refute.sandbox.values`)."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Source of an expression over the program's names, e.g. ``decode(encode("ab"))``.
+
+    It is evaluated inside the sandbox only, in the program's global namespace.
+    """
+
+    source: str
+
+
+Invocation = Call | Expression
+
+
+class Trust(IntEnum):
+    """How far the expected output of a unit test may be believed, most trusted first."""
+
+    STATED = 0
+    """The user gave it as a test, or the description states it formally (doctest, assert, ==)."""
+    WORDED = 1
+    """Read from the prose or arrows of the description."""
+    HINT = 2
+    """Found inside the faulty code (its comments, its self-test): may be as wrong as the code."""
+    PREDICTED = 3
+    """Derived by a method: voted by surviving candidates or by a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTest:
+    """A unit test (UT): an input and its expected output (UTGen, section 2).
+
+    `expected` is a plain value (see `refute.sandbox.values`). `raises`, when set, is the name of
+    the exception type that the call must raise, and `expected` is then ignored.
+    """
+
+    call: Invocation
+    expected: Any = None
+    raises: str | None = None
+    trust: Trust = Trust.STATED
+    source: str = ""
+    """Where it comes from, for people: "description line 4", "tests.jsonl:3", "search"."""
+    span: tuple[int, int] | None = None
+    """Character offsets [start, end) in the text it was read from."""
+    confidence: float = 1.0
+    """Estimated probability that `expected` is right, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionProblem:
+    """What a method may see: a description and the code under test."""
+
+    id: str
+    description: str
+    """What the function should do, in words; may hold worked examples."""
+    signature: str
+    """`name(params) -> annotation`, as the dataset or the source states it."""
+    entry_point: str
+    code: str
+    """Source of a whole module that defines `entry_point`: the code under test."""
+    tests: tuple[UnitTest, ...] = ()
+    """Unit tests that are given with the problem (visible tests, `--tests`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionKey:
+    """What only a grader may see: the reference code and the private unit tests."""
+
+    id: str
+    entry_point: str
+    reference: str
+    """Source of a whole module that defines `entry_point` rightly."""
+    inputs: tuple[tuple[Any, ...], ...]
+    """Arguments of each private unit test."""
+    expected: tuple[Any, ...] | None = None
+    """Expected output of each input; None: what the reference returns (computed in the sandbox)."""
+    atol: float = 0.0
+    """Absolute tolerance for floats, as EvalPlus's `atol`."""
+    checker: str | None = None
+    """Name of a special checker in `refute.sandbox.equality`, where equality is not the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPrediction:
+    """What a function-level method returns for one problem."""
+
+    problem: str
+    """The problem's id."""
+    status: Literal["fixed", "abstained", "passes"]
+    """`passes`: no test that the method believes in fails on the code under test."""
+    candidates: tuple[str, ...] = ()
+    """Module sources of the proposed fixes, best first; behaviourally distinct; empty: abstained."""
+    tests: tuple[UnitTest, ...] = ()
+    """The unit tests that the method generated (not the given ones)."""

@@ -1,0 +1,161 @@
+"""The sandbox contract: what goes in, what comes out, and every exception."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Protocol
+
+from refute.problems import Invocation
+from refute.sandbox import values
+
+
+class SandboxUnavailable(Exception):
+    """The sandbox itself cannot work (infrastructure; never a verdict on a program)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An untrusted program: a module and the function of it that is called.
+
+    `code` is the module's source, or a code object that the trusted side compiled (the search engine
+    compiles its candidates from syntax trees). A dotted entry point (`Class.method`) is resolved by
+    attribute access on the module.
+    """
+
+    code: str | CodeType
+    entry_point: str
+    filename: str = "<program>"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one program. Times are seconds, sizes bytes.
+
+    A call is limited by the CPU time of its process, so that a verdict does not depend on how busy
+    the machine is; the wall limit is wider and catches calls that sleep or block.
+    """
+
+    cpu: float = 1.0
+    wall: float | None = None
+    """None: 5 x `cpu` + 1."""
+    memory: int = 1 << 30
+    output: int = 16 << 20
+    """Largest encoded output of one call; a larger one comes back as an opaque digest."""
+    stop_after: int | None = None
+    """Give up after this many calls were cut short (time-out, crash); the rest is `NotRun`."""
+
+    @property
+    def wall_seconds(self) -> float:
+        return 5 * self.cpu + 1 if self.wall is None else self.wall
+
+
+class Returned:
+    """The call returned; `data` is the encoded value, decoded strictly on first use of `value`.
+
+    `value` raises `values.MalformedValue` when the bytes are not a valid encoding (a program wrote
+    into the result channel): such an outcome equals nothing.
+    """
+
+    __slots__ = ("_value", "data")
+    __match_args__ = ("value",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @property
+    def value(self) -> Any:
+        try:
+            return self._value
+        except AttributeError:
+            self._value: Any = values.decode(self.data)
+            return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Returned) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def __repr__(self) -> str:
+        try:
+            return f"Returned({self.value!r})"
+        except values.MalformedValue:
+            return f"Returned(<malformed, {len(self.data)} bytes>)"
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The call (or, for every call, the program's import) raised an exception."""
+
+    type: str
+    message: str
+    line: int | None = None
+    """Line of the program in which it was raised, where known."""
+    on_import: bool = False
+    """The program itself raised while it was loaded: no call was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The call used up its CPU limit (`cpu`), or slept or blocked past its wall limit (`wall`)."""
+
+    kind: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfMemory:
+    """The call needed more than the memory limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    """The process ended in the middle of the call: by a signal, or by exiting by itself."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """The call was never made: too many before it were cut short (`Limits.stop_after`)."""
+
+
+Outcome = Returned | Raised | TimedOut | OutOfMemory | Killed | NotRun
+
+
+class Sandbox(Protocol):
+    """Runs untrusted programs. Use as a context manager; one user at a time (not thread-safe)."""
+
+    def run(
+        self, program: Program, calls: Sequence[Invocation], limits: Limits = ...
+    ) -> list[Outcome]:
+        """Run the calls in order in one process image of the program; one outcome per call.
+
+        A call that is cut short (time-out, crash) costs the others nothing: they go on in a fresh
+        process. Raises `SandboxUnavailable` when the sandbox itself fails, `values.Unencodable` when
+        an argument has no encoding.
+        """
+        ...
+
+    def run_variants(
+        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = ...
+    ) -> list[list[Outcome]]:
+        """Run the same calls on many programs, several programs per process, for throughput.
+
+        For variants of one program that need no protection from each other. Outcomes as in `run`,
+        one list per program; confirm a survivor with `run` before it is believed.
+        """
+        ...
+
+    def protections(self) -> dict[str, bool]:
+        """What is active here: name of the measure -> whether it holds."""
+        ...
+
+    def close(self) -> None:
+        """Kill everything; idempotent."""
+        ...
+
+    def __enter__(self) -> Sandbox: ...
+
+    def __exit__(self, *exc: object) -> None: ...
