@@ -1,0 +1,338 @@
+"""Which values an argument may take, learnt from the values it took: the evident precondition.
+
+A domain is a union of parts, one for each kind of value. A part can say whether it accepts a value,
+draw one at random, list neighbours of one, and name the edges that the seen values stop short of.
+It generalises a little (a few more elements, other letters of the same case, twice the magnitude),
+never the sign, the element types or the layout of a structured string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from random import Random
+from typing import Any, Protocol
+
+from refute.function.search.texts import Texts
+
+__all__ = ["Constants", "Domain", "Mappings", "Numbers", "Part", "Sequences", "learn"]
+
+
+class Part(Protocol):
+    """One kind of value of a domain."""
+
+    def accepts(self, value: Any) -> bool: ...
+
+    def sample(self, rng: Random) -> Any: ...
+
+    def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        """Neighbours of an accepted value, simplest first; some may lie outside the domain."""
+        ...
+
+    def edges(self) -> Iterator[Any]:
+        """Values at or just past the borders of what was seen; most lie outside the domain."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Booleans, None and other values that are taken as they are."""
+
+    values: tuple[Any, ...]
+
+    def accepts(self, value: Any) -> bool:
+        return any(type(value) is type(one) and value == one for one in self.values)
+
+    def sample(self, rng: Random) -> Any:
+        return rng.choice(self.values)
+
+    def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        yield from (one for one in self.values if one is not value)
+
+    def edges(self) -> Iterator[Any]:
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Integers or floats between `low` and `high`, the smallest and largest seen or implied."""
+
+    type: type
+    low: float
+    high: float
+    marks: tuple[float, ...] = ()
+    """Numbers at which the code may change its mind: constants it compares with, and neighbours."""
+
+    def bounds(self) -> tuple[float, float]:
+        reach = 2 * max(abs(self.low), abs(self.high)) + 10
+        low = 1.0 if self.low >= 1 else 0.0 if self.low >= 0 else -reach
+        if self.type is float and 0 < self.low < 1:
+            low = min(self.low, 0.1)
+        return low, -1.0 if self.high <= -1 else reach
+
+    def accepts(self, value: Any) -> bool:
+        low, high = self.bounds()
+        return type(value) is self.type and low <= value <= high
+
+    def sample(self, rng: Random) -> Any:
+        low, high = self.bounds()
+        if rng.random() < 0.25:
+            marks = [mark for mark in self.marks if low <= mark <= high]
+            if marks:
+                return self.type(rng.choice(marks))
+        if rng.random() < 0.8:
+            low, high = max(low, self.low - 2), min(high, self.high + 3)
+        if self.type is int:
+            return rng.randint(int(low), int(high))
+        return round(rng.uniform(low, high), rng.choice((0, 1, 1, 2)))
+
+    def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        for step in (1, -1, 2, -2):
+            yield value + step
+        if self.type is float:
+            yield from (float(round(value)), value + 0.5, value - 0.5)
+        low, high = self.bounds()
+        yield from (self.type(mark) for mark in self.marks if low <= mark <= high)
+        yield -value
+        yield value * 2
+        if self.type is int:
+            yield value // 2
+            yield from _digit_changes(value)
+        yield self.sample(rng)
+        yield self.sample(rng)
+
+    def edges(self) -> Iterator[Any]:
+        for value in (0, 1, -1, 2, *self.marks, self.low - 1, self.high + 1, 10, 100):
+            yield self.type(value)
+
+
+def _digit_changes(value: int) -> Iterator[int]:
+    """The same digits reversed, repeated, dropped, with a zero or the last one doubled."""
+    sign, digits = (-1 if value < 0 else 1), str(abs(value))
+    yield sign * int(digits[::-1])
+    yield sign * int(digits + digits[-1])
+    yield sign * int(digits[0] + "0" + digits[1:])
+    if len(digits) > 1:
+        yield sign * int(digits[1:])
+        yield sign * int(digits[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """Lists, tuples or sets. `places`, when set, is one domain a position (fixed length)."""
+
+    type: type
+    element: Domain
+    shortest: int
+    longest: int
+    distinct: bool = False
+    ascending: bool = False
+    rectangular: bool = False
+    places: tuple[Domain, ...] = ()
+
+    def accepts(self, value: Any) -> bool:
+        if type(value) is not self.type:
+            return False
+        if self.places:
+            return len(value) == len(self.places) and all(
+                place.accepts(one) for place, one in zip(self.places, value, strict=True)
+            )
+        if not min(self.shortest, 1) <= len(value) <= 2 * self.longest + 3:
+            return False
+        if not all(map(self.element.accepts, value)):
+            return False
+        if self.distinct and len({repr(one) for one in value}) < len(value):
+            return False
+        if self.rectangular and len({len(row) for row in value}) > 1:
+            return False
+        return not (self.ascending and any(a > b for a, b in pairwise(value)))
+
+    def sample(self, rng: Random) -> Any:
+        if self.places:
+            return self.type(place.sample(rng) for place in self.places)
+        size = rng.randint(max(1, self.shortest - 1), self.longest + 2)
+        items = [self.element.sample(rng) for _ in range(size)]
+        if size > 2 and not self.distinct and rng.random() < 0.4:  # equal elements matter often
+            items[rng.randrange(size)] = items[rng.randrange(size)]
+        return self._build(items)
+
+    def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        items = sorted(value, key=repr) if self.type in (set, frozenset) else list(value)
+        for index in _some(len(items), rng):
+            for other in islice(self._at(index).near(items[index], rng), 3):
+                yield self.type([*items[:index], other, *items[index + 1 :]])
+        if self.places:
+            return
+        yield from map(self._build, self._moves(items, rng))
+
+    def _at(self, index: int) -> Domain:
+        return self.places[index] if self.places else self.element
+
+    def _moves(self, items: list[Any], rng: Random) -> Iterator[list[Any]]:
+        size = len(items)
+        yield items[::-1]
+        yield _sorted(items)
+        yield _sorted(items)[::-1]
+        for index in _some(size, rng):
+            yield items[:index] + items[index + 1 :]
+            yield [*items[: index + 1], *items[index:]]
+        if size > 1:
+            yield [items[1], items[0], *items[2:]]
+            yield [items[-1], *items[1:-1], items[0]]
+            yield items[1:] + items[:1]
+            yield [items[0]] * size
+            yield [*items, items[0]]
+        for _ in range(2):
+            fresh = self.element.sample(rng)
+            yield [*items, fresh]
+            yield [fresh, *items]
+        yield items[: max(1, size // 2)]
+        yield items + items
+        yield items + items[::-1]
+        for index in range(min(size, 3)):
+            yield [items[index]]
+
+    def _build(self, items: list[Any]) -> Any:
+        if self.distinct:
+            items = list({repr(one): one for one in items}.values())
+        if self.rectangular and items:
+            width = min(len(row) for row in items)
+            items = [row[:width] for row in items]
+        return self.type(_sorted(items) if self.ascending else items)
+
+    def edges(self) -> Iterator[Any]:
+        if self.places:
+            return
+        yield self.type([])
+        for one in islice(self.element.edges(), 6):
+            yield self.type([one])
+            yield self.type([one, one])
+
+
+@dataclass(frozen=True, slots=True)
+class Mappings:
+    """Dictionaries."""
+
+    key: Domain
+    value: Domain
+    shortest: int
+    longest: int
+
+    def accepts(self, value: Any) -> bool:
+        return (
+            type(value) is dict
+            and min(self.shortest, 1) <= len(value) <= 2 * self.longest + 3
+            and all(self.key.accepts(key) and self.value.accepts(one) for key, one in value.items())
+        )
+
+    def sample(self, rng: Random) -> Any:
+        size = rng.randint(max(1, self.shortest - 1), self.longest + 2)
+        return {self.key.sample(rng): self.value.sample(rng) for _ in range(size)}
+
+    def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        for key, one in list(value.items())[:4]:
+            yield {other: item for other, item in value.items() if other != key}
+            yield from ({**value, key: near} for near in islice(self.value.near(one, rng), 3))
+            for near in islice(self.key.near(key, rng), 2):
+                yield {(near if k == key else k): item for k, item in value.items()}
+        yield dict(reversed(value.items()))
+        yield {**value, self.key.sample(rng): self.value.sample(rng)}
+        if value:
+            first = next(iter(value.values()))
+            yield dict.fromkeys(value, first)
+
+    def edges(self) -> Iterator[Any]:
+        yield {}
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A union of parts. Empty: nothing is known, and nothing is accepted."""
+
+    parts: tuple[Part, ...] = ()
+
+    def accepts(self, value: Any) -> bool:
+        return any(part.accepts(value) for part in self.parts)
+
+    def sample(self, rng: Random) -> Any:
+        return rng.choice(self.parts).sample(rng) if self.parts else rng.randint(0, 9)
+
+    def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        for part in self.parts:
+            if part.accepts(value):
+                yield from part.near(value, rng)
+                return
+
+    def edges(self) -> Iterator[Any]:
+        for part in self.parts:
+            yield from part.edges()
+
+
+def learn(
+    values: Sequence[Any], *, marks: Sequence[float] = (), words: Sequence[str] = ()
+) -> Domain:
+    """The domain of values that were all seen in one place.
+
+    `marks` and `words` are the numeric and string constants of the code that works on them.
+    """
+    parts: list[Part] = []
+    rest: list[Any] = []
+    for kind in dict.fromkeys(map(type, values)):
+        same: list[Any] = [value for value in values if type(value) is kind]
+        if kind in (int, float):
+            parts.append(Numbers(kind, min(same), max(same), tuple(marks)))
+        elif kind is str:
+            parts.append(Texts.learn(same, words, marks))
+        elif kind in (list, tuple, set, frozenset):
+            parts.append(_sequences(kind, same, marks, words))
+        elif kind is dict:
+            keys = [key for one in same for key in one]
+            items = [item for one in same for item in one.values()]
+            sizes = [len(one) for one in same]
+            parts.append(Mappings(learn(keys, words=words), learn(items), min(sizes), max(sizes)))
+        else:
+            rest += same
+    if any(isinstance(value, bool) for value in rest):
+        rest = [*(one for one in rest if not isinstance(one, bool)), True, False]
+    if rest:
+        parts.append(Constants(tuple({repr(one): one for one in rest}.values())))
+    return Domain(tuple(parts))
+
+
+def _sequences(
+    kind: type, same: Sequence[Any], marks: Sequence[float], words: Sequence[str]
+) -> Sequences:
+    sizes = [len(one) for one in same]
+    element = learn([item for one in same for item in one], marks=marks, words=words)
+    part = Sequences(kind, element, min(sizes), max(sizes))
+    if kind is tuple and len(set(sizes)) == 1 and 0 < sizes[0] <= 4:
+        columns = zip(*same, strict=True)
+        return replace(part, places=tuple(learn(c, marks=marks, words=words) for c in columns))
+    if kind not in (list, tuple):
+        return part
+    pairs = [(a, b) for one in same for a, b in pairwise(one)]
+    many = len(pairs) >= 4 and len(same) > 1
+    rows = [len(row) for one in same for row in one if isinstance(row, (list, tuple))]
+    return replace(
+        part,
+        distinct=many and all(len({repr(x) for x in one}) == len(one) for one in same),
+        ascending=many
+        and all(isinstance(x, (int, float)) for p in pairs for x in p)
+        and all(a <= b for a, b in pairs),
+        rectangular=len(rows) > 1
+        and all(len({len(row) for row in one}) <= 1 for one in same if len(one) and rows),
+    )
+
+
+def _some(size: int, rng: Random) -> list[int]:
+    """First, last, middle and one random index."""
+    chosen = (0, size - 1, size // 2, rng.randrange(size)) if size else ()
+    return list(dict.fromkeys(chosen))
+
+
+def _sorted(items: list[Any]) -> list[Any]:
+    try:
+        return sorted(items)
+    except TypeError:
+        return sorted(items, key=repr)

@@ -1,0 +1,387 @@
+"""Propose inputs for a function: neighbours of known ones first, wilder ones later.
+
+`propose_inputs` yields `Proposal`s without end or repetition, best first, the same for a seed.
+Each has a tier:
+
+- `Tier.IN_DOMAIN`: looks like the known inputs (types, shape, sign, alphabet, relations between
+  arguments), so it keeps the function's evident precondition and a right output exists;
+- `Tier.EDGE`: just past what was seen (empty, zero, singletons, other letters): mostly legal;
+- `Tier.WILD`: larger, stranger or of another type: for crashes and for telling candidates apart,
+  not for tests whose expected output should mean something.
+
+The first `HEAD` proposals are in-domain and edge ones only (about four to one). Where nothing is
+known, annotations, use, names and constants in the code stand in for known inputs, see `clues`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import chain, islice
+from random import Random
+from typing import Any
+
+from refute.function.search import clues as clue_reader
+from refute.function.search.clues import Clues
+from refute.function.search.domain import Domain, learn
+from refute.problems import Call, Expression, FunctionProblem, Invocation
+
+__all__ = ["HEAD", "Precondition", "Proposal", "Tier", "evident_precondition", "propose_inputs"]
+
+HEAD = 400
+"""How many proposals come before the first wild one (fewer where the domain is small)."""
+
+
+class Tier(IntEnum):
+    """How far an input is from the known ones."""
+
+    IN_DOMAIN = 0
+    EDGE = 1
+    WILD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An input, and how far it is from the known ones."""
+
+    call: Call
+    tier: Tier
+
+
+Relation = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """What known inputs (or, without any, the clues) suggest about right arguments."""
+
+    domains: tuple[Domain, ...]
+    relations: tuple[Relation, ...] = ()
+    arities: frozenset[int] = frozenset()
+    guessed: bool = False
+    """No input was known: the domains are guesses."""
+
+    def holds(self, args: Sequence[Any]) -> bool:
+        if len(args) not in self.arities:
+            return False
+        return all(
+            domain.accepts(value) for domain, value in zip(self.domains, args, strict=False)
+        ) and all(_related(relation, args) for relation in self.relations)
+
+
+def known_arguments(known: Iterable[Invocation], entry_point: str) -> list[tuple[Any, ...]]:
+    """Argument tuples of known invocations, also of calls inside expressions when literal."""
+    found: list[tuple[Any, ...]] = []
+    for one in known:
+        if isinstance(one, Call):
+            found.append((*one.args, *one.kwargs.values()) if one.kwargs else one.args)
+        else:
+            found += _literal_calls(one, entry_point)
+    return list({_key(args): args for args in found}.values())
+
+
+def _literal_calls(expression: Expression, entry_point: str) -> Iterator[tuple[Any, ...]]:
+    try:
+        tree = ast.parse(expression.source, mode="eval")
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == entry_point:
+            try:
+                yield tuple(ast.literal_eval(arg) for arg in node.args)
+            except (ValueError, TypeError, SyntaxError, RecursionError):
+                continue
+
+
+def evident_precondition(
+    problem: FunctionProblem, known: Sequence[Invocation], *, clues: Clues | None = None
+) -> Precondition:
+    """Learn the precondition of a problem's entry point from known inputs and clues."""
+    clues = clues or _gather(problem)
+    rows = known_arguments(known, problem.entry_point)
+    if not rows:
+        domains = tuple(parameter.domain for parameter in clues.parameters)
+        required = clues.required if not clues.variadic else len(domains) + 2
+        return Precondition(domains, (), frozenset({required, len(domains)}), guessed=True)
+    width = max(map(len, rows))
+    columns = [[row[i] for row in rows if len(row) > i] for i in range(width)]
+    names = [parameter.name for parameter in clues.parameters]
+    domains = tuple(
+        learn(
+            column,
+            marks=_marks(clues, names[i : i + 1], column),
+            words=clues.words,
+        )
+        for i, column in enumerate(columns)
+    )
+    full = [row for row in rows if len(row) == width]
+    return Precondition(domains, _relations(full), frozenset(map(len, rows)))
+
+
+def propose_inputs(
+    problem: FunctionProblem, known: Sequence[Invocation], *, seed: int
+) -> Iterator[Proposal]:
+    """Yield inputs for `problem.entry_point`, best first, none twice and none of `known`.
+
+    Deterministic for (problem, known, seed). Ends only when a long search finds nothing new (a
+    function of one boolean); take as many as the budget allows. Executes nothing.
+    """
+    clues = _gather(problem)
+    condition = evident_precondition(problem, known, clues=clues)
+    rows = known_arguments(known, problem.entry_point)
+    rng = Random(f"{seed}:{problem.entry_point}")
+    seen = {_key(row) for row in rows}
+    names = [parameter.name for parameter in clues.parameters if parameter.keyword_only]
+
+    def emit(args: tuple[Any, ...], tier: Tier) -> Iterator[Proposal]:
+        key = _key(args)
+        if key not in seen and _size(args) <= 2000:
+            seen.add(key)
+            yield Proposal(_call(args, names), tier)
+
+    def classified(stream: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], Tier]]:
+        for args in stream:
+            inside = condition.holds(args) and not _excluded(args, clues)
+            yield args, Tier.IN_DOMAIN if inside else Tier.EDGE
+
+    if not condition.domains:
+        yield from emit((), Tier.IN_DOMAIN)
+        return
+    base = rows or [tuple(d.sample(rng) for d in condition.domains) for _ in range(4)]
+    head = classified(_head(condition, base, rng))
+    yield from _paced(head, emit)
+    misses = 0
+    while misses < 3000:
+        args = _random(condition, base, rng)
+        fresh = list(
+            emit(args, Tier.IN_DOMAIN)
+            if condition.holds(args) and not _excluded(args, clues)
+            else ()
+        )
+        if rng.random() < 0.3:
+            strange = _wild(condition, base, clues, rng)
+            fresh += emit(strange, Tier.WILD)
+        misses = 0 if fresh else misses + 1
+        yield from fresh
+
+
+def _paced(
+    stream: Iterator[tuple[tuple[Any, ...], Tier]],
+    emit: Callable[[tuple[Any, ...], Tier], Iterator[Proposal]],
+) -> Iterator[Proposal]:
+    """The head of the stream: four in-domain inputs for each one past the edge, while they last."""
+    waiting: list[tuple[Any, ...]] = []
+    count = 0
+    for args, tier in islice(stream, 8 * HEAD):
+        if tier is Tier.EDGE:
+            waiting.append(args)
+            continue
+        for proposal in emit(args, tier):
+            yield proposal
+            count += 1
+            if count % 4 == 0 and waiting:
+                yield from emit(waiting.pop(0), Tier.EDGE)
+        if count >= HEAD:
+            break
+    for args in waiting[: HEAD // 4]:
+        yield from emit(args, Tier.EDGE)
+
+
+def _head(
+    condition: Precondition, base: Sequence[tuple[Any, ...]], rng: Random
+) -> Iterator[tuple[Any, ...]]:
+    """Neighbours of each known input one argument at a time, in turns; then crossings, samples."""
+    sources: list[Iterator[tuple[Any, ...]]] = []
+    for row in base[:12]:
+        for index, value in enumerate(row):
+            if index < len(condition.domains):
+                values = condition.domains[index].near(value, rng)
+                sources.append(_placed(row, index, values))
+    for index, domain in enumerate(condition.domains):
+        for row in base[:2]:
+            if index < len(row):
+                sources.append(_placed(row, index, domain.edges()))
+    sources.append(_crossed(base, rng))
+    sources.append(_random(condition, base, rng) for _ in range(2 * HEAD))
+    yield from chain.from_iterable(_turns(sources))
+    for _ in range(4 * HEAD):
+        yield _random(condition, base, rng)
+
+
+def _turns(sources: list[Iterator[Any]]) -> Iterator[list[Any]]:
+    while sources:
+        alive = []
+        for source in sources:
+            batch = list(islice(source, 1))
+            if batch:
+                alive.append(source)
+                yield batch
+        sources = alive
+
+
+def _placed(row: tuple[Any, ...], index: int, values: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
+    for value in values:
+        yield (*row[:index], value, *row[index + 1 :])
+
+
+def _crossed(base: Sequence[tuple[Any, ...]], rng: Random) -> Iterator[tuple[Any, ...]]:
+    """Arguments of several known inputs combined, and arguments of one swapped or made equal."""
+    for row in base[:8]:
+        if len(row) == 2 and type(row[0]) is type(row[1]):
+            yield (row[1], row[0])
+            yield (row[0], row[0])
+        for other in base[:8]:
+            if len(row) == len(other) > 1:
+                for index in range(len(row)):
+                    yield (*row[:index], other[index], *row[index + 1 :])
+
+
+def _random(
+    condition: Precondition, base: Sequence[tuple[Any, ...]], rng: Random
+) -> tuple[Any, ...]:
+    """A fresh sample, or two steps away from a known input."""
+    if rng.random() < 0.5:
+        size = rng.choice(sorted(condition.arities))
+        args = [
+            condition.domains[min(i, len(condition.domains) - 1)].sample(rng) for i in range(size)
+        ]
+    else:
+        args = list(rng.choice(base))
+        for _ in range(2):
+            index = rng.randrange(len(args)) if args else 0
+            if index < len(condition.domains) and args:
+                options = list(islice(condition.domains[index].near(args[index], rng), 40))
+                inside = [one for one in options if condition.domains[index].accepts(one)]
+                if inside:
+                    args[index] = rng.choice(inside)
+    return _repair(condition, args)
+
+
+def _repair(condition: Precondition, args: list[Any]) -> tuple[Any, ...]:
+    """Bring arguments back into their relations where cutting one does it."""
+    for kind, i, j in condition.relations:
+        if kind == "same length" and max(i, j) < len(args):
+            size = min(len(args[i]), len(args[j]))
+            if type(args[i]) in (list, tuple, str) and type(args[j]) in (list, tuple, str):
+                args[i], args[j] = args[i][:size], args[j][:size]
+        elif kind == "one shorter" and max(i, j) < len(args) and type(args[i]) is list:
+            args[i] = args[i][: max(0, len(args[j]) - 1)]
+            args[j] = args[j][: len(args[i]) + 1]
+        elif kind == "within" and max(i, j) < len(args) and len(args[j]):
+            args[i] = min(args[i], len(args[j]))
+    return tuple(args)
+
+
+def _relations(rows: Sequence[tuple[Any, ...]]) -> tuple[Relation, ...]:
+    """Relations between two arguments that hold in every known input."""
+    if not rows:
+        return ()
+    width = len(rows[0])
+    kinds = ("ordered", "within", "same length", "one shorter")
+    return tuple(
+        (kind, i, j)
+        for kind in kinds
+        for i in range(width)
+        for j in range(width)
+        if i != j
+        and (len(rows) > 1 or kind in ("within", "one shorter"))
+        and (i < j or kind != "same length")
+        and all(_applies(kind, row[i], row[j]) and _related((kind, i, j), row) for row in rows)
+    )
+
+
+def _applies(kind: str, a: Any, b: Any) -> bool:
+    sized = isinstance(b, (list, tuple, str, dict))
+    if kind == "ordered":
+        return type(a) is int and type(b) is int
+    if kind == "within":
+        return type(a) is int and sized and len(b) > 0
+    return isinstance(a, (list, tuple, str)) and sized
+
+
+def _related(relation: Relation, args: Sequence[Any]) -> bool:
+    kind, i, j = relation
+    if max(i, j) >= len(args):
+        return True
+    a, b = args[i], args[j]
+    if not _applies(kind, a, b):
+        return kind == "within"
+    if kind == "ordered":
+        return bool(a <= b)
+    if kind == "within":
+        return bool(0 <= a <= len(b))
+    return bool(len(a) == len(b) - (kind == "one shorter"))
+
+
+def _excluded(args: Sequence[Any], clues: Clues) -> bool:
+    """The description rules it out: empty where it says non-empty, zero where positive."""
+    for value in args:
+        if clues.nonempty and isinstance(value, (list, tuple, str, dict)) and not value:
+            return True
+        if clues.positive and type(value) is int and value < 1:
+            return True
+        if clues.natural and type(value) is int and value < 0:
+            return True
+    return False
+
+
+def _wild(
+    condition: Precondition, base: Sequence[tuple[Any, ...]], clues: Clues, rng: Random
+) -> tuple[Any, ...]:
+    args = list(rng.choice(base))
+    if not args:
+        return ()
+    index = rng.randrange(len(args))
+    value = args[index]
+    if type(value) in (int, float):
+        choices: list[Any] = [value * 1000, -value, 10**6 + 1, 2**31, value + 0.5, *clues.marks]
+    elif type(value) is str:
+        extra = [value + c for c in ("é", "ß", "Ω", "\n", "\t", "-", "_", "١")]
+        choices = [value * 20, "", *extra, *clues.words, value + rng.choice(extra)[::-1]]
+    elif type(value) in (list, tuple):
+        size = rng.randint(0, 60)
+        fresh = condition.domains[min(index, len(condition.domains) - 1)]
+        pool = list(value) or list(fresh.sample(rng)) if fresh.parts else list(value)
+        many = [rng.choice(pool) for _ in range(size)] if pool else []
+        choices = [type(value)(), type(value)(many), type(value)(many), value * 10]
+    else:
+        choices = [None, value]
+    args[index] = rng.choice(choices)
+    return tuple(args)
+
+
+def _marks(clues: Clues, name: Sequence[str], column: Sequence[Any]) -> tuple[float, ...]:
+    """Numbers the code compares this argument with; for strings and lists, all its constants."""
+    own = clues.constants.get(name[0], ()) if name else ()
+    return own if all(type(value) is int for value in column) else (*own, *clues.marks)
+
+
+def _gather(problem: FunctionProblem) -> Clues:
+    return clue_reader.gather(
+        problem.code,
+        problem.entry_point,
+        description=problem.description,
+        signature=problem.signature,
+    )
+
+
+def _call(args: tuple[Any, ...], keyword_only: Sequence[str]) -> Call:
+    if not keyword_only:
+        return Call(args)
+    split = len(args) - len(keyword_only)
+    return Call(args[:split], dict(zip(keyword_only, args[split:], strict=True)))
+
+
+def _key(args: tuple[Any, ...]) -> str:
+    return repr(args)
+
+
+def _size(value: Any) -> int:
+    """Leaves and characters of a value: keeps proposals small."""
+    if isinstance(value, dict):
+        return sum(_size(key) + _size(item) for key, item in value.items()) + 1
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return sum(map(_size, value)) + 1
+    return len(value) if isinstance(value, str) else 1
