@@ -27,6 +27,8 @@ class Program:
     code: str | CodeType
     entry_point: str
     filename: str = "<program>"
+    module: str = "refute_program"
+    """Name under which it is loaded; a dotted name makes relative imports of its package work."""
 
 
 @dataclass(frozen=True, slots=True)

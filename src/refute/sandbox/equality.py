@@ -176,7 +176,7 @@ def _found(value: Any) -> bool:
 
 
 def _polynomial_root(out: Any, expected: Any, args: tuple[Any, ...], atol: float) -> bool:
-    """`out` is a root of the polynomial with coefficients ``args[0]``, lowest first: HumanEval/32."""
+    """`out` is a root of the polynomial ``args[0]``, lowest power first (HumanEval/32)."""
     if type(out) not in (int, float, bool):
         return False
     value = sum(c * math.pow(out, power) for power, c in enumerate(args[0]))

@@ -1,0 +1,370 @@
+"""`LocalSandbox`: the trusted side of the fork server (`server.py`) on this machine.
+
+What it does not protect from is listed in `docs/sandbox.md`.
+"""
+
+from __future__ import annotations
+
+import array
+import importlib.util
+import json
+import marshal
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from refute.problems import Call, Invocation
+from refute.sandbox import values
+from refute.sandbox.contract import (
+    Killed,
+    Limits,
+    NotRun,
+    Outcome,
+    OutOfMemory,
+    Program,
+    Raised,
+    Returned,
+    SandboxUnavailable,
+    TimedOut,
+)
+
+__all__ = ["ALL_MEASURES", "LocalSandbox"]
+
+ALL_MEASURES = frozenset({"namespaces", "landlock", "seccomp"})
+
+_SERVER = Path(__file__).with_name("server.py")
+_REQUEST = struct.Struct("<IIIQQQddI")  # as `server.REQUEST`
+_FRAME = struct.Struct("<II")
+_FIRST_FRAME = 16
+_HEADER = struct.Struct("<Q")
+_PRELOAD = (
+    "resource", "bisect", "cmath", "collections", "collections.abc", "copy", "dataclasses", "datetime",
+    "decimal", "enum", "fractions", "functools", "hashlib", "heapq", "itertools", "math", "operator",
+    "random", "re", "statistics", "string", "typing",
+)  # fmt: skip
+_HEAVY = ("numpy",)
+"""Modules that a second server imports up front, used for programs that mention them."""
+
+
+class LocalSandbox:
+    """Runs programs on this machine, isolated as far as it allows (`protections`).
+
+    Servers start on first use: a lean one, and another with numpy imported for programs that use it.
+    Implements `refute.sandbox.Sandbox`; one thread or task at a time.
+    """
+
+    def __init__(
+        self,
+        *,
+        readable: Iterable[Path | str] = (),
+        import_path: Iterable[Path | str] = (),
+        measures: Iterable[str] = ALL_MEASURES,
+    ) -> None:
+        """`readable`: directories that programs may read besides the interpreter's own.
+
+        `import_path`: directories put in front of `sys.path` (made readable too). `measures`: which of
+        `ALL_MEASURES` to try; fewer than all is for tests.
+        """
+        self._import_path = [str(Path(path).resolve()) for path in import_path]
+        self._readable = [str(Path(path).resolve()) for path in readable]
+        self._measures = frozenset(measures)
+        self._servers: dict[tuple[str, ...], _Connection] = {}
+
+    def __enter__(self) -> LocalSandbox:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill everything; idempotent."""
+        while self._servers:
+            self._servers.popitem()[1].close()
+
+    def protections(self) -> dict[str, bool]:
+        """Which isolation measures hold here (starts the server). Raises `SandboxUnavailable`."""
+        return dict(self._server(()).protections)
+
+    def run(
+        self, program: Program, calls: Sequence[Invocation], limits: Limits = Limits()
+    ) -> list[Outcome]:
+        """See `Sandbox.run`."""
+        return self.run_variants([program], calls, limits)[0]
+
+    def run_variants(
+        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = Limits()
+    ) -> list[list[Outcome]]:
+        """See `Sandbox.run_variants`."""
+        if not programs:
+            return []
+        heavy = tuple(name for name in _HEAVY if any(_mentions(p.code, name) for p in programs))
+        payload = marshal.dumps((_programs(programs), _calls(calls), len(calls)))
+        width = len(calls) + 1
+        total = len(programs) * width
+        bodies: list[bytes | None] = [None] * total
+        cuts: dict[int, Outcome] = {}
+        start = 0
+        while start < total:
+            server = self._server(heavy)
+            try:
+                start, tainted = server.job(payload, start, total, width, limits, bodies, cuts)
+            except SandboxUnavailable:
+                self._servers.pop(heavy).close()
+                raise
+            if tainted:
+                self._servers.pop(heavy).close()
+        results = []
+        for first in range(0, total, width):
+            results.append(_outcomes(first, width, bodies, cuts))
+        return results
+
+    def _server(self, heavy: tuple[str, ...]) -> _Connection:
+        if heavy not in self._servers:
+            measures = self._measures
+            try:
+                connection = self._connect(heavy, measures)
+            except SandboxUnavailable:
+                if "namespaces" not in measures:
+                    raise
+                self._measures = measures - {"namespaces"}
+                connection = self._connect(heavy, self._measures)
+            self._servers[heavy] = connection
+        return self._servers[heavy]
+
+    def _connect(self, heavy: tuple[str, ...], measures: frozenset[str]) -> _Connection:
+        site = _site_directories()
+        readable = [*_interpreter_paths(), *site, *self._readable, *self._import_path]
+        config = {
+            "measures": sorted(measures),
+            "readable": _outermost(readable),
+            "import_path": self._import_path,
+            "site": site,
+            "preload": [*_PRELOAD, *heavy],
+            "processes": 64 if "namespaces" in measures else 4096,
+        }
+        return _Connection(config)
+
+
+class _Connection:
+    """One server process and the socket to it."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.scratch = tempfile.mkdtemp(prefix="refute-")
+        os.chmod(self.scratch, 0o777)  # the server may have become `nobody`
+        config["scratch"] = self.scratch
+        self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
+        fd = theirs.fileno()
+        command = [sys.executable, "-P", "-s", "-S", str(_SERVER), str(fd), json.dumps(config)]
+        environment = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        try:
+            self.process = subprocess.Popen(
+                command, pass_fds=(fd,), env=environment, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, close_fds=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise SandboxUnavailable(f"cannot start {sys.executable}: {error}") from None
+        finally:
+            theirs.close()
+        hello = self._receive()
+        if "protections" not in hello:
+            self.close()
+            raise SandboxUnavailable(f"isolation failed: {hello.get('failed', 'no answer')}")
+        self.protections: dict[str, bool] = hello["protections"]
+
+    def _receive(self) -> dict[str, Any]:
+        data = self.channel.recv(_REPLY_BYTES)
+        if not data:
+            assert self.process.stderr is not None
+            last = self.process.stderr.read().decode(errors="replace").strip().splitlines()[-1:]
+            self.close()
+            raise SandboxUnavailable(f"the sandbox server ended: {' '.join(last) or 'no reason'}")
+        reply: dict[str, Any] = json.loads(data)
+        return reply
+
+    def close(self) -> None:
+        self.channel.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def job(
+        self, payload: bytes, start: int, total: int, width: int, limits: Limits,
+        bodies: list[bytes | None], cuts: dict[int, Outcome],
+    ) -> tuple[int, bool]:  # fmt: skip
+        """Run steps from `start`, fill `bodies` and `cuts`; returns (next step, worker is tainted)."""
+        capacity = 2 * limits.output + (32 << 20)
+        request = _REQUEST.pack(
+            start, total, width, capacity, limits.memory, limits.output, limits.cpu,
+            limits.wall_seconds, limits.stop_after or 0,
+        )  # fmt: skip
+        with _sealed(payload) as source, _shared(capacity) as results:
+            fds = array.array("i", [source.fileno(), results.fileno()])
+            ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
+            try:
+                self.channel.sendmsg([request], ancillary)
+                reply = self._receive()
+            except OSError as error:
+                raise SandboxUnavailable(f"the sandbox server is gone: {error}") from None
+            _read_frames(results.fileno(), capacity, bodies)
+        for step, kind, detail in reply["cuts"]:
+            cuts[step] = TimedOut(kind) if kind in ("cpu", "wall") else Killed(detail)
+            bodies[step] = None
+        return reply["next"], reply["tainted"]
+
+
+_SOCKET_KIND = getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM)
+_REPLY_BYTES = 4 << 20
+
+
+def _read_frames(fd: int, capacity: int, bodies: list[bytes | None]) -> None:
+    """Read what the child wrote. Later frames of a step win; nothing outside the file is touched."""
+    (committed,) = _HEADER.unpack(os.pread(fd, 8, 0))
+    committed = min(committed, capacity)
+    data = os.pread(fd, committed, 0)
+    at, unpack, total = _FIRST_FRAME, _FRAME.unpack_from, len(bodies)
+    while at + 8 <= committed:
+        step, size = unpack(data, at)
+        end = at + 8 + size
+        if step >= total or end > committed:
+            return
+        bodies[step] = data[at + 8 : end]
+        at = end
+
+
+def _outcomes(
+    first: int, width: int, bodies: list[bytes | None], cuts: dict[int, Outcome]
+) -> list[Outcome]:
+    """The outcomes of the program whose import is step `first`."""
+    failed = cuts.get(first)
+    body = bodies[first]
+    if failed is None and body is not None:
+        failed = _outcome(body, on_import=True)
+    if failed is None:
+        return [
+            _outcome(body) if body is not None else cuts.get(step, _NOT_RUN)
+            for step, body in enumerate(bodies[first + 1 : first + width], first + 1)
+        ]
+    return [failed] * (width - 1)
+
+
+_NOT_RUN = NotRun()
+
+
+def _outcome(body: bytes, on_import: bool = False) -> Outcome:
+    if body[:1] != b"E":
+        return Returned(body)
+    try:
+        kind, message, line = values.decode(b"M" + body[1:])
+    except (values.MalformedValue, TypeError, ValueError):
+        return Raised("?", "malformed exception", None, on_import)
+    if kind == "MemoryError":
+        return OutOfMemory()
+    if type(line) is not int:
+        line = None
+    return Raised(str(kind), str(message), line, on_import)
+
+
+def _programs(programs: Sequence[Program]) -> list[tuple[Any, ...]]:
+    rows = []
+    for program in programs:
+        code = program.code
+        sent = marshal.dumps(code) if isinstance(code, CodeType) else code
+        package = program.module.rpartition(".")[0] or None
+        rows.append((sent, program.entry_point, program.filename, program.module, package))
+    return rows
+
+
+def _calls(calls: Sequence[Invocation]) -> bytes:
+    """The calls for the child: kind 0 plain values, 1 nodes, 2 an expression."""
+    rows: list[tuple[int, Any, Any]] = []
+    is_plain = values.is_plain
+    for call in calls:
+        if not isinstance(call, Call):
+            rows.append((2, call.source, None))
+        elif is_plain(call.args) and (not call.kwargs or is_plain(dict(call.kwargs))):
+            rows.append((0, call.args, dict(call.kwargs)))
+        else:
+            args = values.node(call.args, strict=True)
+            rows.append((1, args, values.node(dict(call.kwargs), strict=True)))
+    return marshal.dumps(rows, 2)  # version 2: equal objects are not shared between calls
+
+
+def _mentions(code: str | CodeType, name: str) -> bool:
+    if isinstance(code, str):
+        return name in code
+    return name in code.co_names
+
+
+def _sealed(content: bytes) -> Any:
+    """An anonymous file that holds `content` and can no longer be changed."""
+    file = _anonymous_file()
+    file.write(content)
+    file.flush()
+    _seal(file, write=True)
+    return file
+
+
+def _shared(capacity: int) -> Any:
+    file = _anonymous_file()
+    file.truncate(capacity)
+    _seal(file, write=False)
+    return file
+
+
+def _anonymous_file() -> Any:
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("refute", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
+    return tempfile.TemporaryFile()
+
+
+def _seal(file: Any, *, write: bool) -> None:
+    """So that a program can neither change its inputs nor shrink a file under its reader."""
+    if hasattr(os, "memfd_create"):
+        import fcntl
+
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | (fcntl.F_SEAL_WRITE if write else 0)
+        fcntl.fcntl(file.fileno(), fcntl.F_ADD_SEALS, seals)
+
+
+def _interpreter_paths() -> list[str]:
+    """What the interpreter needs to read: its library, and the machine's shared libraries."""
+    paths = sysconfig.get_paths()
+    wanted = [paths["stdlib"], paths["platstdlib"], sysconfig.get_config_var("LIBDIR") or ""]
+    wanted += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo"]
+    wanted += ["/etc/ld.so.cache", "/etc/localtime", sys.base_prefix + "/lib"]
+    return wanted
+
+
+def _site_directories() -> list[str]:
+    """Where installed packages are, so that programs can import them."""
+    paths = sysconfig.get_paths()
+    found = [paths["purelib"], paths["platlib"]]
+    if importlib.util.find_spec("numpy") is not None:
+        spec = importlib.util.find_spec("numpy")
+        assert spec is not None
+        if spec.origin:
+            found.append(str(Path(spec.origin).parent.parent))
+    return [path for path in dict.fromkeys(found) if os.path.isdir(path)]
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """Real, existing paths without those that lie below another."""
+    real = sorted({os.path.realpath(path) for path in paths if path and os.path.exists(path)})
+    kept: list[str] = []
+    for path in real:
+        if not kept or not path.startswith(kept[-1].rstrip("/") + "/"):
+            kept.append(path)
+    return kept

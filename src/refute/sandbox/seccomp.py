@@ -1,0 +1,121 @@
+"""Seccomp filters as classic BPF: an allowlist for the server, and a stricter filter per program.
+
+Loaded by path inside the sandbox: standard library only. The tables hold the system calls that CPython
+and its standard library need to compute, to use threads and to work with files in the private directory;
+everything else (sockets to anywhere, exec, mounts, ptrace, keyrings, bpf, io_uring, ...) fails with EPERM.
+"""
+
+from __future__ import annotations
+
+import struct
+
+__all__ = ["machine_is_supported", "program_filter", "server_filter"]
+
+# name: (x86-64, aarch64); -1 where the architecture has no such call
+_ALLOWED: dict[str, tuple[int, int]] = {
+    "read": (0, 63), "write": (1, 64), "open": (2, -1), "close": (3, 57), "stat": (4, -1),
+    "fstat": (5, 80), "lstat": (6, -1), "poll": (7, -1), "lseek": (8, 62), "mmap": (9, 222),
+    "mprotect": (10, 226), "munmap": (11, 215), "brk": (12, 214), "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "ioctl": (16, 29), "pread64": (17, 67),
+    "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66), "access": (21, -1), "pipe": (22, -1),
+    "select": (23, -1), "sched_yield": (24, 124), "mremap": (25, 216), "madvise": (28, 233),
+    "dup": (32, 23), "dup2": (33, -1), "pause": (34, -1), "nanosleep": (35, 101),
+    "getitimer": (36, 102), "alarm": (37, -1), "setitimer": (38, 103), "getpid": (39, 172),
+    "sendfile": (40, 71), "recvmsg": (47, 212), "sendmsg": (46, 211), "sendto": (44, 206),
+    "recvfrom": (45, 207), "shutdown": (48, 210), "getsockname": (51, 204), "getpeername": (52, 205),
+    "setsockopt": (54, 208), "getsockopt": (55, 209), "clone": (56, 220), "fork": (57, -1),
+    "vfork": (58, -1), "exit": (60, 93), "wait4": (61, 260), "kill": (62, 129), "uname": (63, 160),
+    "fcntl": (72, 25), "flock": (73, 32), "fsync": (74, 82), "fdatasync": (75, 83),
+    "truncate": (76, 45), "ftruncate": (77, 46), "getdents": (78, -1), "getcwd": (79, 17),
+    "chdir": (80, 49), "fchdir": (81, 50), "rename": (82, -1), "mkdir": (83, -1), "rmdir": (84, -1),
+    "creat": (85, -1), "link": (86, -1), "unlink": (87, -1), "symlink": (88, -1),
+    "readlink": (89, -1), "umask": (95, 166), "gettimeofday": (96, 169), "getrlimit": (97, 163),
+    "getrusage": (98, 165), "sysinfo": (99, 179), "times": (100, 153), "getuid": (102, 174),
+    "getgid": (104, 176), "geteuid": (107, 175), "getegid": (108, 177), "getppid": (110, 173),
+    "getpgrp": (111, -1), "getgroups": (115, 158), "getresuid": (118, 148), "getresgid": (120, 150),
+    "getpgid": (121, 155), "getsid": (124, 156), "rt_sigpending": (127, 136),
+    "rt_sigtimedwait": (128, 137), "rt_sigsuspend": (130, 133), "sigaltstack": (131, 132),
+    "getpriority": (140, 141), "prctl": (157, 167), "arch_prctl": (158, -1), "gettid": (186, 178),
+    "time": (201, -1), "futex": (202, 98), "sched_getaffinity": (204, 123),
+    "getdents64": (217, 61), "set_tid_address": (218, 96), "restart_syscall": (219, 128),
+    "fadvise64": (221, 223), "clock_gettime": (228, 113), "clock_getres": (229, 114),
+    "clock_nanosleep": (230, 115), "exit_group": (231, 94), "epoll_wait": (232, -1),
+    "epoll_ctl": (233, 21), "tgkill": (234, 131), "waitid": (247, 95), "openat": (257, 56),
+    "mkdirat": (258, 34), "newfstatat": (262, 79), "unlinkat": (263, 35), "renameat": (264, 38),
+    "linkat": (265, 37), "symlinkat": (266, 36), "readlinkat": (267, 78), "faccessat": (269, 48),
+    "pselect6": (270, 72), "ppoll": (271, 73), "set_robust_list": (273, 99),
+    "get_robust_list": (274, 100), "epoll_pwait": (281, 22), "eventfd2": (290, 19),
+    "epoll_create1": (291, 20), "dup3": (292, 24), "pipe2": (293, 59), "preadv": (295, 69),
+    "pwritev": (296, 70), "prlimit64": (302, 261), "renameat2": (316, 276), "getrandom": (318, 278),
+    "membarrier": (324, 283), "copy_file_range": (326, 285), "statx": (332, 291), "rseq": (334, 293),
+    "pidfd_open": (434, 434), "close_range": (436, 436), "faccessat2": (439, 439),
+    "socketpair": (53, 199), "mlock": (149, 228), "munlock": (150, 229),
+}  # fmt: skip
+
+_CLONE3 = (435, 435)
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_COLUMN = {"x86_64": 0, "aarch64": 1}
+
+_LD_ABS, _JEQ, _JSET, _RET = 0x20, 0x15, 0x45, 0x06
+_KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
+_EPERM, _ENOSYS = 1, 38
+_NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+_CLONE_THREAD = 0x00010000
+_PR_SET_NAME, _PR_GET_NAME = 15, 16
+
+
+def machine_is_supported(machine: str) -> bool:
+    """Whether there is a table for `platform.machine()`'s answer."""
+    return machine in _AUDIT_ARCH
+
+
+def _instruction(code: int, k: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, jump_true, jump_false, k)
+
+
+def _prologue(machine: str) -> bytes:
+    return (
+        _instruction(_LD_ABS, _ARCHITECTURE)
+        + _instruction(_JEQ, _AUDIT_ARCH[machine], 1, 0)
+        + _instruction(_RET, _KILL)
+        + _instruction(_LD_ABS, _NUMBER)
+    )
+
+
+def server_filter(machine: str) -> bytes:
+    """The allowlist under which server and programs run (BPF instructions)."""
+    column = _COLUMN[machine]
+    numbers = sorted(row[column] for row in _ALLOWED.values() if row[column] >= 0)
+    code = _prologue(machine)
+    code += _instruction(_JEQ, _CLONE3[column], 0, 1)  # glibc falls back to clone, which is checked
+    code += _instruction(_RET, _ERRNO | _ENOSYS)
+    for number in numbers:
+        code += _instruction(_JEQ, number, 0, 1) + _instruction(_RET, _ALLOW)
+    return code + _instruction(_RET, _ERRNO | _EPERM)
+
+
+def program_filter(machine: str, pid: int) -> bytes:
+    """On top of the allowlist: threads but no processes, signals and limits for `pid` itself only."""
+    column = _COLUMN[machine]
+    code = _prologue(machine)
+    for name in ("fork", "vfork", "pidfd_open"):
+        number = _ALLOWED[name][column]
+        if number >= 0:
+            code += _instruction(_JEQ, number, 0, 1) + _instruction(_RET, _ERRNO | _EPERM)
+    # clone: a thread only
+    code += _instruction(_JEQ, _ALLOWED["clone"][column], 0, 4)
+    code += _instruction(_LD_ABS, _ARGUMENT)
+    code += _instruction(_JSET, _CLONE_THREAD, 0, 1)
+    code += _instruction(_RET, _ALLOW) + _instruction(_RET, _ERRNO | _EPERM)
+    for name, values in (
+        ("kill", (pid,)),
+        ("tgkill", (pid,)),
+        ("prlimit64", (0, pid)),
+        ("prctl", (_PR_SET_NAME, _PR_GET_NAME)),
+    ):
+        tests = b"".join(
+            _instruction(_JEQ, value, 0, 1) + _instruction(_RET, _ALLOW) for value in values
+        )
+        body = _instruction(_LD_ABS, _ARGUMENT) + tests + _instruction(_RET, _ERRNO | _EPERM)
+        code += _instruction(_JEQ, _ALLOWED[name][column], 0, len(body) // 8) + body
+    return code + _instruction(_RET, _ALLOW)

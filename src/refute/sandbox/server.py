@@ -1,0 +1,415 @@
+"""The fork server: started once per worker, isolated once, then one forked child per job.
+
+Run as a script, ``python -P -s -S server.py FD CONFIG``: standard library only. It never holds a program, an
+input or an output: those travel in sealed memory files whose descriptors it hands to the child. It
+watches a child by its CPU clock and the result file's header, kills what overruns, and goes on behind the
+call that was cut short, in a fresh child.
+
+Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors of the
+payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail], ...], "next": step,
+"tainted": bool}``. The first datagram, sent unasked, is ``{"protections": {...}}`` or ``{"failed": reason}``.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import json
+import mmap
+import os
+import platform
+import random
+import select
+import shutil
+import signal
+import socket
+import stat
+import struct
+import sys
+import time
+import types
+from typing import Any
+
+REQUEST = struct.Struct("<IIIQQQddI")
+"""start step, total steps, calls + 1, result capacity, memory, output limit, cpu, wall, stop after."""
+
+SCRATCH_BYTES = 64 << 20
+BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
+
+
+def load_neighbour(name: str) -> types.ModuleType:
+    """A module of this directory, by path: nothing of `refute` is importable in here."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+    module = types.ModuleType(f"_refute_{name}")
+    with open(path, encoding="utf-8") as file:
+        exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+class Server:
+    """One isolated process that forks a child per job."""
+
+    def __init__(self, channel: socket.socket, config: dict[str, Any]) -> None:
+        self.channel = channel
+        self.config = config
+        self.child = load_neighbour("child")
+        self.values = load_neighbour("values")
+        self.machine = platform.machine()
+        self.protections: dict[str, bool] = {}
+        on_linux = sys.platform.startswith("linux")
+        self.isolation: Any = load_neighbour("isolation") if on_linux else None
+        self.filters = load_neighbour("seccomp")
+        self.children: Any = None
+        self.program_filter: Any = None
+        self.own_pids = False
+        self.baseline = 0
+
+    # -- isolation, once ---------------------------------------------------------------------------
+
+    def isolate(self) -> None:
+        """Take every measure that the machine allows; record which hold."""
+        wanted = set(self.config["measures"])
+        held = self.protections
+        for name in ("namespaces", "unprivileged user", "landlock", "seccomp"):
+            held[name] = False
+        linux = self.isolation
+        is_root = os.geteuid() == 0
+        identity = linux.NOBODY if linux and is_root and self._open_to_all() else None
+        if linux and "namespaces" in wanted:
+            identity = 1 if linux.enter_namespaces() else None
+            self._become_init()
+            self.config["scratch"] = "/scratch"
+            linux.private_root(self.config["readable"], "/scratch", SCRATCH_BYTES, self.machine)
+            self.own_pids = held["namespaces"] = True
+        self._open_children()
+        os.chdir(self.config["scratch"])
+        os.environ["HOME"] = os.environ["TMPDIR"] = self.config["scratch"]
+        if identity is not None:
+            linux.drop_user(identity)
+        held["unprivileged user"] = identity is not None or not is_root
+        if linux:
+            if self.own_pids:
+                linux.drop_capabilities(self.machine)
+                linux.die_with_parent()  # the parent only waits; it has one thread
+            linux.adopt_orphans()
+            linux.hide_memory()
+            linux.no_new_privileges()
+        if linux and "landlock" in wanted:
+            readable = ["/"] if held["namespaces"] else self._readable_here()
+            held["landlock"] = _works(linux.restrict_files, readable, self._writable())
+        if linux and "seccomp" in wanted:
+            if self.filters.machine_is_supported(self.machine):
+                code = self.filters.server_filter(self.machine)
+                held["seccomp"] = _works(linux.install_filter, code)
+                self.program_filter = self.filters.program_filter if held["seccomp"] else None
+
+    def _become_init(self) -> None:
+        """Fork: the child is process 1 of the new pid namespace, and this process waits for it."""
+        pid = os.fork()
+        if pid:
+            self.channel.close()
+            _, status = os.waitpid(pid, 0)
+            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+        self.isolation.die_with_parent()
+
+    def _open_to_all(self) -> bool:
+        """Whether `nobody` could still read the interpreter's library (not when it is below /root)."""
+        for path in self.config["readable"]:
+            while path != "/":
+                if not os.stat(path).st_mode & stat.S_IXOTH:
+                    return False
+                path = os.path.dirname(path)
+        return True
+
+    def _open_children(self) -> None:
+        """The list of this process's children, opened before Landlock closes /proc."""
+        if not self.own_pids:
+            try:
+                self.children = open(f"/proc/self/task/{os.getpid()}/children")
+            except OSError:
+                pass
+
+    def _readable_here(self) -> list[str]:
+        extra = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+        paths = [*self.config["readable"], *extra, self.config["scratch"]]
+        return [path for path in paths if os.path.exists(path)]
+
+    def _writable(self) -> list[str]:
+        return [path for path in (self.config["scratch"], "/dev/null") if os.path.exists(path)]
+
+    # -- serving -----------------------------------------------------------------------------------
+
+    def warm_up(self) -> None:
+        """Pay for imports and first-time work before the first fork, then freeze the heap."""
+        sys.path[:] = [path for path in sys.path if path] + self.config["site"]
+        for name in self.config["preload"]:
+            try:
+                __import__(name)
+            except ImportError:
+                pass
+        compile("0", "w", "exec")
+        self.values.encode([1, {"a": (2.5, {3})}, frozenset()])
+        try:
+            with open("/proc/self/statm") as file:
+                self.baseline = (int(file.read().split()[0]) * mmap.PAGESIZE) + BASELINE_SLACK
+        except OSError:
+            self.baseline = 1 << 30
+
+    def serve(self) -> None:
+        """Answer requests until the channel closes."""
+        sys.path[:] = [*self.config["import_path"], *sys.path]
+        with open(os.devnull, "r+") as null:
+            for fd in (0, 1, 2):
+                os.dup2(null.fileno(), fd)
+        gc.collect()
+        gc.freeze()
+        while True:
+            try:
+                data, ancillary, _, _ = self.channel.recvmsg(256, socket.CMSG_SPACE(8))
+            except OSError:
+                return
+            if not data:
+                return
+            fds = array.array("i")
+            fds.frombytes(ancillary[0][2])
+            try:
+                reply = self.job(fds[0], fds[1], REQUEST.unpack(data))
+            finally:
+                for fd in fds:
+                    os.close(fd)
+            self.channel.send(json.dumps(reply).encode())
+
+    def job(self, payload: int, results: int, request: tuple[Any, ...]) -> dict[str, Any]:
+        """Run steps until all are done, the result file is full, or too many were cut short."""
+        start, total, width, capacity, memory, output, cpu, wall, stop_after = request
+        committed = self.child.FIRST
+        header = self.child.HEADER
+        cuts: list[list[Any]] = []
+        cuts_here = 0  # cuts of the program in progress
+        tainted = False
+        while start < total:
+            first = start
+            os.pwrite(results, header.pack(committed, start, self.child.IMPORTING), 0)
+            pid = os.fork()
+            if pid == 0:
+                self._be_child(payload, results, capacity, start, committed, memory, output, cpu)
+            end = self.watch(pid, results, total, cpu, wall)
+            tainted = self.sweep() or tainted
+            at, step, phase = header.unpack(os.pread(results, header.size, 0))
+            if not (committed <= at <= capacity and first <= step <= total):
+                at, step, phase = committed, first, self.child.CALLING
+                end = ("killed", "wrote over the result channel")
+            committed = at
+            if step >= total:  # all done; a thread that went on running changes no outcome
+                break
+            if phase == self.child.FULL and committed > self.child.FIRST:
+                return {"cuts": cuts, "next": step, "tainted": tainted}
+            index, call = divmod(step, width)
+            alone = step == first or (first % width == 0 and step == first + 1)
+            if not alone:
+                start = step  # only a cut in a fresh process counts against a call
+            elif call == 0 or phase == self.child.IMPORTING:
+                cuts.append([index * width, *end])
+                start = (index + 1) * width
+            else:
+                cuts.append([step, *end])
+                start, cuts_here = step + 1, cuts_here + 1
+                if stop_after and cuts_here >= stop_after:
+                    start = (index + 1) * width
+            if start // width != first // width:
+                cuts_here = 0
+        return {"cuts": cuts, "next": total, "tainted": tainted}
+
+    def watch(self, pid: int, results: int, total: int, cpu: float, wall: float) -> tuple[str, str]:
+        """Wait for the child's end, or kill it when one step overruns. Returns (kind, detail)."""
+        tick = min(0.05, max(0.002, cpu / 20))
+        clock = (~pid << 3) | 2
+        seen, cpu_then, wall_then = -1, 0.0, 0.0
+        with _Exit(pid, self.channel) as exited:
+            while True:
+                if exited.wait(tick):
+                    _, status = os.waitpid(pid, 0)
+                    code = os.waitstatus_to_exitcode(status)
+                    if code < 0:
+                        return "killed", f"signal {-code} ({_signal_name(-code)})"
+                    return "killed", f"exited with status {code}"
+                step = self.child.HEADER.unpack(os.pread(results, self.child.HEADER.size, 0))[1]
+                wall_now = time.monotonic()
+                try:
+                    cpu_now = time.clock_gettime(clock)
+                except (OSError, ValueError):
+                    cpu_now = 0.0
+                if step != seen:
+                    seen, cpu_then, wall_then = step, cpu_now, wall_now
+                    if step >= total:  # nothing is left to do but to exit
+                        cpu, wall = min(cpu, 0.2), min(wall, 0.5)
+                    continue
+                kind = ""
+                if cpu_now - cpu_then >= cpu:
+                    kind = "cpu"
+                elif wall_now - wall_then >= wall:
+                    kind = "wall"
+                if kind:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                    return kind, ""
+
+    def sweep(self) -> bool:
+        """End every descendant and empty the private directory; True when something resisted."""
+        if self.own_pids:
+            try:
+                os.kill(-1, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        else:
+            _kill_descendants(self.children)
+        try:
+            while os.waitpid(-1, 0 if self.own_pids else os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+        scratch = self.config["scratch"]
+        try:
+            for entry in os.scandir(scratch):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path)
+                else:
+                    os.unlink(entry.path)
+        except (OSError, RecursionError):
+            return True
+        return False
+
+    def _be_child(
+        self, payload: int, results: int, capacity: int, start: int, committed: int, memory: int,
+        output: int, cpu: float,
+    ) -> None:  # fmt: skip
+        """The forked child: limits, the program's filter, then the job. Never returns."""
+        try:
+            view = mmap.mmap(results, capacity)
+            size = os.fstat(payload).st_size
+            with mmap.mmap(payload, size, prot=mmap.PROT_READ) as source:
+                content = source[:]
+            os.closerange(3, 256)
+            _limit(self.baseline + capacity + size + memory, self.config["processes"])
+            if self.program_filter:
+                code = self.program_filter(self.machine, os.getpid())
+                self.isolation.install_filter(code)
+            random.seed(0)
+            self.child.run_job(content, view, capacity, start, committed, output, self.values)
+        except BaseException:
+            os._exit(97)
+        os._exit(0)
+
+
+class _Exit:
+    """Waits for the end of a child: by a pid descriptor, or by polling where there is none.
+
+    When the client is gone meanwhile, kills the child and ends the server.
+    """
+
+    def __init__(self, pid: int, channel: socket.socket) -> None:
+        self.pid = pid
+        self.poll = select.poll()
+        self.poll.register(channel, 0)  # hang-up only
+        try:
+            self.fd = os.pidfd_open(pid)
+            self.poll.register(self.fd, select.POLLIN)
+        except (AttributeError, OSError):
+            self.fd = -1
+
+    def __enter__(self) -> _Exit:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+    def wait(self, seconds: float) -> bool:
+        """True once the child has ended (it is not yet reaped)."""
+        deadline = time.monotonic() + seconds
+        while True:
+            pause = seconds if self.fd >= 0 else 0.0005
+            for fd, _ in self.poll.poll(pause * 1000):
+                if fd == self.fd:
+                    return True
+                os.kill(self.pid, signal.SIGKILL)
+                os._exit(0)
+            if self.fd >= 0:
+                return False
+            if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                return True
+            if time.monotonic() >= deadline:
+                return False
+
+
+def _limit(address_space: int, processes: int) -> None:
+    import resource
+
+    for name, value in (
+        ("RLIMIT_CORE", 0),
+        ("RLIMIT_NOFILE", 64),
+        ("RLIMIT_FSIZE", SCRATCH_BYTES),
+        ("RLIMIT_NPROC", processes),
+        ("RLIMIT_AS", address_space),
+    ):
+        number = getattr(resource, name, None)
+        if number is None:
+            continue
+        hard = resource.getrlimit(number)[1]
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        try:
+            resource.setrlimit(number, (value, value))
+        except (OSError, ValueError):  # macOS refuses some
+            pass
+
+
+def _kill_descendants(children: Any) -> None:
+    """Without a pid namespace: orphans were adopted by this process; end them until none is left."""
+    try:
+        for _ in range(1000):
+            children.seek(0)
+            pids = [int(pid) for pid in children.read().split()]
+            if not pids:
+                return
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+    except (OSError, AttributeError):  # no such file here
+        pass
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "?"
+
+
+def _works(function: Any, *arguments: Any) -> bool:
+    try:
+        function(*arguments)
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
+        return False
+    return True
+
+
+def main() -> None:
+    """Isolate, say hello, serve."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    server = Server(channel, json.loads(sys.argv[2]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's business
+    server.warm_up()
+    try:
+        server.isolate()
+    except OSError as error:
+        channel.send(json.dumps({"failed": str(error)}).encode())
+        os._exit(1)
+    channel.send(json.dumps({"protections": server.protections}).encode())
+    server.serve()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
