@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from refute.function.definitions import Function, find_function, parse_module
 from refute.function.search.domain import Constants, Domain, Mappings, Numbers, Part, Sequences
 from refute.function.search.texts import Texts
 
-__all__ = ["Clues", "Parameter", "find_function", "gather"]
+__all__ = ["Clues", "Parameter", "gather"]
 
 _TEXT_METHODS = frozenset(
-    # fmt: off
     {
         "split",
         "strip",
@@ -39,7 +39,6 @@ _TEXT_METHODS = frozenset(
         "isspace",
         "zfill",
     }
-    # fmt: on
 )
 _LIST_METHODS = frozenset({"append", "sort", "reverse", "insert", "extend", "pop", "remove"})
 _DICT_METHODS = frozenset({"keys", "values", "items", "get", "setdefault"})
@@ -96,26 +95,9 @@ class Clues:
         return sum(not p.default and not p.keyword_only for p in self.parameters)
 
 
-def find_function(
-    tree: ast.Module, entry_point: str
-) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The last definition of a function (or `Class.method`) in a module; None if there is none."""
-    body: Sequence[ast.stmt] = tree.body
-    *owners, name = entry_point.split(".")
-    for owner in owners:
-        classes = [n for n in body if isinstance(n, ast.ClassDef) and n.name == owner]
-        if not classes:
-            return None
-        body = classes[-1].body
-    for node in reversed(body):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-            return node
-    return None
-
-
 def gather(code: str, entry_point: str, *, description: str = "", signature: str = "") -> Clues:
     """Read the clues; code that does not parse, or lacks the function, gives the signature's."""
-    function, tree = _parse(code, entry_point), _module(code)
+    function, tree = _parse(code, entry_point), parse_module(code)
     if function is None:
         function = _parse(f"def {signature}: ...", entry_point)
         if function is None:
@@ -157,19 +139,12 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
     )
 
 
-def _module(code: str) -> ast.Module | None:
-    try:
-        return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _parse(code: str, entry_point: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    tree = _module(code)
+def _parse(code: str, entry_point: str) -> Function | None:
+    tree = parse_module(code)
     return None if tree is None else find_function(tree, entry_point)
 
 
-def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+def _arguments(function: Function) -> list[ast.arg]:
     spec = function.args
     return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
 
@@ -215,7 +190,7 @@ def _compared(function: ast.AST, name: str) -> tuple[float, ...]:
 
 def _domain(
     arg: ast.arg,
-    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    function: Function,
     scale: Numbers,
     words: tuple[str, ...],
 ) -> Domain:
@@ -280,7 +255,7 @@ def _annotated(node: ast.expr, name: str, scale: Numbers, words: tuple[str, ...]
 
 
 def _used(
-    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    function: Function,
     name: str,
     scale: Numbers,
     words: tuple[str, ...],
