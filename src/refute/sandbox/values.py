@@ -70,7 +70,7 @@ class _Record:
         return tuple(getattr(self, name) for name in self.__slots__)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._key() == other._key()  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, repr(self._key())))
@@ -166,14 +166,14 @@ def node(value: Any, strict: bool = False, depth: int = MAX_DEPTH) -> tuple[Any,
     if issubclass(kind, float):
         return ("v", float.__float__(value))
     if issubclass(kind, complex):
-        return ("v", complex(complex.real.__get__(value), complex.imag.__get__(value)))  # type: ignore[attr-defined]
+        return ("v", complex(complex.real.__get__(value), complex.imag.__get__(value)))
     if issubclass(kind, str):
         return ("v", str.__str__(value)[:] if kind is str else str.__getitem__(value, slice(None)))
     if issubclass(kind, bytes):
         return ("v", bytes.__getitem__(value, slice(None)))
     for base, tag in ((list, "l"), (tuple, "t"), (set, "s"), (frozenset, "f")):
         if issubclass(kind, base):
-            items = base.__iter__(value)  # type: ignore[attr-defined]
+            items = base.__iter__(value)
             return (tag, [node(item, strict, inner) for item in items])
     if issubclass(kind, dict):
         pairs = dict.items(value)
