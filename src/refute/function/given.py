@@ -1,0 +1,150 @@
+"""`--tests FILE`: unit tests that the user gives: a pytest file, JSONL, or our own JSON."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.errors import InputError
+from refute.function.literals import NotLiteral, parse_literal, read_literal
+from refute.function.pytests import read_pytests
+from refute.problems import Call, Expression, Invocation, UnitTest
+
+__all__ = ["GivenTests", "read_call", "read_tests"]
+
+_FIELDS = ("expected", "expected_repr", "raises")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTests:
+    """The tests of one function, and one line for each check that was not understood."""
+
+    tests: tuple[UnitTest, ...]
+    skipped: tuple[str, ...] = ()
+
+
+def read_tests(
+    path: Path, entry_point: str, *, module: str = "", predicate: bool = False
+) -> GivenTests:
+    """Read the unit tests of `entry_point` from a file; tests of other functions are passed over.
+
+    A `.py` file is read as pytest or unittest source (`refute.function.pytests`); nothing of it is
+    executed. Any other file holds one JSON object a line, with `call` (Python source) and one of
+    `expected` (a JSON value), `expected_repr` (a Python literal), `raises` (an exception's name);
+    or it is one document that `refute hunt --json` or `refute debug --json` printed.
+
+    `module` and `predicate` as in `read_pytests`. Raises `InputError`: one line with file and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text: {error.reason}") from None
+    if path.suffix != ".py":
+        return GivenTests(tuple(_read_json(path, text, entry_point)))
+    try:
+        name = str(path)
+        reading = read_pytests(text, name, entry_point, module=module, predicate=predicate)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise InputError(f"{path}{line}: not Python: {error}") from None
+    return GivenTests(tuple(reading.tests), tuple(reading.skipped))
+
+
+def read_call(text: str, entry_point: str) -> Invocation | None:
+    """`f(1, [2])` as a call with values, other source as an expression.
+
+    None when the source does not mention the function. Raises SyntaxError.
+    """
+    node = ast.parse(text.strip(), mode="eval").body
+    if not any(isinstance(n, ast.Name) and n.id == entry_point for n in ast.walk(node)):
+        return None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        try:
+            args = tuple(read_literal(arg) for arg in node.args)
+            named = {str(k.arg): read_literal(k.value) for k in node.keywords}
+        except NotLiteral:
+            return Expression(text.strip())
+        if node.func.id == entry_point and "None" not in named:
+            return Call(args, named)
+    return Expression(text.strip())
+
+
+def _read_json(path: Path, text: str, entry_point: str) -> Iterator[UnitTest]:
+    document = _document(text)
+    if document is not None:
+        for at, row in enumerate(_tests_of(document, entry_point), 1):
+            yield from _test_of_document(row, f"{path}: test {at}", entry_point)
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where}: not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise InputError(f"{where}: a JSON object is wanted, with call and expected")
+        yield from _test(row, where, entry_point)
+
+
+def _document(text: str) -> dict[str, Any] | None:
+    """The whole text as one document that this program printed, if it is one."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    known = isinstance(value, dict) and ("tests" in value or "functions" in value)
+    return value if known else None
+
+
+def _tests_of(document: dict[str, Any], entry_point: str) -> Iterator[Any]:
+    parts = document.get("functions", [document])
+    for part in parts if isinstance(parts, list) else []:
+        if isinstance(part, dict) and part.get("function") in (None, entry_point):
+            tests = part.get("tests")
+            yield from tests if isinstance(tests, list) else []
+
+
+def _test_of_document(row: Any, where: str, entry_point: str) -> Iterator[UnitTest]:
+    """A test that we printed: `expected` is Python source, or "raises NAME"; null: no oracle."""
+    if not isinstance(row, dict) or not isinstance(row.get("expected"), str | None):
+        raise InputError(f"{where}: not a test that refute printed")
+    expected = row.get("expected")
+    if expected is None:
+        return
+    verb, _, name = expected.partition(" ")
+    answer = {"raises": name} if verb == "raises" and name else {"expected_repr": expected}
+    yield from _test({"call": row.get("call"), **answer}, where, entry_point)
+
+
+def _test(row: dict[str, Any], where: str, entry_point: str) -> Iterator[UnitTest]:
+    source = row.get("call")
+    if not isinstance(source, str):
+        raise InputError(f'{where}: field call: Python source such as "f(1, 2)" is wanted')
+    given = [name for name in _FIELDS if name in row]
+    if len(given) != 1:
+        raise InputError(f"{where}: one of expected, expected_repr and raises is wanted")
+    try:
+        call = read_call(source, entry_point)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InputError(f"{where}: field call: not a Python expression: {source[:80]!r}") from None
+    answer = row[given[0]]
+    if given[0] != "expected" and not isinstance(answer, str):
+        raise InputError(f"{where}: field {given[0]}: a string is wanted")
+    if call is None:
+        return
+    if given[0] == "raises":
+        yield UnitTest(call, raises=answer, source=where)
+        return
+    try:
+        value = answer if given[0] == "expected" else parse_literal(answer)
+    except NotLiteral as error:
+        raise InputError(f"{where}: field expected_repr: {error}") from None
+    yield UnitTest(call, value, source=where)

@@ -1,0 +1,426 @@
+"""Read unit tests from a pytest or unittest file, as a syntax tree: nothing of it is executed.
+
+What is read: `assert f(x) == y` and its relatives (`is`, `not`, `!=`, `in`, `pytest.approx`),
+`with pytest.raises(E): f(x)`, unittest's `assertEqual` and the like, `parametrize` and `for` loops
+over literal tables, locals, and statements that call the function for its effect. A check that is
+not "this call equals that literal" becomes an expression for the sandbox to evaluate.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from refute.function.literals import NotLiteral, read_literal
+from refute.problems import Call, Expression, Invocation, UnitTest
+
+__all__ = ["Reading", "read_pytests"]
+
+MAX_ROWS = 10_000
+_LOCAL = "_refute_local_"
+_UNITTEST = {
+    "assertEqual": ast.Eq,
+    "assertNotEqual": ast.NotEq,
+    "assertListEqual": ast.Eq,
+    "assertDictEqual": ast.Eq,
+    "assertTupleEqual": ast.Eq,
+    "assertSetEqual": ast.Eq,
+    "assertSequenceEqual": ast.Eq,
+    "assertIs": ast.Is,
+    "assertIn": ast.In,
+    "assertNotIn": ast.NotIn,
+}
+
+
+@dataclass(slots=True)
+class Reading:
+    """The tests of one function, and a line for each check that could not be read."""
+
+    tests: list[UnitTest] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+class _Unreadable(ValueError):
+    """This statement is not understood; the message says why."""
+
+
+def read_pytests(
+    text: str, name: str, entry_point: str, *, module: str, predicate: bool = False
+) -> Reading:
+    """Read the tests of `entry_point` in the source of a test file.
+
+    `name` is the file's name, for messages; `module` the dotted name of the module under test;
+    `predicate` says that the function returns a bool, so that `assert f(x)` means `f(x) is True`.
+    Raises SyntaxError.
+    """
+    tree = ast.parse(text)
+    reader = _Reader(name, entry_point, module.rpartition(".")[2], predicate)
+    reader.imports(tree)
+    reader.body(_declarations_last(tree.body), _Scope({}, ()))
+    return reader.reading
+
+
+def _declarations_last(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Statements first, so that tests see every constant of their module or class."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    rest = [node for node in body if not isinstance(node, kinds)]
+    return rest + [node for node in body if isinstance(node, kinds)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Names that stand for expressions, and what is evaluated before a check, in order."""
+
+    names: Mapping[str, ast.expr]
+    before: tuple[ast.expr, ...]
+
+
+class _Inline(ast.NodeTransformer):
+    """Replace names by what they stand for; names of comprehensions and lambdas are left alone."""
+
+    def __init__(self, names: Mapping[str, ast.expr], module: str) -> None:
+        self.names = names
+        self.module = module
+        self.bound: set[str] = set()
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and node.id in self.names and node.id not in self.bound:
+            return copy.deepcopy(self.names[node.id])
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id == self.module:
+            return ast.Name(node.attr, ast.Load())
+        if ast.unparse(node.value).rpartition(".")[2] == self.module:
+            return ast.Name(node.attr, ast.Load())
+        self.generic_visit(node)
+        return node
+
+
+def _inline(node: ast.expr, names: Mapping[str, ast.expr], module: str) -> ast.expr:
+    transformer = _Inline(names, module)
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.comprehension):
+            transformer.bound |= {n.id for n in ast.walk(inner.target) if isinstance(n, ast.Name)}
+        elif isinstance(inner, ast.Lambda):
+            transformer.bound |= {arg.arg for arg in inner.args.args}
+    result: ast.expr = transformer.visit(copy.deepcopy(node))
+    return result
+
+
+class _Reader:
+    def __init__(self, file: str, entry_point: str, module: str, predicate: bool) -> None:
+        self.file = file
+        self.entry_point = entry_point
+        self.module = module
+        self.predicate = predicate
+        self.imported: dict[str, ast.expr] = {}
+        self.reading = Reading()
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def imports(self, tree: ast.Module) -> None:
+        """Names that the test file imports, spelt so that the sandbox needs no import statement."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    bound = alias.asname or alias.name.partition(".")[0]
+                    target = alias.name if alias.asname else bound
+                    if target.rpartition(".")[2] != self.module:
+                        self.imported[bound] = _import(target)
+                    elif alias.asname:
+                        self.imported[bound] = ast.Name(self.module, ast.Load())
+            elif isinstance(node, ast.ImportFrom):
+                source = node.module or ""
+                for alias in node.names:
+                    bound = alias.asname or alias.name
+                    if source.rpartition(".")[2] == self.module or node.level:
+                        if alias.asname:
+                            self.imported[bound] = ast.Name(alias.name, ast.Load())
+                    elif alias.name != self.module and source not in ("pytest", "unittest"):
+                        value = ast.Attribute(_import(source), alias.name, ast.Load())
+                        self.imported[bound] = value
+        for library in ("pytest", "unittest"):
+            self.imported.pop(library, None)
+
+    def body(self, statements: Sequence[ast.stmt], scope: _Scope) -> None:
+        for node in statements:
+            try:
+                scope = self.statement(node, scope)
+            except (_Unreadable, NotLiteral) as error:
+                self.skip(node, str(error))
+                if not isinstance(node, ast.Assert):
+                    return
+
+    def skip(self, node: ast.stmt, reason: str) -> None:
+        if any(isinstance(n, ast.Name | ast.Attribute) and self.means(n) for n in ast.walk(node)):
+            self.reading.skipped.append(f"{self.file}:{node.lineno}: not read: {reason}")
+
+    def statement(self, node: ast.stmt, scope: _Scope) -> _Scope:
+        match node:
+            case ast.FunctionDef(name=name) if name.startswith("test"):
+                for names in self.rows(node, scope):
+                    self.body(node.body, _Scope(names, scope.before))
+            case ast.ClassDef(body=body):
+                self.body(_declarations_last(body), scope)
+            case ast.Assert(test=test):
+                self.check(node, test, scope)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                return self.assign(name, value, scope)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                return self.assign(name, value, scope)
+            case ast.With(items=[ast.withitem(context_expr=ast.Call() as manager)], body=body):
+                self.raises(node, manager, body, scope)
+            case ast.For(target=target, iter=table, body=body, orelse=[]):
+                for row in self.table(table, scope):
+                    self.body(body, _Scope({**scope.names, **_unpack(target, row)}, scope.before))
+            case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Import() | ast.ImportFrom():
+                pass
+            case ast.Expr(value=ast.Call() as call):
+                if not self.unittest(node, call, scope):
+                    return _Scope(scope.names, (*scope.before, self.inline(call, scope)))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.If():
+                self.skip(node, f"{type(node).__name__} around it")
+            case _:
+                raise _Unreadable(f"{type(node).__name__} before a check")
+        return scope
+
+    def assign(self, name: str, value: ast.expr, scope: _Scope) -> _Scope:
+        """A literal or a single call is inlined; anything else is computed before the check."""
+        inlined = self.inline(value, scope)
+        if scope.before or not (_is_literal(inlined) or self.called(inlined)):
+            local = ast.Name(_LOCAL + name, ast.Store())
+            before = (*scope.before, ast.NamedExpr(local, inlined))
+            names = {**scope.names, name: ast.Name(_LOCAL + name, ast.Load())}
+            return _Scope(names, before)
+        return _Scope({**scope.names, name: inlined}, scope.before)
+
+    def rows(self, node: ast.FunctionDef, scope: _Scope) -> Iterator[dict[str, ast.expr]]:
+        """What the parameters of a test function stand for, once for each of its cases."""
+        tables: list[list[dict[str, ast.expr]]] = []
+        for decorator in node.decorator_list:
+            if not ast.unparse(decorator).startswith(("pytest.mark.", "mark.")):
+                raise _Unreadable(f"decorator {ast.unparse(decorator)[:60]}")
+            if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(
+                "parametrize"
+            ):
+                tables.append(self.parameters(decorator, scope))
+        known = {name for table in tables for row in table[:1] for name in row} | {"self", "cls"}
+        for arg in node.args.args:
+            if arg.arg not in known:
+                raise _Unreadable(f"needs the fixture {arg.arg}")
+        for rows in product(*tables):
+            yield {**scope.names, **{name: value for row in rows for name, value in row.items()}}
+
+    def parameters(self, call: ast.Call, scope: _Scope) -> list[dict[str, ast.expr]]:
+        if len(call.args) < 2:
+            raise _Unreadable("parametrize without a table")
+        wanted = read_literal(call.args[0])
+        names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
+        single = isinstance(wanted, str) and len(names) == 1 and "," not in wanted
+        rows = []
+        for row in self.table(call.args[1], scope):
+            if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
+                row = row.args[0] if single else ast.Tuple(row.args, ast.Load())
+            values = [row] if single else getattr(row, "elts", [])
+            if len(values) != len(names):
+                raise _Unreadable(f"a row of the table does not have {len(names)} values")
+            rows.append(dict(zip(names, values, strict=True)))
+        return rows
+
+    def table(self, node: ast.expr, scope: _Scope) -> list[ast.expr]:
+        node = self.inline(node, scope)
+        if isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) <= MAX_ROWS:
+            return node.elts
+        if isinstance(node, ast.Call) and ast.unparse(node).startswith("range("):
+            try:
+                span = range(*(read_literal(arg) for arg in node.args))
+            except TypeError:
+                raise _Unreadable("not a literal table") from None
+            if len(span) <= MAX_ROWS:
+                return [ast.Constant(value) for value in span]
+        raise _Unreadable(f"not a literal table: {ast.unparse(node)[:60]}")
+
+    # -- checks -----------------------------------------------------------------------------------
+
+    def check(self, at: ast.stmt, test: ast.expr, scope: _Scope) -> None:
+        """One assertion; conjunctions are taken apart."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            for part in test.values:
+                self.check(at, part, scope)
+            return
+        test = self.inline(test, scope)
+        if not any(self.means(node) for node in ast.walk(_sequence(scope.before, test))):
+            return
+        self.known_names(test)
+        for part in scope.before:
+            self.known_names(part)
+        negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        inner = test.operand if isinstance(test, ast.UnaryOp) and negated else test
+        if isinstance(inner, ast.Compare) and len(inner.ops) == 1 and not negated:
+            left, op, right = inner.left, inner.ops[0], inner.comparators[0]
+            if isinstance(op, ast.Eq | ast.Is) and self.equality(at, left, right, scope):
+                return
+        if self.predicate and not scope.before:
+            call = self.called(inner)
+            if call is not None:
+                self.add(at, call, not negated)
+                return
+        truth = ast.Call(ast.Name("bool", ast.Load()), [inner], [])
+        self.add(at, _expression(_sequence(scope.before, truth)), not negated)
+
+    def equality(self, at: ast.stmt, left: ast.expr, right: ast.expr, scope: _Scope) -> bool:
+        """`left == right`, either way round, with one side a literal or an approximation of one."""
+        for side, other in ((left, right), (right, left)):
+            tolerance: tuple[float, float] | None = None
+            if isinstance(other, ast.Call) and ast.unparse(other.func).endswith("approx"):
+                tolerance = _tolerances(other)
+                other = other.args[0]
+            try:
+                expected = read_literal(other)
+            except NotLiteral:
+                if tolerance is not None:
+                    raise
+                continue
+            if tolerance is not None and tolerance != (0.0, 0.0):
+                if isinstance(expected, int | float):
+                    slack = max(tolerance[0] * abs(expected), tolerance[1])
+                    source = f"abs({ast.unparse(side)} - {ast.unparse(other)}) <= {slack!r}"
+                    close = ast.parse(source, mode="eval").body
+                    self.add(at, _expression(_sequence(scope.before, close)), True)
+                    return True
+                raise _Unreadable("a tolerance for something that is not a number")
+            call = None if scope.before else self.called(side)
+            self.add(at, call or _expression(_sequence(scope.before, side)), expected)
+            return True
+        return False
+
+    def raises(
+        self, at: ast.stmt, manager: ast.Call, body: Sequence[ast.stmt], scope: _Scope
+    ) -> None:
+        name = ast.unparse(manager.func).rpartition(".")[2]
+        if name == "subTest":
+            self.body(body, scope)
+            return
+        if name not in ("raises", "assertRaises", "assertRaisesRegex") or not manager.args:
+            raise _Unreadable(f"with {ast.unparse(manager)[:60]}")
+        if isinstance(manager.args[0], ast.Tuple):
+            raise _Unreadable("more than one exception type")
+        for node in body[:-1]:
+            scope = self.statement(node, scope)
+        if not isinstance(body[-1], ast.Expr | ast.Assign):
+            raise _Unreadable("what should raise is not one call")
+        value = self.inline(body[-1].value, scope)
+        self.known_names(value)
+        call = None if scope.before else self.called(value)
+        error = ast.unparse(manager.args[0]).rpartition(".")[2]
+        if any(self.means(node) for node in ast.walk(_sequence(scope.before, value))):
+            self.add(at, call or _expression(_sequence(scope.before, value)), None, error)
+
+    def unittest(self, at: ast.stmt, call: ast.Call, scope: _Scope) -> bool:
+        """`self.assertEqual(f(x), y)` and the like."""
+        if not isinstance(call.func, ast.Attribute) or not call.func.attr.startswith("assert"):
+            return False
+        name, args = call.func.attr, call.args
+        if name in _UNITTEST and len(args) >= 2:
+            self.check(at, ast.Compare(args[0], [_UNITTEST[name]()], [args[1]]), scope)
+        elif name == "assertTrue" and args:
+            self.check(at, args[0], scope)
+        elif name == "assertFalse" and args:
+            self.check(at, ast.UnaryOp(ast.Not(), args[0]), scope)
+        elif name in ("assertIsNone", "assertIsNotNone") and args:
+            op = ast.Is() if name == "assertIsNone" else ast.IsNot()
+            self.check(at, ast.Compare(args[0], [op], [ast.Constant(None)]), scope)
+        elif name == "assertAlmostEqual" and len(args) >= 2:
+            places = read_literal(args[2]) if len(args) > 2 else 7
+            slack = ast.keyword("abs", ast.Constant(0.5 * 10.0**-places))
+            close = ast.Call(ast.Name("approx", ast.Load()), [args[1]], [slack])
+            self.check(at, ast.Compare(args[0], [ast.Eq()], [close]), scope)
+        else:
+            raise _Unreadable(f"{name} in this form")
+        return True
+
+    # -- names and calls --------------------------------------------------------------------------
+
+    def inline(self, node: ast.expr, scope: _Scope) -> ast.expr:
+        once = _inline(node, scope.names, self.module)
+        return _inline(once, self.imported, self.module)
+
+    def means(self, node: ast.AST) -> bool:
+        """Whether the node names the function under test."""
+        if isinstance(node, ast.Attribute):
+            return node.attr == self.entry_point
+        return isinstance(node, ast.Name) and node.id == self.entry_point
+
+    def called(self, node: ast.expr) -> Call | None:
+        """`node` as a call of the function under test with literal arguments, if it is one."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            return None
+        if node.func.id != self.entry_point or any(k.arg is None for k in node.keywords):
+            return None
+        try:
+            args = tuple(read_literal(arg) for arg in node.args)
+            return Call(args, {str(k.arg): read_literal(k.value) for k in node.keywords})
+        except NotLiteral:
+            return None
+
+    def known_names(self, node: ast.expr) -> None:
+        """`self.x` and library helpers of pytest cannot be evaluated in the sandbox."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and inner.id in ("self", "cls", "pytest", "unittest"):
+                raise _Unreadable(f"uses {inner.id}")
+
+    def add(
+        self, at: ast.stmt, call: Invocation, expected: object, raises: str | None = None
+    ) -> None:
+        source = f"{self.file}:{at.lineno}"
+        self.reading.tests.append(UnitTest(call, expected, raises, source=source))
+
+
+def _import(module: str) -> ast.expr:
+    if "." not in module:
+        return ast.parse(f"__import__({module!r})", mode="eval").body
+    return ast.parse(f"__import__('importlib').import_module({module!r})", mode="eval").body
+
+
+def _unpack(target: ast.expr, row: ast.expr) -> dict[str, ast.expr]:
+    if isinstance(target, ast.Name):
+        return {target.id: row}
+    if isinstance(target, ast.Tuple) and isinstance(row, ast.Tuple | ast.List):
+        if len(target.elts) != len(row.elts):
+            raise _Unreadable("a row of the table does not fit the loop's names")
+        pairs = zip(target.elts, row.elts, strict=True)
+        return {name: value for t, r in pairs for name, value in _unpack(t, r).items()}
+    raise _Unreadable("not a literal table")
+
+
+def _is_literal(node: ast.expr) -> bool:
+    try:
+        read_literal(node)
+    except NotLiteral:
+        return isinstance(node, ast.List | ast.Tuple)
+    return True
+
+
+def _tolerances(call: ast.Call) -> tuple[float, float]:
+    """Relative and absolute tolerance of `approx`; zeros stand for the default."""
+    rel, absolute = "rel", "abs"
+    given = {str(k.arg): read_literal(k.value) for k in call.keywords if k.arg in (rel, absolute)}
+    for name, value in zip((rel, absolute), call.args[1:], strict=False):
+        given[name] = read_literal(value)
+    return float(given.get(rel) or 0.0), float(given.get(absolute) or 0.0)
+
+
+def _sequence(before: Sequence[ast.expr], last: ast.expr) -> ast.expr:
+    """An expression that evaluates `before` in order and has the value of `last`."""
+    if not before:
+        return last
+    items = ast.Tuple([*before, last], ast.Load())
+    return ast.Subscript(items, ast.UnaryOp(ast.USub(), ast.Constant(1)), ast.Load())
+
+
+def _expression(node: ast.expr) -> Expression:
+    return Expression(ast.unparse(ast.fix_missing_locations(node)))

@@ -1,0 +1,113 @@
+"""A Python source file: read with its own encoding, shown as a diff, written back as it was."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import re
+import tempfile
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.errors import InputError
+
+__all__ = ["SourceFile", "read_source", "unified_diff", "write_atomically"]
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """`text` has `\\n` line ends whatever the file has; `raw` is the file as it is on disk."""
+
+    path: Path
+    text: str
+    encoding: str
+    """As Python reads it (PEP 263); `utf-8-sig` where the file begins with a byte order mark."""
+    raw: bytes
+
+    def rewrite(self, text: str) -> None:
+        """Replace the file's content by `text`, all or nothing.
+
+        Encoding, byte order mark, line ends and mode stay; a symbolic link stays a link. Raises
+        `InputError` when the file was changed since it was read, or cannot hold the text.
+        """
+        try:
+            if self.path.read_bytes() != self.raw:
+                raise InputError(f"{self.path}: changed since it was read; nothing was written")
+            encoded = self._with_line_ends(text).encode(self.encoding)
+            write_atomically(self.path.resolve(), encoded)
+        except UnicodeEncodeError as error:
+            raise InputError(f"{self.path}: {error}; nothing was written") from None
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None
+
+    def _with_line_ends(self, text: str) -> str:
+        """Unchanged lines keep their own line end, new ones get the one of the line before."""
+        original = self.raw.decode(self.encoding)
+        ends = [match.group() for match in _LINE_END.finditer(original)]
+        if len(set(ends)) <= 1:
+            return text.replace("\n", ends[0]) if ends else text
+        before, after = self.text.split("\n"), text.split("\n")
+        chosen = [""] * len(after)
+        matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+        for _, start, stop, new_start, new_stop in matcher.get_opcodes():
+            for offset in range(new_stop - new_start):
+                at = min(start + offset, max(stop - 1, 0))
+                chosen[new_start + offset] = ends[min(at, len(ends) - 1)]
+        pieces = [line + end for line, end in zip(after[:-1], chosen, strict=False)]
+        return "".join(pieces) + after[-1]
+
+
+def read_source(path: Path) -> SourceFile:
+    """Read a Python file. Raises `InputError` where it cannot be read or decoded."""
+    try:
+        raw = path.read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        text = _LINE_END.sub("\n", raw.decode(encoding))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise InputError(f"{path}: not a Python source file: {error}") from None
+    return SourceFile(path, text, encoding, raw)
+
+
+def unified_diff(before: str, after: str, name: str) -> str:
+    """The change as `patch -p1` and `git apply` read it; "" where nothing changed."""
+    lines: list[str] = []
+    old, new = (_LINE_END.sub("\n", text).split("\n") for text in (before, after))
+    complete = [f"{line}\n" for line in old[:-1]] + ([old[-1]] if old[-1] else [])
+    changed = [f"{line}\n" for line in new[:-1]] + ([new[-1]] if new[-1] else [])
+    for line in difflib.unified_diff(complete, changed, f"a/{name}", f"b/{name}"):
+        lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+    return "".join(lines)
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Write a file so that a crash leaves either the old or the new content.
+
+    An existing file's mode is kept, else `mode` (default: what the umask leaves of 0o666).
+    """
+    if mode is None:
+        try:
+            mode = path.stat().st_mode & 0o7777
+        except FileNotFoundError:
+            umask = os.umask(0)
+            os.umask(umask)
+            mode = 0o666 & ~umask
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except FileNotFoundError:
+            pass
+        raise

@@ -1,0 +1,209 @@
+"""`FILE.py::FUNCTION`: which functions of a file are looked at, and what they may import.
+
+Nothing of the file is executed here: it is read as a syntax tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.errors import InputError
+from refute.function.source import SourceFile, read_source
+from refute.problems import FunctionProblem, UnitTest
+
+__all__ = [
+    "Module",
+    "Surroundings",
+    "is_predicate",
+    "open_target",
+    "problem_of",
+    "split_target",
+    "surroundings",
+]
+
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a module lives: what the sandbox must let it read and import."""
+
+    name: str
+    """The module's dotted name, seen from `import_path[0]`: "shop.pricing"."""
+    import_path: tuple[Path, ...]
+    """Folders that the module's imports are looked up in, in order."""
+    readable: tuple[Path, ...]
+    """Folders that the module may read: its project, never a home directory or above."""
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from; "" for a module outside of packages."""
+        return self.name.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A file and the functions of it that were asked for, in the file's order."""
+
+    source: SourceFile
+    functions: tuple[str, ...]
+    surroundings: Surroundings
+    skipped: tuple[str, ...] = ()
+    """One line for each function that is left out although it looks public, with the reason."""
+
+
+def split_target(target: str) -> tuple[Path, str | None]:
+    """Split `FILE.py::FUNCTION`; the function is None where none is named."""
+    file, mark, name = target.partition("::")
+    if not file or (mark and not name):
+        raise InputError(f"{target!r}: write it as FILE.py or FILE.py::FUNCTION")
+    return Path(file), name or None
+
+
+def open_target(target: str) -> Module:
+    """Read the file of `FILE.py[::FUNCTION]` and find its functions.
+
+    Without a function: every public function at the file's top level. Raises `InputError` for a
+    file that cannot be read or parsed, and for a function that is not there or not supported.
+    """
+    path, name = split_target(target)
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name one FILE.py")
+    source = read_source(path)
+    functions = _functions(_parse(source.text, path))
+    if name is not None:
+        _check(name, functions, path, source.text)
+        return Module(source, (name,), surroundings(path))
+    public = [name for name in functions if not name.startswith("_")]
+    reasons = {name: _unsupported(functions[name]) for name in public}
+    names = tuple(name for name in public if reasons[name] is None)
+    skipped = tuple(f"{name}: {reason}" for name, reason in reasons.items() if reason)
+    if not names:
+        raise InputError(f"{path}: has no public function at its top level; name one: {path}::NAME")
+    return Module(source, names, surroundings(path), skipped)
+
+
+def problem_of(
+    module: Module,
+    name: str,
+    *,
+    code: str | None = None,
+    description: str | None = None,
+    tests: Sequence[UnitTest] = (),
+) -> FunctionProblem:
+    """The problem that one function poses. The description is its docstring unless one is given.
+
+    `code` replaces the file's text (a module that is mended function by function).
+    """
+    text = module.source.text if code is None else code
+    node = _functions(_parse(text, module.source.path))[name]
+    return FunctionProblem(
+        id=f"{module.source.path}::{name}",
+        description=(ast.get_docstring(node) or "") if description is None else description,
+        signature=_signature(node),
+        entry_point=name,
+        code=text,
+        tests=tuple(tests),
+    )
+
+
+def is_predicate(module: Module, name: str) -> bool:
+    """Whether the function returns a bool: by its annotation, else by what it returns."""
+    node = _functions(_parse(module.source.text, module.source.path))[name]
+    if node.returns is not None:
+        return ast.unparse(node.returns) in ("bool", "'bool'")
+    returns = [n.value for n in ast.walk(node) if isinstance(n, ast.Return)]
+    return bool(returns) and all(value is not None and _is_boolean(value) for value in returns)
+
+
+def _is_boolean(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=bool()) | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BoolOp(values=values):
+            return all(map(_is_boolean, values))
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("all", "any", "bool", "callable", "hasattr", "isinstance")
+    return False
+
+
+def surroundings(path: Path) -> Surroundings:
+    """Find the package, the project and the import folders of a file.
+
+    The project is the nearest folder above with one of pyproject.toml, setup.py, setup.cfg, .git,
+    .hg; the file's own folder where there is none, or where that would open a home directory.
+    """
+    file = path.resolve()
+    top = file.parent
+    parts = [] if file.name == "__init__.py" else [file.stem]
+    while (top / "__init__.py").exists() and top.parent != top:
+        parts.insert(0, top.name)
+        top = top.parent
+    project = next((p for p in (top, *top.parents) if any((p / m).exists() for m in _MARKERS)), top)
+    if _too_wide(project):
+        project = top
+    folders = [top, project, project / "src"]
+    import_path = tuple(p for p in dict.fromkeys(folders) if p.is_dir())
+    readable = () if _too_wide(project) else (project,)
+    return Surroundings(".".join(parts), import_path if readable else (), readable)
+
+
+def _too_wide(folder: Path) -> bool:
+    """Whether a program must not read all of `folder`: a home directory, or what holds one."""
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:
+        home = Path("/root")
+    return folder == Path(folder.anchor) or folder == home or folder in home.parents
+
+
+def _parse(text: str, path: Path) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise InputError(f"{path}:{error.lineno}: syntax error: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"{path}: cannot be parsed: {error}") from None
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _functions(tree: ast.Module) -> dict[str, _Function]:
+    """The functions at the top level by name, in order; the last definition of a name counts."""
+    found: dict[str, _Function] = {}
+    for node in tree.body:
+        if isinstance(node, _Function):
+            found[node.name] = node
+    return found
+
+
+def _unsupported(node: _Function) -> str | None:
+    if isinstance(node, ast.AsyncFunctionDef):
+        return "is async, which is not supported"
+    return None
+
+
+def _check(name: str, functions: dict[str, _Function], path: Path, text: str) -> None:
+    if name in functions:
+        reason = _unsupported(functions[name])
+        if reason is not None:
+            raise InputError(f"{path}::{name}: {reason}")
+        return
+    if "." in name:
+        raise InputError(f"{path}::{name}: methods are not supported; name a top-level function")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, _Function) and node.name == name:
+            raise InputError(f"{path}:{node.lineno}: {name} is not at the file's top level")
+    close = difflib.get_close_matches(name, functions, 1)
+    hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(functions) or 'none'}"
+    raise InputError(f"{path}: has no function {name}; {hint}")
+
+
+def _signature(node: _Function) -> str:
+    returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
+    return f"{node.name}({ast.unparse(node.args)}){returns}"
