@@ -1,0 +1,128 @@
+"""The LLM-free method: examples in, failing tests and fixes out."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Sequence
+from itertools import islice
+
+from refute.function.contract import Ask, Candidate, FailingTest, Finding, MethodResult, Question
+from refute.function.examples import read_examples
+from refute.function.search.choose import Cluster, clustered, differs, distinct, is_value, vote
+from refute.function.search.inputs import Tier, propose_inputs
+from refute.function.search.repair import Repair, repair
+from refute.function.search.trial import Trial
+from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox
+from refute.sandbox.equality import expect_test, matches
+
+__all__ = ["search", "trusted_tests"]
+
+INPUTS = 120
+"""Inputs on which survivors are told apart and derived tests are looked for."""
+SHOWN = 3
+MOST_DERIVED = 5
+CONFIDENT = 0.6
+"""Least confidence of an emitted derived test."""
+
+
+def trusted_tests(problem: FunctionProblem) -> tuple[list[UnitTest], list[UnitTest]]:
+    """The tests to believe (given, stated, worded) and the hints, each call once."""
+    read = read_examples(problem.description, problem.entry_point, code=problem.code)
+    trusted: dict[str, UnitTest] = {}
+    hints: list[UnitTest] = []
+    for test in (*problem.tests, *sorted(read, key=lambda t: t.trust)):
+        if test.trust <= Trust.WORDED:
+            trusted.setdefault(repr(test.call), test)
+        elif test.trust == Trust.HINT:
+            hints.append(test)
+    return list(trusted.values()), hints
+
+
+def search(
+    problem: FunctionProblem,
+    *,
+    box: Sandbox,
+    budget: float = 10.0,
+    seed: int = 0,
+    ask: Ask | None = None,
+    max_candidates: int | None = None,
+) -> MethodResult:
+    """Find failing tests for `problem.code`, and fixes that pass every trusted test."""
+    start = time.monotonic()
+    trusted, hints = trusted_tests(problem)
+    found = repair(
+        problem, trusted, box=box, budget=budget * 0.8, seed=seed, max_candidates=max_candidates
+    )
+    failing = [
+        FailingTest(test, outcome)
+        for test, outcome, ok in zip(found.tests, found.outcomes, found.passed, strict=True)
+        if not ok
+    ]
+    notes = list(found.notes)
+    tried = found.trial.tried if found.trial is not None else 0
+    candidates: list[Candidate] = []
+    question = None
+    if found.survivors and found.trial is not None:
+        inputs = probing_inputs(problem, trusted, seed)
+        chosen = choose(found, inputs, box)
+        candidates = [candidate(found.trial, c, problem) for c in chosen[:SHOWN]]
+        failing += derived(problem, chosen, inputs, box)
+    return MethodResult(
+        given=tuple(trusted),
+        failing=tuple(failing),
+        candidates=tuple(candidates),
+        question=question,
+        tried=tried,
+        seconds=time.monotonic() - start,
+        notes=tuple(notes),
+    )
+
+
+def probing_inputs(
+    problem: FunctionProblem, trusted: Sequence[UnitTest], seed: int, most: int = INPUTS
+) -> list[tuple[Call, Tier]]:
+    known = [test.call for test in trusted]
+    proposals = islice(propose_inputs(problem, known, seed=seed), most)
+    return [(p.call, p.tier) for p in proposals if p.tier <= Tier.EDGE]
+
+
+def choose(found: Repair, inputs: Sequence[tuple[Call, Tier]], box: Sandbox) -> list[Cluster]:
+    assert found.trial is not None
+    trial = found.trial
+    survivors = distinct(trial, found.survivors)
+    return clustered(trial, survivors, [call for call, _ in inputs], box)
+
+
+def derived(
+    problem: FunctionProblem,
+    clusters: Sequence[Cluster],
+    inputs: Sequence[tuple[Call, Tier]],
+    box: Sandbox,
+) -> list[FailingTest]:
+    """Failing tests that the chosen fix predicts, surest first."""
+    limits = Limits(cpu=0.5, stop_after=3)
+    program = Program(problem.code, problem.entry_point)
+    actual = box.run(program, [call for call, _ in inputs], limits)
+    drafts: list[tuple[float, int, FailingTest]] = []
+    for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
+        wanted = clusters[0].outcomes[index]
+        if not isinstance(wanted, Returned) or not differs(wanted, got):
+            continue
+        confidence = vote(clusters, index) * (1.0 if tier == Tier.IN_DOMAIN else 0.7)
+        if confidence < CONFIDENT:
+            continue
+        test = UnitTest(
+            call, wanted.value, trust=Trust.PREDICTED, source="search", confidence=confidence
+        )
+        drafts.append((-confidence, index, FailingTest(test, got)))
+    drafts.sort(key=lambda draft: draft[:2])
+    return [draft[2] for draft in drafts[:MOST_DERIVED]]
+
+
+def candidate(trial: Trial, cluster: Cluster, problem: FunctionProblem) -> Candidate:
+    result = cluster.best
+    code = ast.unparse(trial.mutated(result.edits))
+    edits = tuple(f"line {edit.line}: {edit.kind}" for edit in result.edits)
+    return Candidate(code, cluster.score, edits)

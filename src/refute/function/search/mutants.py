@@ -1,0 +1,124 @@
+"""The edits of a program in the order of the prior: single ones as a list, pairs lazily."""
+
+from __future__ import annotations
+
+import ast
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from refute.function.search.edit import Change, Edit, copy_of, located
+from refute.function.search.facts import Facts
+from refute.function.search.operators import statements, swapped_returns, variants
+from refute.function.search.prior import PAIR_PENALTY, log_weight
+from refute.function.search.sites import Site, expressions, statement_lists
+
+__all__ = ["compose", "frontier", "singles"]
+
+SiteBonus = Callable[[tuple[ast.stmt, ...]], float | None]
+"""Addition to the log weight of edits in these statements; None: they cannot matter, leave out."""
+
+
+def singles(tree: ast.Module, facts: Facts, bonus: SiteBonus) -> list[Edit]:
+    """Every single edit of `tree`, likeliest first. The order is deterministic."""
+    edits: list[Edit] = []
+    equal_constants: dict[tuple[int, type, object], list[Site]] = defaultdict(list)
+    for site in expressions(tree):
+        stmts = (site.context.stmt,) if site.context.stmt is not None else ()
+        extra = bonus(stmts)
+        if isinstance(site.node, ast.Constant):
+            value = site.node.value
+            key = (id(site.context.function), type(value), value)
+            equal_constants[key].append(site)
+        if extra is None:
+            continue
+        found = list(variants(site, facts))
+        counts = Counter(kind for kind, _, _ in found)
+        for kind, new, addition in found:
+            located(new, site.node)
+            weight = log_weight(kind, counts[kind]) + addition + extra
+            edits.append(Edit((site.change(new),), kind, weight, stmts))
+    edits += _everywhere(equal_constants, facts, bonus)
+    for owner, field, body, context in statement_lists(tree):
+        drafts = list(statements(owner, field, body, context, facts))
+        counts = Counter(kind for kind, *_ in drafts)
+        for kind, changes, addition, stmts in drafts:
+            _append(edits, kind, changes, addition, stmts, counts[kind], bonus)
+        if isinstance(owner, ast.FunctionDef):
+            for kind, changes, addition, stmts in swapped_returns(owner):
+                _append(edits, kind, changes, addition, stmts, 1, bonus)
+    edits.sort(key=lambda edit: -edit.weight)
+    return edits
+
+
+def _append(
+    edits: list[Edit],
+    kind: str,
+    changes: tuple[Change, ...],
+    addition: float,
+    stmts: tuple[ast.stmt, ...],
+    alternatives: int,
+    bonus: SiteBonus,
+) -> None:
+    extra = bonus(stmts)
+    if extra is None:
+        return
+    near = stmts[0]
+    for change in changes:
+        items = change.new if isinstance(change.new, list) else [change.new]
+        for item in items:
+            if isinstance(item, ast.AST):
+                located(item, near)
+    edits.append(Edit(changes, kind, log_weight(kind, alternatives) + addition + extra, stmts))
+
+
+def _everywhere(
+    groups: dict[tuple[int, type, object], list[Site]], facts: Facts, bonus: SiteBonus
+) -> Iterator[Edit]:
+    """The same constant changed wherever the function has it (two to four places)."""
+    for sites in groups.values():
+        if not 2 <= len(sites) <= 4:
+            continue
+        found = [
+            (kind, new, addition)
+            for kind, new, addition in variants(sites[0], facts)
+            if isinstance(new, ast.Constant) and kind.startswith(("constant", "string", "flip"))
+        ]
+        stmts = tuple(site.context.stmt for site in sites if site.context.stmt is not None)
+        extra = bonus(stmts)
+        if extra is None:
+            continue
+        for kind, new, addition in found:
+            changes = tuple(site.change(located(copy_of(new), site.node)) for site in sites)
+            weight = log_weight(kind, len(found)) + log_weight("all equal", len(sites))
+            yield Edit(changes, kind, weight + addition + extra, stmts)
+
+
+def frontier(
+    firsts: Sequence[tuple[float, Edit]],
+    seconds: Callable[[int], Sequence[Edit]],
+) -> Iterator[tuple[int, Edit, float]]:
+    """Pairs best first: yields (index of the first edit, second edit, joint log weight).
+
+    `seconds(i)` returns the edits, likeliest first, of the program after `firsts[i]`; it is asked only
+    when its turn comes.
+    """
+    heap: list[tuple[float, int, int]] = []
+    ready: dict[int, Sequence[Edit]] = {}
+    for i, (weight, _) in enumerate(firsts):
+        heap.append((-weight, i, -1))
+    heapq.heapify(heap)
+    while heap:
+        cost, i, j = heapq.heappop(heap)
+        if j < 0:
+            ready[i] = seconds(i)
+        else:
+            yield i, ready[i][j], -cost + PAIR_PENALTY
+        j += 1
+        if j < len(ready[i]):
+            heapq.heappush(heap, (-(firsts[i][0] + ready[i][j].weight), i, j))
+
+
+def compose(edits: Sequence[Edit]) -> str:
+    """Names of the kinds of several edits, for reports."""
+    return " + ".join(edit.kind for edit in edits)

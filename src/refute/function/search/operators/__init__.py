@@ -1,0 +1,28 @@
+"""Edit operators: `variants` of an expression and `statements` of a block, each with its kind."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from refute.function.search.facts import Facts
+from refute.function.search.operators.calls import arguments, callees
+from refute.function.search.operators.shapes import extensions, hoists, operators, slices, wraps
+from refute.function.search.operators.statements import Draft, statements, swapped_returns
+from refute.function.search.operators.values import Variant, constants, names, replacements
+from refute.function.search.sites import Site
+
+__all__ = ["Draft", "Variant", "statements", "swapped_returns", "variants"]
+
+_FAMILIES = (
+    constants, names, operators, hoists, callees, arguments, extensions, wraps, slices, replacements,
+)  # fmt: skip
+
+
+def variants(site: Site, facts: Facts) -> Iterator[Variant]:
+    """Every operator's variants of the expression at a site."""
+    stored = isinstance(getattr(site.node, "ctx", None), ast.Store | ast.Del)
+    for family in _FAMILIES:
+        if stored and family not in (names, operators):
+            continue
+        yield from family(site, facts)

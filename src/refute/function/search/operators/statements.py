@@ -1,0 +1,278 @@
+"""Operators on statements: deleted, moved, swapped, guarded, inserted.
+
+Each yields `(kind, changes, extra, statements it happens in)`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from refute.function.search.edit import Change, copy_of
+from refute.function.search.facts import Facts
+from refute.function.search.fuel import is_mark
+from refute.function.search.operators.shapes import ARITHMETIC, negated
+from refute.function.search.operators.values import const, load, number
+from refute.function.search.sites import Context
+
+__all__ = ["Draft", "statements", "swapped_returns"]
+
+Draft = tuple[str, tuple[Change, ...], float, tuple[ast.stmt, ...]]
+
+
+def statements(
+    owner: ast.AST, field: str, body: list[ast.stmt], context: Context, facts: Facts
+) -> Iterator[Draft]:
+    """All edits of one list of statements."""
+    real = [at for at, stmt in enumerate(body) if not is_mark(stmt) and not _is_docstring(stmt)]
+
+    def new(items: list[ast.stmt]) -> tuple[Change, ...]:
+        if not any(not is_mark(item) for item in items):
+            if field == "body":
+                items = [*items, ast.Pass()]
+            elif field == "orelse":
+                items = []
+        return (Change(owner, field, None, items),)
+
+    for order, at in enumerate(real):
+        stmt = body[at]
+        before, after = body[:at], body[at + 1 :]
+        if not isinstance(stmt, ast.FunctionDef):
+            yield "delete", new([*before, *after]), _deletion(stmt), (stmt,)
+        if order + 1 < len(real):
+            second = body[real[order + 1]]
+            pair = (stmt, second)
+            flat = not any(isinstance(s, ast.FunctionDef | ast.Return) for s in pair)
+            if flat:
+                yield "delete two", new([*before, *body[real[order + 1] + 1 :]]), 0.0, (stmt,)
+            if not isinstance(stmt, ast.FunctionDef | ast.Return):
+                rest = body[real[order + 1] + 1 :]
+                yield "reorder", new([*before, second, stmt, *rest]), 0.0, pair
+        for kind, items, extra in _rewritten(stmt, context, facts):
+            yield kind, new([*before, *items, *after]), extra, (stmt,)
+        # A statement at the end of a block that belongs after it, and the reverse.
+        for name in ("body", "orelse"):
+            inner = getattr(stmt, name, None)
+            if not isinstance(inner, list) or not inner or isinstance(stmt, ast.FunctionDef):
+                continue
+            last = inner[-1]
+            kept = inner[:-1]
+            if not isinstance(last, ast.stmt) or is_mark(last):
+                continue
+            shorter: list[ast.stmt] = kept
+            if not any(not is_mark(item) for item in kept):
+                shorter = [*kept, ast.Pass()] if name == "body" else []
+            moved = Change(stmt, name, None, shorter)
+            yield "dedent", (moved, *new([*before, stmt, last, *after])), 0.0, (last, stmt)
+            if name == "orelse" and isinstance(stmt, ast.For | ast.While):
+                flat_changes = Change(stmt, "orelse", None, [])
+                yield "dedent", (flat_changes, *new([*before, stmt, *inner, *after])), 0.4, (stmt,)
+            if order + 1 < len(real) and not isinstance(stmt, ast.FunctionDef):
+                follower = body[real[order + 1]]
+                taken = Change(stmt, name, None, [*inner, follower])
+                rest = body[real[order + 1] + 1 :]
+                changes = (taken, *new([*before, stmt, *rest]))
+                yield "indent", changes, 0.0, (stmt, follower)
+        if isinstance(stmt, ast.For | ast.While):
+            # An assignment just before a loop that belongs into it, and the reverse.
+            if order and isinstance(body[real[order - 1]], ast.Assign):
+                first = body[real[order - 1]]
+                into = Change(stmt, "body", None, [*stmt.body[:1], first, *stmt.body[1:]])
+                outer = [*body[: real[order - 1]], stmt, *after]
+                yield "into loop", (into, *new(outer)), 0.0, (first, stmt)
+            head = next((s for s in stmt.body if not is_mark(s)), None)
+            if isinstance(head, ast.Assign) and len(stmt.body) > 2:
+                less = [s for s in stmt.body if s is not head]
+                out = Change(stmt, "body", None, less)
+                yield "out of loop", (out, *new([*before, head, stmt, *after])), 0.0, (stmt,)
+            yield from _updates(stmt, context)
+    if context.loops and not isinstance(body[-1], ast.Return | ast.Break | ast.Continue):
+        tail = body[real[-1]] if real else None
+        if tail is not None:
+            yield "insert break", new([*body, ast.Break()]), 0.0, (tail,)
+            yield "insert break", new([*body, ast.Continue()]), -1.0, (tail,)
+
+
+def _deletion(stmt: ast.stmt) -> float:
+    if isinstance(stmt, ast.Return):
+        return -1.0
+    if isinstance(stmt, ast.For | ast.While | ast.With):
+        return -1.5
+    if isinstance(stmt, ast.Break | ast.Continue):
+        return 0.5
+    return 0.0
+
+
+def _rewritten(
+    stmt: ast.stmt, context: Context, facts: Facts
+) -> Iterator[tuple[str, list[ast.stmt], float]]:
+    """A statement become others."""
+    match stmt:
+        case ast.If(test=test, body=body, orelse=orelse):
+            yield "unguard", list(body), 0.0
+            if orelse:
+                if not (len(orelse) == 1 and isinstance(orelse[0], ast.If)):
+                    yield "swap branches", [ast.If(test=test, body=orelse, orelse=body)], 0.0
+                yield "unguard", list(orelse), -0.7
+                yield "drop else", [ast.If(test=test, body=body, orelse=[])], 0.0
+                flat = [ast.If(test=test, body=body, orelse=[]), *orelse]
+                yield "elif to if", flat, 0.0
+            loop = ast.While(test=test, body=body, orelse=[])
+            if not orelse and not any(isinstance(s, ast.Return) for s in body):
+                yield "if to while", [loop], 0.0
+        case ast.While(test=test, body=body) if len(body) > 1:
+            yield "while to if", [ast.If(test=test, body=body[1:], orelse=[])], 0.0
+        case ast.Break():
+            yield "break", [ast.Continue()], 0.0
+            for value in _results(context):
+                yield "break to return", [ast.Return(value=value)], 0.0
+        case ast.Continue():
+            yield "break", [ast.Break()], 0.0
+        case ast.Pass():
+            yield "break", [ast.Continue()], 0.0
+        case ast.AugAssign(target=target, op=op, value=value):
+            for other, extra in ARITHMETIC.get(type(op), ()):
+                new = ast.AugAssign(target=target, op=other(), value=value)
+                yield "augmented", [new], extra
+            if isinstance(target, ast.Name):
+                plain = ast.Assign(targets=[target], value=value)
+                yield "augmented to plain", [plain], 0.0
+                if isinstance(op, ast.Add):
+                    before = ast.BinOp(left=value, op=op, right=load(target.id))
+                    yield "prepend", [ast.Assign(targets=[target], value=before)], 0.0
+        case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
+            if name in {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}:
+                pass
+            elif context.loops or facts.used.get(name, 0):
+                new = ast.AugAssign(target=target, op=ast.Add(), value=value)
+                inside = 0.0 if context.loops else -1.5
+                yield "plain to augmented", [new], inside
+                if context.loops:
+                    for function in ("max", "min"):
+                        best = ast.Call(func=load(function), args=[load(name), value], keywords=[])
+                        yield "keep best", [ast.Assign(targets=[target], value=best)], 0.0
+        case ast.Return(value=value):
+            if value is not None and isinstance(value, ast.expr) and _is_condition(value):
+                yield "negate return", [ast.Return(value=negated(value))], 0.0
+            for result in _results(context):
+                if not (isinstance(value, ast.Name) and value.id == getattr(result, "id", "")):
+                    yield "return other", [ast.Return(value=result)], 0.0
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) as c):
+            if attr in ("append", "add") and len(c.args) == 1:
+                member = ast.Compare(
+                    left=c.args[0], ops=[ast.NotIn()], comparators=[load(name)]
+                )
+                yield "guard", [ast.If(test=member, body=[stmt], orelse=[])], 0.5
+            if attr not in ("append", "add", "extend", "sort", "reverse", "insert", "update"):
+                yield "keep result", [ast.Assign(targets=[_store(name)], value=c)], 0.0
+        case ast.Expr(value=value) if isinstance(value, ast.Call | ast.Compare | ast.BinOp):
+            yield "missing return", [ast.Return(value=value)], 0.0
+    if context.loops and isinstance(stmt, ast.Assign | ast.AugAssign | ast.Expr | ast.Return):
+        yield from _guards(stmt, context, facts)
+
+
+def _store(name: str) -> ast.Name:
+    return ast.Name(id=name, ctx=ast.Store())
+
+
+def _is_condition(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return getattr(node.func, "id", "") in ("any", "all", "bool", "isinstance")
+    return isinstance(node, ast.Compare | ast.BoolOp) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    )
+
+
+def _results(context: Context) -> list[ast.expr]:
+    return [const(True), const(False), const(0), *[load(name) for name in context.names[:5]]]
+
+
+def _guards(
+    stmt: ast.stmt, context: Context, facts: Facts
+) -> Iterator[tuple[str, list[ast.stmt], float]]:
+    """A condition on loop variables around a statement inside a loop."""
+    tests: list[tuple[ast.expr, float]] = [(atom, 0.0) for atom in facts.atoms[:6]]
+    tests += [(negated(atom), -0.5) for atom in facts.atoms[:6]]
+    fresh = [name for name in context.names if name in context.fresh]
+    others = [name for name in context.names if name not in context.fresh][:4]
+    for i, a in enumerate(fresh):
+        for b in (*fresh[i + 1 :], *others):
+            both = {facts.types.get(a, "?"), facts.types.get(b, "?")} - {"?"}
+            if len(both) > 1:
+                continue
+            for op, extra in ((ast.Eq(), 0.3), (ast.NotEq(), 0.0), (ast.Lt(), -0.3), (ast.Gt(), -0.3),
+                              (ast.NotIn(), -0.5)):  # fmt: skip
+                test = ast.Compare(left=load(a), ops=[op], comparators=[load(b)])
+                tests.append((test, extra))
+        for op, extra in ((ast.Gt(), 0.0), (ast.GtE(), -0.5), (ast.Lt(), -0.5), (ast.NotEq(), -0.3)):
+            if facts.types.get(a, "?") in ("?", "int", "num"):
+                zero = ast.Compare(left=load(a), ops=[op], comparators=[const(0)])
+                tests.append((zero, extra - 0.3))
+        for rest in (0, 1):
+            if facts.types.get(a, "?") in ("?", "int", "num"):
+                left = ast.BinOp(left=load(a), op=ast.Mod(), right=const(2))
+                parity = ast.Compare(left=left, ops=[ast.Eq()], comparators=[const(rest)])
+                tests.append((parity, 0.0))
+    for test, extra in tests:
+        yield "guard", [ast.If(test=test, body=[stmt], orelse=[])], extra
+
+
+def _updates(loop: ast.For | ast.While, context: Context) -> Iterator[Draft]:
+    """A missing update of a variable in a loop: `n += 1`, `n -= 1`, `n //= 10`."""
+    assigned = {
+        node.id
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    tested: list[str] = []
+    if isinstance(loop, ast.While):
+        tested = [n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)]
+    nested = [
+        n.id
+        for inner in ast.walk(loop)
+        if isinstance(inner, ast.While) and inner is not loop
+        for n in ast.walk(inner.test)
+        if isinstance(n, ast.Name)
+    ]
+    local = [name for name in context.names if name not in context.fresh]
+    for name in dict.fromkeys((*tested, *nested, *local[:5])):
+        missing = 0.0 if name in tested and name not in assigned else -1.0
+        if name in tested and name in assigned:
+            missing = -1.5
+        for op, value in (
+            (ast.Add(), 1), (ast.Sub(), 1), (ast.FloorDiv(), 10), (ast.FloorDiv(), 2),
+        ):  # fmt: skip
+            if isinstance(op, ast.FloorDiv) and name not in tested:
+                continue
+            update = ast.AugAssign(target=_store(name), op=op, value=number(value))
+            changes = (Change(loop, "body", None, [*loop.body, update]),)
+            yield "insert update", changes, missing, (loop,)
+
+
+def swapped_returns(function: ast.FunctionDef) -> Iterator[Draft]:
+    """Two constant results of a function exchanged, the classic inverted predicate."""
+    returns = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return) and node.value is not None
+    ]
+    for i, a in enumerate(returns):
+        for b in returns[i + 1 :]:
+            assert a.value is not None
+            assert b.value is not None
+            if ast.dump(a.value) == ast.dump(b.value):
+                continue
+            changes = (
+                Change(a, "value", None, copy_of(b.value)),
+                Change(b, "value", None, copy_of(a.value)),
+            )
+            constants = isinstance(a.value, ast.Constant) and isinstance(b.value, ast.Constant)
+            yield "swap returns", changes, 0.0 if constants else -1.0, (a, b)
+
+
+def _is_docstring(stmt: ast.stmt) -> bool:
+    return (
+        isinstance(stmt, ast.Expr)
+        and isinstance(stmt.value, ast.Constant)
+        and isinstance(stmt.value.value, str)
+    )

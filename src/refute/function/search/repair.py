@@ -1,0 +1,178 @@
+"""Search for edits of a program that make it pass all of its tests."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from refute.function.search.closeness import progress
+from refute.function.search.edit import Edit, applied
+from refute.function.search.facts import Facts, gather
+from refute.function.search.mutants import frontier, singles
+from refute.function.search.prior import REACH_BONUS
+from refute.function.search.trial import OutOfBudget, Result, Trial, order_tests
+from refute.problems import FunctionProblem, UnitTest
+from refute.sandbox import Limits, Outcome, Program, Sandbox
+from refute.sandbox.equality import expect_test, matches
+
+__all__ = ["Repair", "repair"]
+
+FIRSTS = 60
+"""First halves of pairs that are followed up."""
+STANDING = 5_000
+"""Single edits kept as second halves."""
+
+
+@dataclass(slots=True)
+class Repair:
+    """What the search for a fix found."""
+
+    tests: tuple[UnitTest, ...]
+    """Failing ones first."""
+    outcomes: tuple[Outcome, ...]
+    """What the code under test did with each of `tests`."""
+    passed: tuple[bool, ...]
+    survivors: list[Result] = field(default_factory=list)
+    """Every edited program that passed all tests, in the order found."""
+    trial: Trial | None = None
+    complete: bool = False
+    """Whether every single edit was tried."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def fails(self) -> bool:
+        return not all(self.passed)
+
+
+def repair(
+    problem: FunctionProblem,
+    tests: Sequence[UnitTest],
+    *,
+    box: Sandbox,
+    budget: float = 10.0,
+    seed: int = 0,
+    max_candidates: int | None = None,
+) -> Repair:
+    """Find edits of `problem.code` that pass all `tests`, within `budget` seconds.
+
+    The order of the candidates is fixed; with `max_candidates` the clock plays no part and the result
+    is fully deterministic. `seed` is unused so far: nothing here is drawn at random.
+    """
+    deadline = time.monotonic() + budget
+    calls = [test.call for test in tests]
+    first = box.run(
+        Program(problem.code, problem.entry_point), calls, Limits(cpu=1.0, stop_after=3)
+    )
+    passed = [matches(o, expect_test(t)) for o, t in zip(first, tests, strict=True)]
+    by_test = {id(t): (o, ok) for t, o, ok in zip(tests, first, passed, strict=True)}
+    ordered = order_tests(tests, [not ok for ok in passed])
+    found = Repair(
+        ordered,
+        tuple(by_test[id(t)][0] for t in ordered),
+        tuple(by_test[id(t)][1] for t in ordered),
+    )
+    if not found.fails:
+        return found
+    try:
+        trial = Trial(
+            problem.code, problem.entry_point, ordered, box, deadline, max_candidates
+        )
+    except (SyntaxError, ValueError, RecursionError) as error:
+        found.notes.append(f"the code does not parse: {error}")
+        return found
+    found.trial = trial
+    trial.enough_fuel()
+    try:
+        _search(trial, found, problem)
+    except OutOfBudget:
+        found.notes.append(f"out of budget after {trial.tried} candidates")
+    return found
+
+
+def _search(trial: Trial, found: Repair, problem: FunctionProblem) -> None:
+    facts = gather(trial.tree, problem.description)
+    reached = trial.reached()
+    edits = singles(trial.tree, facts, _Bonus(reached, found.passed, every=True))
+    results: list[Result] = []
+    for result in trial.run(((edit,), edit.weight) for edit in edits):
+        results.append(result)
+        if result.fits:
+            found.survivors.append(result)
+    found.complete = True
+    if found.survivors:
+        return
+    for result in trial.run(_pairs(trial, facts, found, results, reached)):
+        if result.fits:
+            found.survivors.append(result)
+            if len(found.survivors) == 1:
+                # The frontier goes best first: what comes much later is much less likely.
+                now = time.monotonic()
+                trial.deadline = min(trial.deadline, now + max(0.5, 0.25 * (trial.deadline - now)))
+
+
+def _pairs(
+    trial: Trial,
+    facts: Facts,
+    found: Repair,
+    results: list[Result],
+    reached: list[set[int] | None],
+) -> Iterator[tuple[tuple[Edit, ...], float]]:
+    """Pairs of edits, best first: promising first halves, then the prior's product."""
+    some = _Bonus(reached, found.passed, every=False)
+    scored: list[tuple[float, Edit]] = []
+    seen: set[tuple[Outcome, ...]] = set()
+    expected = trial.expected
+    for result in results:
+        gain = progress(found.outcomes, result.outcomes, found.passed, result.passed, expected)
+        if gain > 0:
+            fresh = 0.0 if result.outcomes not in seen else -1.0
+            seen.add(result.outcomes)
+            scored.append((result.weight + 3.0 * gain + fresh, result.edits[0]))
+        else:
+            scored.append((result.weight - 1.0, result.edits[0]))
+    scored.sort(key=lambda pair: -pair[0])
+    firsts = scored[:FIRSTS]
+
+    def seconds(i: int) -> Sequence[Edit]:
+        with applied([firsts[i][1]]):
+            return singles(trial.tree, facts, some)[:STANDING]
+
+    done: set[frozenset[int]] = set()
+    for i, second, weight in frontier(firsts, seconds):
+        first = firsts[i][1]
+        key = frozenset((id(first), id(second)))
+        if key in done:
+            continue
+        yield (first, second), weight
+
+
+@dataclass(slots=True)
+class _Bonus:
+    """The spectrum: which statements failing and passing tests reach."""
+
+    reached: list[set[int] | None]
+    passed: Sequence[bool]
+    every: bool
+    """Whether an edit alone must mend all failing tests: it must then be reached by all of them."""
+
+    def __call__(self, stmts: tuple[ast.stmt, ...]) -> float | None:
+        if not stmts:
+            return 0.0
+        ids = {id(stmt) for stmt in stmts}
+        failing = passing = failing_hits = passing_hits = 0
+        for hits, ok in zip(self.reached, self.passed, strict=True):
+            hit = hits is None or not ids.isdisjoint(hits)
+            if ok:
+                passing += 1
+                passing_hits += hit
+            else:
+                failing += 1
+                failing_hits += hit
+        if failing_hits < failing and self.every:
+            return None
+        if not failing_hits:
+            return -1.5
+        share = passing_hits / passing if passing else 1.0
+        return REACH_BONUS * (1.0 - share) * failing_hits / failing

@@ -1,0 +1,204 @@
+"""Run edited versions of one program on its tests, many at a time."""
+
+from __future__ import annotations
+
+import ast
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import CodeType
+
+from refute.function.search.edit import Edit, applied
+from refute.function.search.fuel import (
+    TAKE_HITS,
+    after_future,
+    fuelled,
+    is_mark,
+    marked,
+    prelude,
+    stripped,
+)
+from refute.problems import Call, Expression, Invocation, UnitTest
+from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, TimedOut
+from refute.sandbox.equality import Expected, expect_test, matches
+
+__all__ = ["OutOfBudget", "Result", "Trial", "order_tests"]
+
+BATCH = 250
+
+
+class OutOfBudget(Exception):
+    """Time or the allowed number of candidates is used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An edited program and what it did on the tests."""
+
+    edits: tuple[Edit, ...]
+    weight: float
+    outcomes: tuple[Outcome, ...]
+    passed: tuple[bool, ...]
+
+    @property
+    def fits(self) -> bool:
+        return all(self.passed)
+
+
+@dataclass(slots=True)
+class Trial:
+    """One program, its trusted tests and the budget; counts what it runs."""
+
+    code: str
+    entry_point: str
+    tests: tuple[UnitTest, ...]
+    """Failing ones first: most candidates fall at the first."""
+    box: Sandbox
+    deadline: float
+    """`time.monotonic()` at which to stop."""
+    max_candidates: int | None = None
+    fuel: int = 20_000
+    tried: int = 0
+    tree: ast.Module = field(init=False)
+    expected: tuple[Expected, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tree = fuelled(ast.parse(self.code))
+        self.expected = tuple(expect_test(test) for test in self.tests)
+
+    @property
+    def calls(self) -> list[Invocation]:
+        return [test.call for test in self.tests]
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(cpu=0.15, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=1)
+
+    def check_budget(self) -> None:
+        """Raises `OutOfBudget`."""
+        if self.max_candidates is not None:
+            if self.tried >= self.max_candidates:
+                raise OutOfBudget
+        elif time.monotonic() >= self.deadline:
+            raise OutOfBudget
+
+    def compiled(self, edits: Sequence[Edit], fuel: int | None = None) -> CodeType | None:
+        """The tree with `edits` made, as a code object; None where it does not compile."""
+        with applied(edits):
+            body = [stmt for stmt in self.tree.body if self._needed(stmt)]
+            place = after_future(self.tree)
+            body[place:place] = prelude(self.fuel if fuel is None else fuel)
+            return compiled(ast.Module(body=body, type_ignores=[]))
+
+    def _needed(self, stmt: ast.stmt) -> bool:
+        """Self-tests and prints at module level are left out of what is run thousands of times."""
+        if isinstance(stmt, ast.Assert):
+            return False
+        if isinstance(stmt, ast.Expr):
+            if isinstance(stmt.value, ast.Constant):
+                return False
+            names = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+            return not names & {"print", self.entry_point}
+        return not (isinstance(stmt, ast.If) and "__name__" in ast.dump(stmt.test))
+
+    def run(
+        self, candidates: Iterable[tuple[tuple[Edit, ...], float]], batch: int = BATCH
+    ) -> Iterator[Result]:
+        """Run candidates (edits, weight) on all tests, in order. Raises `OutOfBudget` in the middle."""
+        pending: list[tuple[tuple[Edit, ...], float]] = []
+        programs: list[Program] = []
+        for edits, weight in candidates:
+            code = self.compiled(edits)
+            if code is None:
+                continue
+            pending.append((edits, weight))
+            programs.append(Program(code, self.entry_point))
+            if len(programs) >= batch:
+                yield from self._flush(pending, programs)
+                pending, programs = [], []
+                self.check_budget()
+        yield from self._flush(pending, programs)
+
+    def _flush(
+        self, pending: list[tuple[tuple[Edit, ...], float]], programs: list[Program]
+    ) -> Iterator[Result]:
+        rows = self.box.run_variants(programs, self.calls, self.limits)
+        self.tried += len(programs)
+        for (edits, weight), outcomes in zip(pending, rows, strict=True):
+            passed = tuple(map(matches, outcomes, self.expected))
+            yield Result(edits, weight, tuple(outcomes), passed)
+
+    def enough_fuel(self) -> None:
+        """Raise the fuel until the code under test does the same with it as without it."""
+        limits = Limits(cpu=0.5, memory=400 << 20, stop_after=2)
+        plain = self.box.run(Program(self.code, self.entry_point), self.calls, limits)
+        self.fuel = 4000 * max(1, len(self.tests)) + 16_000
+        while self.fuel < 5_000_000:
+            code = self.compiled(())
+            assert code is not None
+            fuelled_run = self.box.run(Program(code, self.entry_point), self.calls, limits)
+            differ = any(
+                isinstance(b, Raised) and b.type in ("StopIteration", "RuntimeError") and a != b
+                for a, b in zip(plain, fuelled_run, strict=True)
+                if isinstance(a, Returned | Raised)
+            )
+            if not differ:
+                return
+            self.fuel *= 8
+
+    def reached(self) -> list[set[int] | None]:
+        """For each test, the ids of the statements of `tree` it reaches; None where unknown."""
+        copy, statements = marked(self.tree)
+        place = after_future(copy)
+        body = [stmt for stmt in copy.body if self._needed(stmt)]
+        body[place:place] = prelude(self.fuel)
+        code = compiled(ast.Module(body=body, type_ignores=[]))
+        if code is None:
+            return [None] * len(self.tests)
+        take = Expression(TAKE_HITS)
+        calls: list[Invocation] = [take]
+        for call in self.calls:
+            calls += [call, take]
+        outcomes = self.box.run(Program(code, self.entry_point), calls, Limits(cpu=0.5))
+        found: list[set[int] | None] = []
+        for test_outcome, hits in zip(outcomes[1::2], outcomes[2::2], strict=True):
+            known = isinstance(hits, Returned) and isinstance(test_outcome, Returned | Raised)
+            if known and isinstance(hits.value, list):
+                found.append(
+                    {id(statements[n]) for n in hits.value if n < len(statements)}
+                )
+            else:
+                found.append(None)
+        return found
+
+    def mutated(self, edits: Sequence[Edit]) -> ast.Module:
+        """The edited program's tree, without fuel, as a copy."""
+        with applied(edits):
+            return stripped(self.tree)
+
+
+def compiled(tree: ast.Module) -> CodeType | None:
+    """Compile quietly; None for a program that the compiler rejects."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            code: CodeType = compile(tree, "<program>", "exec", dont_inherit=True)
+            return code
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, OverflowError):
+        return None
+
+
+def order_tests(
+    tests: Sequence[UnitTest], failing: Sequence[bool]
+) -> tuple[UnitTest, ...]:
+    """Failing tests first, each group in its own order."""
+    pairs = list(zip(tests, failing, strict=True))
+    return tuple([t for t, bad in pairs if bad] + [t for t, bad in pairs if not bad])
+
+
+def is_call(call: Invocation) -> bool:
+    return isinstance(call, Call)
+
+
+_ = is_mark
