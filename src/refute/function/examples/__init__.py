@@ -1,0 +1,92 @@
+"""Read the unit tests that a description states: doctests, asserts, `f(x) == y`, arrows, prose.
+
+`read_examples` returns them with the trust that their form deserves:
+
+- `Trust.STATED`: doctest, assert, ``f(x) == y``;
+- `Trust.WORDED`: arrows, "should return", Input/Output fields, worked prose, round trips;
+- `Trust.HINT`: found in the code itself (its docstring where the description is another text, its
+  self-tests and comments), and examples that contradict one another (`source` says which).
+
+Values are read without executing anything; what is not a literal becomes an `Expression`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from refute.function.examples.boundaries import empty_inputs
+from refute.function.examples.calls import called_examples
+from refute.function.examples.fields import labelled_fields, named_arguments
+from refute.function.examples.formal import asserts, doctests
+from refute.function.examples.hints import docstring_of, self_tests
+from refute.function.examples.inverse import round_trips
+from refute.function.examples.prose import bare_arrows, sentences
+from refute.function.examples.screening import contradictions_marked, screened
+from refute.function.examples.subject import Reading, Subject, overlaps, subject, to_test
+from refute.problems import Trust, UnitTest
+
+__all__ = ["read_examples"]
+
+MAX_TEXT = 200_000
+"""Longer descriptions and modules are read up to this many characters."""
+
+
+def read_examples(description: str, entry_point: str, *, code: str | None = None) -> list[UnitTest]:
+    """Unit tests stated in `description`, in the order of the text, then hints from `code`.
+
+    `code` is the module under test: it gives the signature, the helpers and the hints. Spans of
+    tests are character offsets in `description`; those of hints are offsets in `code`, or in the
+    function's docstring, as `source` says. Never raises for odd text; executes nothing.
+    """
+    code = code[:MAX_TEXT] if code is not None else None
+    about = subject(description[:MAX_TEXT], entry_point, code)
+    tests = [to_test(one, about, where="description") for one in _read(about)]
+    if code is not None:
+        tests += _hints(code, about)
+    return contradictions_marked(tests)
+
+
+def _read(about: Subject) -> list[Reading]:
+    readings, taken = doctests(about)
+    asserted = [one for one in asserts(about) if not overlaps(one.span, taken)]
+    taken += [one.span for one in asserted]
+    readings += asserted
+    called = called_examples(about, taken)
+    taken += [one.span for one in called]
+    readings += called
+    for reader in (labelled_fields, named_arguments, bare_arrows, sentences, empty_inputs):
+        for reading in reader(about):
+            if not overlaps(reading.span, taken):
+                readings.append(reading)
+                taken.append(reading.span)
+    if not readings:
+        readings += round_trips(about)
+    return sorted(screened(readings, about), key=lambda one: one.span)
+
+
+def _hints(code: str, about: Subject) -> list[UnitTest]:
+    docstring = docstring_of(code, about.entry_point)
+    found: list[UnitTest] = []
+    if docstring and not _same_text(docstring, about.text):
+        inner = replace(
+            about, text=docstring, plain=subject(docstring, about.entry_point, None).plain
+        )
+        found += [to_test(one, inner, where="docstring") for one in _read(inner)]
+    lines = replace(about, text=code, plain=code)
+    found += [to_test(one, lines, where="code") for one in screened_hints(code, about)]
+    return [replace(test, trust=Trust.HINT, confidence=0.7) for test in found]
+
+
+def screened_hints(code: str, about: Subject) -> Sequence[Reading]:
+    """Self-tests of the code that fit its signature."""
+    return screened(list(self_tests(code, about)), about)
+
+
+def _same_text(one: str, other: str) -> bool:
+    """Whether a docstring is (part of) the description, blanks and escapes aside."""
+
+    def squeezed(text: str) -> str:
+        return "".join(text.replace("\\n", "").replace("\\", "").split())
+
+    return squeezed(one) in squeezed(other)

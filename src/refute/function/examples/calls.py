@@ -1,0 +1,151 @@
+"""Examples written as a call and its outcome: `f(1) == 2`, `f(1) ➞ 2`, "f(1) should return 2"."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from refute.function.examples.formal import parse_statements
+from refute.function.examples.literals import NotLiteral, closing, evaluate, scan
+from refute.function.examples.subject import Kind, Reading, Subject, overlaps
+from refute.problems import Call, Expression, Invocation
+
+__all__ = ["ARROW", "CLEAN_END", "called_examples"]
+
+ARROW = r"(?:==>|=>|-->|->|—>|→|➞|⇒|➔|⟶|⟹)"
+
+_VERB = r"(?:returns?|gives?|outputs?|yields?|equals?|evaluates to|produces?|prints?|be|is)"
+_LABEL = r"(?:[Oo]utputs?|[Rr]esult|[Rr]eturns?|[Ee]xpected)(?: output)?"
+_RELATION = re.compile(
+    r"\s*(?:"
+    r"(?P<formal>==(?!>))"
+    rf"|(?P<arrow>#?\s*(?:{ARROW}|>>>?))"
+    r"|(?P<equals>=(?![=>]))"
+    r"|(?P<words>,?\s*(?:#|//)?\s*(?:(?:it|which|that|this)\s+)?"
+    r"(?:(?:should|will|must|would|shall|can)\s+)?(?:(?:then|just|have)\s+)?"
+    rf"{_VERB}(?:\s+(?:returned|equal to|the (?:value|string|list|number|integer|tuple)))?\s*:?)"
+    r"(?=[\s'\"\[({:-])"
+    rf"|(?P<comment>\s*(?:#|//)\s*(?:(?:{_LABEL}|[Ss]hould be|[Pp]rints?)\s*[:=]?)?)"
+    rf"|(?P<label>\n\s*(?:#\s*)?{_LABEL}\s*[:=]\s*)"
+    r")\s*"
+)
+_RAISES = re.compile(
+    r"\s*(?:#\s*)?(?:(?:should|will|must)\s+)?(?:raises?|throws?)\s+(?:an?\s+)?"
+    r"([A-Z]\w*(?:Error|Exception|Warning|StopIteration|Interrupt))\b"
+)
+CLEAN_END = re.compile(
+    r"[ \t]*(?:$|\n|#|//|;|\)|\(|[.,:](?=\s|$)"
+    r"|(?:and|or|because|since|as|while|but|for|when|if|where)\b)"
+)
+_CHAIN = re.compile(r"[ \t]*(?:=|==)[ \t]*")
+
+
+def called_examples(about: Subject, taken: Sequence[tuple[int, int]]) -> list[Reading]:
+    """Examples that call the function by its name, or by the one other name that they all use."""
+    readings = list(_scan(about, about.name, taken))
+    if readings or re.search(rf"\b{re.escape(about.name)}\s*\(\s*[\d'\"\[(-]", about.plain):
+        return readings
+    names = Counter(
+        name
+        for name in re.findall(r"\b([A-Za-z_]\w*)\(", about.plain)
+        if name not in about.defined and not keyword.iskeyword(name) and name not in _BUILTINS
+    )
+    for name, _ in names.most_common(3):
+        readings = list(_scan(about, name, taken, alias=True))
+        if readings:
+            return readings
+    return []
+
+
+_BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+
+
+def _scan(
+    about: Subject, name: str, taken: Sequence[tuple[int, int]], *, alias: bool = False
+) -> Iterator[Reading]:
+    text = about.plain
+    for match in re.finditer(rf"(?<![\w.]){re.escape(name)}[ ]?\(", text):
+        start, opening = match.start(), match.end() - 1
+        end = closing(text, opening)
+        if end is None or overlaps((start, end), taken):
+            continue
+        if about.method and not alias:
+            continue
+        call = _call(about, text[opening:end])
+        if call is None:
+            continue
+        raises = _RAISES.match(text, end)
+        if raises is not None:
+            span = (start, raises.end())
+            yield Reading(call, None, "arrow", span, raises=raises[1], alias=alias)
+            continue
+        found = _outcome(text, end)
+        if found is None:
+            continue
+        value, kind, formal, stop, wrapped = found
+        formal = formal and not alias
+        span = (start, stop)
+        yield Reading(call, value, kind, span, formal=formal, parenthesised=wrapped, alias=alias)
+
+
+def _outcome(text: str, end: int) -> tuple[Any, Kind, bool, int, bool] | None:
+    """(value, kind, formal, offset past it, parenthesised) of what is said after a call."""
+    relation = _RELATION.match(text, end)
+    blank = re.compile(r"[ \t]+(?=[\[{(])").match(text, end) if relation is None else None
+    if relation is None and blank is None:
+        return None
+    group = relation.lastgroup if relation is not None else "blank"
+    begin = relation.end() if relation is not None else end
+    if group == "words" and re.match(r"\s*\n\s*\n", text[end:]):
+        return None
+    if group == "comment":
+        inside = re.compile(r"\s*(?:==>|=>|-->|->|→|➞|==?)\s*").match(text, begin)
+        begin = inside.end() if inside else begin
+    value = scan(text, begin)
+    if value is None:
+        return None
+    wrapped = text[begin : begin + 1] == "(" and not isinstance(value.value, tuple)
+    stop = value.end
+    chain = _CHAIN.match(text, stop)
+    if chain is not None:  # "-> 19 - 5 - 6 = 8", "= 1 + (2 / 2) = 2"
+        last = scan(text, chain.end())
+        if last is None or (value.computed and last.value != value.value):
+            return None
+        value, stop = last, last.end
+    if not CLEAN_END.match(text, stop):
+        return None
+    kind: Kind = "equation" if group in ("formal", "equals") else "arrow"
+    return value.value, kind, group == "formal", stop, wrapped
+
+
+def _call(about: Subject, arguments: str) -> Invocation | None:
+    """The call with these parenthesised arguments; None unless all of them are literals."""
+    body = parse_statements("f" + arguments.replace("\n", " "))
+    if not body or not isinstance(body[0], ast.Expr) or not isinstance(body[0].value, ast.Call):
+        return None
+    node = body[0].value
+    if not about.fits(len(node.args) + len(node.keywords)):
+        return None
+    try:
+        args = tuple(_argument(arg, index, about) for index, arg in enumerate(node.args))
+        kwargs = {k.arg: evaluate(k.value) for k in node.keywords if k.arg is not None}
+    except NotLiteral:
+        if any(
+            isinstance(one, (ast.Name, ast.Starred)) for arg in node.args for one in ast.walk(arg)
+        ):
+            return None
+        return Expression(f"{about.entry_point}{arguments}")
+    return Call(args, kwargs)
+
+
+def _argument(node: ast.expr, index: int, about: Subject) -> Any:
+    """A literal argument, or a bare word where the parameter is said to be a string."""
+    if isinstance(node, ast.Name) and about.holds_text(index):
+        if node.id in (about.parameters or ()):
+            raise NotLiteral(node.id)
+        return node.id
+    return evaluate(node, loose=True)

@@ -1,0 +1,230 @@
+"""Drop readings that were mis-read, mend one-tuples, and mark those that contradict each other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from refute.function.examples.subject import Reading, Subject
+from refute.problems import Call, Trust, UnitTest
+
+__all__ = ["contradictions_marked", "fits_annotation", "screened"]
+
+_KIND_OF = {
+    "array": "list",
+    "dictionary": "dict",
+    "string": "str",
+    "list": "list",
+    "tuple": "tuple",
+}
+_RETURN_WORDS = re.compile(
+    r"\breturns?\s+(?:a|an|the)\s+(?:\w+\s+){0,2}?(list|array|tuple|string|dictionary)\b", re.I
+)
+
+
+def screened(readings: Sequence[Reading], about: Subject) -> list[Reading]:
+    """The readings that agree with the signature, the words and one another."""
+    kept = [one for one in map(_one_tuple_by_annotation(about), readings) if _typed(one, about)]
+    kept = _one_tuples(kept)
+    kept = _same_arity(kept, about)
+    kept = _same_inputs(kept)
+    return _same_outputs(kept, about)
+
+
+def _typed(reading: Reading, about: Subject) -> bool:
+    if not isinstance(reading.call, Call):
+        return True
+    if not about.fits(len(reading.call.args) + len(reading.call.kwargs)):
+        return False
+    names = about.parameters or ()
+    for name, value in zip(names, reading.call.args, strict=False):
+        if not fits_annotation(value, about.annotations.get(name)):
+            return False
+    loose = reading.formal or reading.raises is not None
+    return loose or fits_annotation(reading.expected, about.returns)
+
+
+def fits_annotation(value: Any, annotation: ast.expr | None) -> bool:
+    """Whether a value may have this annotation; True where the annotation is not understood."""
+    if annotation is None:
+        return True
+    if isinstance(annotation, ast.Constant):
+        if annotation.value is None:
+            return value is None
+        if isinstance(annotation.value, str):
+            try:
+                return fits_annotation(value, ast.parse(annotation.value, mode="eval").body)
+            except SyntaxError:
+                return True
+    if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
+        return fits_annotation(value, annotation.left) or fits_annotation(value, annotation.right)
+    base = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    label = ast.unparse(base).rsplit(".", 1)[-1].lower()
+    inside: list[ast.expr] = []
+    if isinstance(annotation, ast.Subscript):
+        part = annotation.slice
+        inside = part.elts if isinstance(part, ast.Tuple) else [part]
+    if label == "optional":
+        return value is None or all(fits_annotation(value, one) for one in inside)
+    if label == "union":
+        return any(fits_annotation(value, one) for one in inside)
+    plain: dict[str, tuple[type[Any], ...]] = {
+        "int": (int,),
+        "float": (int, float),
+        "complex": (int, float, complex),
+        "str": (str,),
+        "bool": (bool,),
+        "bytes": (bytes, bytearray),
+        "list": (list,),
+        "tuple": (tuple,),
+        "set": (set,),
+        "frozenset": (frozenset,),
+        "dict": (dict,),
+        "sequence": (list, tuple, str, bytes),
+    }
+    if label not in plain:
+        return True
+    if not isinstance(value, plain[label]):
+        return False
+    if isinstance(value, bool) and label != "bool":
+        return False
+    if label in ("list", "set", "frozenset", "sequence") and len(inside) == 1:
+        return all(fits_annotation(one, inside[0]) for one in value)
+    return True
+
+
+def _one_tuple_by_annotation(about: Subject) -> Any:
+    tuples = about.returns is not None and ast.unparse(about.returns).lower().startswith(
+        ("tuple", "typing.tuple")
+    )
+
+    def mend(reading: Reading) -> Reading:
+        if tuples and reading.parenthesised and not isinstance(reading.expected, tuple):
+            return replace(reading, expected=(reading.expected,))
+        return reading
+
+    return mend
+
+
+def _one_tuples(readings: list[Reading]) -> list[Reading]:
+    """`("a")` is a one-tuple written without its comma where the other outputs are tuples."""
+    others = [one.expected for one in readings if not one.parenthesised]
+    if not others or not all(isinstance(value, tuple) for value in others):
+        return readings
+    return [
+        replace(one, expected=(one.expected,))
+        if one.parenthesised and not isinstance(one.expected, tuple)
+        else one
+        for one in readings
+    ]
+
+
+def _calls(readings: Sequence[Reading]) -> list[tuple[Reading, Call]]:
+    return [(one, one.call) for one in readings if isinstance(one.call, Call)]
+
+
+def _same_arity(readings: list[Reading], about: Subject) -> list[Reading]:
+    """Without a signature, the number of arguments that most examples have is right."""
+    calls = _calls(readings)
+    if about.parameters is not None or not calls:
+        return readings
+    sizes = Counter(len(call.args) + len(call.kwargs) for _, call in calls)
+    (usual, _), *_ = sizes.most_common(1)
+    return [
+        one
+        for one in readings
+        if one.formal
+        or not isinstance(one.call, Call)
+        or len(one.call.args) + len(one.call.kwargs) == usual
+    ]
+
+
+def _family(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "number" if isinstance(value, (int, float, complex)) else type(value).__name__
+
+
+def _same_inputs(readings: list[Reading]) -> list[Reading]:
+    """Arguments read from prose must have types that some explicit example has, if there is any."""
+    sure = [
+        call for one, call in _calls(readings) if one.kind not in ("prose", "boundary", "fields")
+    ]
+    if not sure:
+        return readings
+
+    def like(call: Call) -> bool:
+        return any(
+            [_family(a) for a in call.args] == [_family(b) for b in other.args] for other in sure
+        )
+
+    return [
+        one
+        for one in readings
+        if one.kind not in ("prose", "boundary") or not isinstance(one.call, Call) or like(one.call)
+    ]
+
+
+def _same_outputs(readings: list[Reading], about: Subject) -> list[Reading]:
+    """Drop a told output whose type is none that the words or the other outputs have."""
+    families = [_family(one.expected) for one in readings if one.raises is None]
+    said = {_KIND_OF[word.lower()] for word in _RETURN_WORDS.findall(about.plain)}
+    kept = []
+    for one in readings:
+        family = _family(one.expected)
+        if one.formal or one.raises is not None or one.expected is None:
+            kept.append(one)
+            continue
+        others = [f for f in families if f != family and f != "NoneType"]
+        lonely = families.count(family) == 1 and len(others) >= 2 and len(set(others)) == 1
+        sentinel = one.expected in (-1, 0, False, "") or one.expected == []
+        weak = one.kind in ("prose", "fields", "boundary") or one.kind == "equation"
+        if lonely and weak and not sentinel and family not in said:
+            continue
+        spoken = len(said) == 1 and family not in said and bool(said & set(families))
+        if one.kind == "equation" and spoken and not sentinel:
+            continue
+        kept.append(one)
+    return kept
+
+
+def contradictions_marked(tests: Sequence[UnitTest]) -> list[UnitTest]:
+    """One test a call: repeats go; tests that contradict each other become hints that say so."""
+    groups: dict[str, list[UnitTest]] = {}
+    for test in tests:
+        groups.setdefault(repr(test.call), []).append(test)
+    result = []
+    for group in groups.values():
+        distinct = list({_outcome(test): test for test in reversed(group)}.values())[::-1]
+        certain = [test for test in distinct if test.trust < Trust.HINT]
+        if len(distinct) == 1:
+            result.append(min(group, key=lambda test: test.trust))
+        elif len(certain) == 1:  # a hint from the code does not cast doubt on a stated example
+            result += certain
+        else:
+            result += [
+                replace(
+                    test,
+                    trust=Trust.HINT,
+                    confidence=0.4,
+                    source=f"{test.source} (contradicted by {_other(test, distinct).source})",
+                )
+                for test in distinct
+            ]
+    return result
+
+
+def _outcome(test: UnitTest) -> str:
+    if test.raises is not None:
+        return f"raises {test.raises}"
+    value = test.expected
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"number {float(value)!r}" if number and abs(value) < 2**53 else repr(value)
+
+
+def _other(test: UnitTest, group: Sequence[UnitTest]) -> UnitTest:
+    return next(other for other in group if other is not test)

@@ -1,0 +1,161 @@
+"""What the readers of examples share: the text, the function's parameters, and what they find."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from refute.function.definitions import find_function, parse_module
+from refute.function.examples.literals import NotLiteral, evaluate
+from refute.problems import Call, Expression, Invocation, Trust, UnitTest
+
+__all__ = ["Kind", "Reading", "Subject", "invocation", "subject"]
+
+Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "boundary", "inverse"]
+
+_STRAIGHT = str.maketrans(
+    {"‘": "'", "’": "'", "“": '"', "”": '"', "`": " ", "\u00a0": " ", "\t": " "}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One example as a reader found it, before screening."""
+
+    call: Invocation
+    expected: Any
+    kind: Kind
+    span: tuple[int, int]
+    raises: str | None = None
+    formal: bool = False
+    """Stated in code (doctest, assert, ==), not in words."""
+    parenthesised: bool = False
+    """The expected value is written in parentheses that do not make it a tuple."""
+    alias: bool = False
+    """The example calls the function by another name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A description, and the signature of the function it describes.
+
+    `plain` has the length of `text`: curly quotes straightened, back-ticks blanked.
+    """
+
+    text: str
+    plain: str
+    entry_point: str
+    parameters: tuple[str, ...] | None
+    """Positional parameters; None: the signature is unknown."""
+    required: int
+    variadic: bool
+    annotations: Mapping[str, ast.expr]
+    returns: ast.expr | None
+    defined: frozenset[str]
+    """Other functions of the module."""
+
+    @property
+    def name(self) -> str:
+        """The name by which examples call the function."""
+        return self.entry_point.rsplit(".", 1)[-1]
+
+    @property
+    def method(self) -> bool:
+        return "." in self.entry_point
+
+    def fits(self, count: int) -> bool:
+        """Whether a call may have this many arguments."""
+        if self.parameters is None:
+            return True
+        return self.required <= count and (self.variadic or count <= len(self.parameters))
+
+    def holds_text(self, index: int) -> bool:
+        """Whether the signature, or else the description, says that this parameter is a string."""
+        if self.parameters is None or index >= len(self.parameters):
+            return False
+        annotation = self.annotations.get(self.parameters[index])
+        if annotation is not None:
+            return ast.unparse(annotation) == "str"
+        name = re.escape(self.parameters[index])
+        return bool(re.search(rf"\bstring,? '?{name}\b|\b{name}'? (is|as) a string", self.plain))
+
+    def line(self, offset: int) -> int:
+        return self.text.count("\n", 0, offset) + 1
+
+
+def subject(description: str, entry_point: str, code: str | None) -> Subject:
+    """Gather what is known; without code, or where it does not parse, the signature is unknown."""
+    tree = parse_module(code) if code is not None else None
+    function = find_function(tree, entry_point) if tree is not None else None
+    parameters: tuple[str, ...] | None = None
+    required, variadic = 0, False
+    annotations: dict[str, ast.expr] = {}
+    if function is not None:
+        spec = function.args
+        arguments = [*spec.posonlyargs, *spec.args]
+        required = len(arguments) - len(spec.defaults)
+        if "." in entry_point and arguments:
+            arguments, required = arguments[1:], max(0, required - 1)
+        parameters = tuple(arg.arg for arg in arguments)
+        annotations = {arg.arg: arg.annotation for arg in arguments if arg.annotation is not None}
+        variadic = spec.vararg is not None
+    return Subject(
+        text=description,
+        plain=description.translate(_STRAIGHT),
+        entry_point=entry_point,
+        parameters=parameters,
+        required=required,
+        variadic=variadic,
+        annotations=annotations,
+        returns=function.returns if function is not None else None,
+        defined=frozenset(
+            node.name
+            for node in (tree.body if tree is not None else ())
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node is not function
+        ),
+    )
+
+
+def invocation(node: ast.expr, entry_point: str) -> Invocation:
+    """A `Call` where the expression is one of `entry_point` on literals, else an `Expression`."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == entry_point:
+        try:
+            args = tuple(evaluate(arg) for arg in node.args)
+            if all(keyword.arg for keyword in node.keywords):
+                kwargs = {k.arg: evaluate(k.value) for k in node.keywords if k.arg is not None}
+                return Call(args, kwargs)
+        except NotLiteral:
+            pass
+    return Expression(ast.unparse(node))
+
+
+def mentions(node: ast.AST, name: str) -> bool:
+    """Whether the syntax tree calls something of this name (as a function or as a method)."""
+    return any(
+        isinstance(one, ast.Call)
+        and (
+            (isinstance(one.func, ast.Name) and one.func.id == name)
+            or (isinstance(one.func, ast.Attribute) and one.func.attr == name)
+        )
+        for one in ast.walk(node)
+    )
+
+
+def to_test(reading: Reading, about: Subject, *, where: str) -> UnitTest:
+    """The reading as a unit test, trusted as far as its kind deserves."""
+    return UnitTest(
+        reading.call,
+        reading.expected,
+        reading.raises,
+        Trust.STATED if reading.formal else Trust.WORDED,
+        f"{where} line {about.line(reading.span[0])}",
+        reading.span,
+        0.99 if reading.formal else 0.95 if reading.kind != "boundary" else 0.9,
+    )
+
+
+def overlaps(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in taken)
