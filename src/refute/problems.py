@@ -109,6 +109,9 @@ class FunctionKey:
     """Absolute tolerance for floats, as EvalPlus's `atol`."""
     checker: str | None = None
     """Name of a special checker in `refute.sandbox.equality`, where equality is not the rule."""
+    contract: str | None = None
+    """Statements that raise on invalid arguments, to stand first in the entry point's body; None: no
+    contract is known (then an input is valid when the reference returns)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,98 @@
+"""HE-Fix (UTGen, section 4): HumanEvalFix's faulty code, graded by HumanEval+'s private tests.
+
+Rows are those of the Python part of ``humanevalpack*``, joined with HumanEval+ by number. The code
+under test is ``prompt + buggy_solution``, whole, with its docstring; the reference and the private
+tests are EvalPlus's. `description` is the docstring of the entry point with its doctests.
+
+The paper keeps the 158 of 164 problems whose tests can be extracted. The rule, which gives exactly
+158: EvalPlus's ``-OriginFmt`` file holds the results as a literal list. In the other six
+(HumanEval/14, 15, 83, 100, 130, 139) the outputs are too large to be written out, and the field
+``test`` calls a copy of the reference in their place. Where the ``-OriginFmt`` file is at hand the
+rule is applied to it; where it is not, to the numbers of those six.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from refute.datasets import humaneval_plus
+from refute.datasets.hub import hub_rows
+from refute.datasets.item import Item, Options
+from refute.datasets.originfmt import is_extractable
+from refute.datasets.rows import DatasetError, Row, find_file, read_rows
+from refute.datasets.sources import SourceProblem, docstring_of, signature_of
+from refute.problems import FunctionProblem
+
+__all__ = ["STARTS", "items"]
+
+STARTS = ("humanevalpack-python", "humanevalpack_python", "humanevalpack")
+_NOT_EXTRACTABLE = frozenset({14, 15, 83, 100, 130, 139})
+
+
+def items(rows: Iterable[Row], directory: Path | None, options: Options) -> Iterator[Item]:
+    """The problems of the rows that HE-Fix keeps, in order. Raises `DatasetError`.
+
+    `directory`: where the files of HumanEval+ are; None: on the hub.
+    """
+    keys, left_out = _humaneval_plus(directory)
+    for row in rows:
+        number = _number(row)
+        if number in left_out:
+            continue
+        if number not in keys:
+            raise row.error("task_id", f"HumanEval+ has no problem {number}")
+        yield _item(row, keys[number])
+
+
+def _humaneval_plus(directory: Path | None) -> tuple[Mapping[int, Row], frozenset[int]]:
+    """The rows of HumanEval+ by number, and the numbers that are left out."""
+    if directory is None:
+        rows = {_number(row): row for row in hub_rows("humaneval+")}
+        return rows, _left_out(rows)
+    plain = find_file(directory, *humaneval_plus.STARTS, without=("OriginFmt",))
+    origin = find_file(directory, "HumanEvalPlus-OriginFmt")
+    if plain is None and origin is None:
+        raise DatasetError(f"{directory}: he-fix needs HumanEvalPlus*.jsonl[.gz] there as well")
+    left_out = _NOT_EXTRACTABLE
+    rows = {}
+    if origin is not None:
+        rows = {_number(row): row for row in read_rows(origin)}
+        left_out = _left_out(rows)
+    if plain is not None:
+        rows = {_number(row): row for row in read_rows(plain)}
+    return rows, left_out
+
+
+def _left_out(rows: Mapping[int, Row]) -> frozenset[int]:
+    return frozenset(n for n, row in rows.items() if not is_extractable(row.text("test")))
+
+
+def _number(row: Row) -> int:
+    tail = row.id("task_id").rpartition("/")[2]
+    if not tail.isdecimal():
+        raise row.error("task_id", "must end in a number, such as Python/7")
+    return int(tail)
+
+
+def _item(row: Row, plus: Row) -> Item:
+    key = humaneval_plus.key(plus)
+    prompt = row.text("prompt")
+    name = row.text("entry_point")
+    if name != key.entry_point:
+        raise row.error("entry_point", f"is {name}, in HumanEval+ it is {key.entry_point}")
+    code = prompt + row.text("buggy_solution")
+    try:
+        description = docstring_of(prompt, name)
+        signature = row.optional_text("signature") or signature_of(prompt, name)
+    except SourceProblem as e:
+        raise row.error("prompt", str(e)) from None
+    problem = FunctionProblem(
+        id=row.id("task_id"),
+        description=description,
+        signature=signature,
+        entry_point=name,
+        code=code,
+    )
+    return Item(problem, replace(key, id=problem.id))

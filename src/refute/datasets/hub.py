@@ -1,0 +1,40 @@
+"""Rows from the public hub, with the extra ``[hub]`` (the `datasets` library, imported here
+only)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from refute.datasets.rows import DatasetError, Row
+
+__all__ = ["SOURCES", "hub_rows"]
+
+SOURCES: dict[str, tuple[str, str | None]] = {
+    "humaneval+": ("evalplus/humanevalplus", None),
+    "mbpp+": ("evalplus/mbppplus", None),
+    "he-fix": ("bigcode/humanevalpack", "python"),
+}
+"""Data set -> repository on the hub and its configuration. All have the split ``test``; the
+EvalPlus ones are in the ``-OriginFmt`` form. The MBPP+Fix files are in the repository
+archiki/UTGenDebug, not here.
+"""
+
+
+def hub_rows(name: str) -> Iterator[Row]:
+    """The rows of a data set from the hub. Raises `DatasetError` when it cannot be had."""
+    if name not in SOURCES:
+        raise DatasetError(f"{name}: not on the hub; download its file and give --data FILE")
+    repository, configuration = SOURCES[name]
+    try:
+        from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise DatasetError(
+            f"{name}: no data given: set --data or REFUTE_DATA, or pip install 'refute[hub]'"
+        ) from None
+    try:
+        rows = load_dataset(repository, configuration, split="test")
+    except Exception as e:  # whatever the library raises: no network, no such repository, ...
+        reason = str(e).splitlines()[0] if str(e) else type(e).__name__
+        raise DatasetError(f"{name}: cannot be had from the hub ({repository}): {reason}") from None
+    for number, fields in enumerate(rows, start=1):
+        yield Row(dict(fields), f"hub:{repository}", number)

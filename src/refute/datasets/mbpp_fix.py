@@ -1,0 +1,80 @@
+"""MBPP+Fix and MBPP+Fix (Hard) (UTGen, section 4): faulty programs that models wrote for MBPP+.
+
+The rows of the released files: ``task_id, prompt, test_list, test, signature, entry_point,
+canonical_solution, code``. `description` is the prompt; with ``visible_tests=N`` the first N
+asserts of ``test_list`` are appended to it, a line each, and given as `problem.tests` as well (a
+method may use either; they are the same tests). With the default 0 none is shown.
+
+The faulty code is given as it is. Some programs carry a docstring, comments or a self-test at
+their end, which may quote visible asserts: they are part of what a developer would see, the
+papers' prompts show them too, and examples found inside faulty code are hints only (`Trust.HINT`).
+Nothing of the private tests is in there.
+"""
+
+from __future__ import annotations
+
+from refute.datasets.asserts import read_assert
+from refute.datasets.item import Item, Options
+from refute.datasets.literals import LiteralError
+from refute.datasets.originfmt import read_test_code
+from refute.datasets.rows import Row
+from refute.problems import FunctionKey, FunctionProblem, UnitTest
+
+__all__ = ["STARTS", "STARTS_HARD", "item", "visible"]
+
+STARTS = ("MBPP+Fix_test", "MBPP+Fix")
+STARTS_HARD = ("MBPP+Fix_hard_test", "MBPP+Fix_hard")
+
+
+def item(row: Row, options: Options) -> Item:
+    """One row as problem and key. Raises `DatasetError`."""
+    name = row.text("entry_point")
+    try:
+        code = read_test_code(row.text("test"))
+    except LiteralError as e:
+        raise row.error("test", str(e)) from None
+    if code.entry_point not in (None, name):
+        raise row.error("test", f"calls {code.entry_point}, but the entry point is {name}")
+    identity = row.id("task_id", prefix="Mbpp/")
+    key = FunctionKey(
+        id=identity,
+        entry_point=name,
+        reference=row.text("canonical_solution"),
+        inputs=code.inputs,
+        expected=code.expected,
+        atol=code.atol,
+        checker=code.checker,
+    )
+    imports = row.texts("test_imports")
+    asserts = row.texts("test_list")
+    lines, tests = visible(row, asserts, name, options.visible_tests, imports=imports)
+    problem = FunctionProblem(
+        id=identity,
+        description="\n".join([row.text("prompt").strip(), *lines]),
+        signature=row.text("signature"),
+        entry_point=name,
+        code=row.text("code"),
+        tests=tests,
+    )
+    return Item(problem, key)
+
+
+def visible(
+    row: Row,
+    asserts: list[str],
+    name: str,
+    count: int,
+    *,
+    imports: list[str],
+    field: str = "test_list",
+) -> tuple[list[str], tuple[UnitTest, ...]]:
+    """The first `count` asserts as lines of text and as unit tests. Raises `DatasetError`."""
+    lines = [line.strip() for line in asserts[:count]]
+    tests = []
+    for number, line in enumerate(lines):
+        source = f"visible test {number + 1}"
+        try:
+            tests.append(read_assert(line, name, imports=imports, source=source))
+        except (LiteralError, SyntaxError) as e:
+            raise row.error(field, f"item {number}: {e}") from None
+    return lines, tuple(tests)

@@ -1,0 +1,166 @@
+"""Rows of a benchmark: finding its file, reading it, and saying exactly what is wrong with a
+row."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.errors import InputError
+
+__all__ = ["DatasetError", "Row", "find_file", "read_rows"]
+
+_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
+
+
+class DatasetError(InputError):
+    """A data set cannot be found or a row cannot be read. One line: file, line number, field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One JSON object of a data file, and where it stands; its getters complain by place and
+    field."""
+
+    fields: Mapping[str, Any]
+    file: str
+    line: int
+
+    def error(self, field: str, problem: str) -> DatasetError:
+        """The error to raise about a field of this row."""
+        return DatasetError(f"{self.file}:{self.line}: field {field!r}: {problem}")
+
+    def text(self, *names: str) -> str:
+        """The first of the named fields that is there; a string."""
+        for name in names:
+            if name in self.fields:
+                return str(self._typed(name, str, "a string"))
+        raise self.error(names[0], "missing")
+
+    def optional_text(self, name: str) -> str | None:
+        """A string, or None where the field is absent or null."""
+        return None if self.fields.get(name) is None else self.text(name)
+
+    def items(self, name: str) -> list[Any]:
+        """A list."""
+        if name not in self.fields:
+            raise self.error(name, "missing")
+        value: list[Any] = self._typed(name, list, "a list")
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """A list of strings; empty where the field is absent or null."""
+        if self.fields.get(name) is None:
+            return []
+        for number, item in enumerate(self.items(name)):
+            if not isinstance(item, str):
+                raise self.error(name, f"item {number} must be a string, is {_kind(item)}")
+        return self.items(name)
+
+    def number(self, name: str, default: float) -> float:
+        """A number that is not negative."""
+        value = self.fields.get(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise self.error(name, f"must be a number >= 0, is {_kind(value)}")
+        return float(value)
+
+    def id(self, *names: str, prefix: str = "") -> str:
+        """The problem's id: a string, or a number, which gets the prefix."""
+        for name in names:
+            value = self.fields.get(name)
+            if isinstance(value, str) and value:
+                return value
+            if isinstance(value, int) and not isinstance(value, bool):
+                return f"{prefix}{value}"
+            if name in self.fields:
+                raise self.error(name, f"must be a string or an integer, is {_kind(value)}")
+        raise self.error(names[0], "missing")
+
+    def _typed(self, name: str, kind: type, words: str) -> Any:
+        value = self.fields[name]
+        if not isinstance(value, kind):
+            raise self.error(name, f"must be {words}, is {_kind(value)}")
+        return value
+
+
+def _kind(value: Any) -> str:
+    return {type(None): "null", dict: "an object", list: "a list", str: "a string"}.get(
+        type(value), repr(value)[:40]
+    )
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a JSONL file (plain or gzip), or of a file that holds one JSON list of objects.
+
+    Raises `DatasetError`: not there, not gzip, not UTF-8, not JSON, not an object. Blank lines are
+    passed over.
+    """
+    name = str(path)
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            first = True
+            for number, line in enumerate(file, start=1):
+                text = line.strip()
+                if not text:
+                    continue
+                if first and text.startswith(b"["):
+                    yield from _rows_of_list(text + file.read(), name)
+                    return
+                first = False
+                yield Row(_object(text, name, number), name, number)
+    except (OSError, EOFError, zlib.error) as e:
+        reason = getattr(e, "strerror", None) or str(e)
+        raise DatasetError(f"{name}: cannot be read: {reason}") from None
+
+
+def _rows_of_list(text: bytes, name: str) -> Iterator[Row]:
+    try:
+        items = json.loads(text)
+    except ValueError as e:
+        raise DatasetError(f"{name}: not JSON: {e}") from None
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, dict):
+            raise DatasetError(f"{name}:{number}: each item must be an object, is {_kind(item)}")
+        yield Row(item, name, number)
+
+
+def _object(text: bytes, name: str, number: int) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (
+        ValueError,
+        RecursionError,
+    ) as e:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+        raise DatasetError(f"{name}:{number}: not JSON: {e}") from None
+    if not isinstance(value, dict):
+        raise DatasetError(f"{name}:{number}: each line must be an object, is {_kind(value)}")
+    return value
+
+
+def find_file(data: Path, *starts: str, without: tuple[str, ...] = ()) -> Path | None:
+    """The data file whose name begins with one of `starts` (any case), the first of them that is
+    there.
+
+    `data`: a directory, or a file, which is taken as it is. `without`: words that the name must not
+    hold. Of several the alphabetically first, so that the choice is the same everywhere. Raises
+    `DatasetError` when `data` does not exist.
+    """
+    if data.is_file():
+        return data
+    if not data.is_dir():
+        raise DatasetError(f"{data}: no such file or directory (set --data or REFUTE_DATA)")
+    names = sorted(n for n in os.listdir(data) if n.lower().endswith(_ENDINGS))
+    for start in starts:
+        for name in names:
+            lower = name.lower()
+            if lower.startswith(start.lower()) and not any(w.lower() in lower for w in without):
+                return data / name
+    return None
