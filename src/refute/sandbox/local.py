@@ -47,10 +47,10 @@ _FRAME = struct.Struct("<II")
 _FIRST_FRAME = 16
 _HEADER = struct.Struct("<Q")
 _PRELOAD = (
-    "resource", "bisect", "cmath", "collections", "collections.abc", "copy", "dataclasses", "datetime",
-    "decimal", "enum", "fractions", "functools", "hashlib", "heapq", "itertools", "math", "operator",
-    "random", "re", "statistics", "string", "typing",
+    "bisect", "collections.abc", "copy", "functools", "heapq", "itertools", "math", "operator", "re",
+    "string", "typing",
 )  # fmt: skip
+"""What most programs import; each module costs every fork a little, so rarer ones are left out."""
 _HEAVY = ("numpy",)
 """Modules that a second server imports up front, used for programs that mention them."""
 

@@ -19,6 +19,7 @@ import mmap
 import os
 import platform
 import random
+import resource
 import select
 import shutil
 import signal
@@ -101,7 +102,8 @@ class Server:
             if self.filters.machine_is_supported(self.machine):
                 code = self.filters.server_filter(self.machine)
                 held["seccomp"] = _works(linux.install_filter, code)
-                self.program_filter = self.filters.program_filter if held["seccomp"] else None
+                if held["seccomp"]:
+                    self.program_filter = self.filters.program_filter(self.machine)
 
     def _become_init(self) -> None:
         """Fork: the child is process 1 of the new pid namespace, and this process waits for it."""
@@ -161,6 +163,12 @@ class Server:
         with open(os.devnull, "r+") as null:
             for fd in (0, 1, 2):
                 os.dup2(null.fileno(), fd)
+        self.limits = _limits(
+            ("RLIMIT_CORE", 0),
+            ("RLIMIT_NOFILE", 64),
+            ("RLIMIT_FSIZE", SCRATCH_BYTES),
+            ("RLIMIT_NPROC", self.config["processes"]),
+        )
         gc.collect()
         gc.freeze()
         while True:
@@ -286,14 +294,13 @@ class Server:
         """The forked child: limits, the program's filter, then the job. Never returns."""
         try:
             view = mmap.mmap(results, capacity)
-            size = os.fstat(payload).st_size
-            with mmap.mmap(payload, size, prot=mmap.PROT_READ) as source:
-                content = source[:]
+            content = _read_all(payload)
             os.closerange(3, 256)
-            _limit(self.baseline + capacity + size + memory, self.config["processes"])
+            address_space = self.baseline + capacity + len(content) + memory
+            for number, value in (*self.limits, *_limits(("RLIMIT_AS", address_space))):
+                resource.setrlimit(number, (value, value))
             if self.program_filter:
-                code = self.program_filter(self.machine, os.getpid())
-                self.isolation.install_filter(code)
+                self.isolation.install_filter(self.program_filter(os.getpid()))
             random.seed(0)
             self.child.run_job(content, view, capacity, start, committed, output, self.values)
         except BaseException:
@@ -342,26 +349,29 @@ class _Exit:
                 return False
 
 
-def _limit(address_space: int, processes: int) -> None:
-    import resource
+def _read_all(fd: int) -> bytes:
+    size, parts, at = os.fstat(fd).st_size, [], 0
+    while at < size:  # one pread returns at most 2 GiB
+        parts.append(os.pread(fd, size - at, at))
+        at += len(parts[-1])
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    for name, value in (
-        ("RLIMIT_CORE", 0),
-        ("RLIMIT_NOFILE", 64),
-        ("RLIMIT_FSIZE", SCRATCH_BYTES),
-        ("RLIMIT_NPROC", processes),
-        ("RLIMIT_AS", address_space),
-    ):
+
+def _limits(*wanted: tuple[str, int]) -> list[tuple[int, int]]:
+    """The resource limits of these that exist here, lowered to what this process may set."""
+    found = []
+    for name, value in wanted:
         number = getattr(resource, name, None)
         if number is None:
             continue
         hard = resource.getrlimit(number)[1]
-        if hard != resource.RLIM_INFINITY:
-            value = min(value, hard)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         try:
-            resource.setrlimit(number, (value, value))
+            resource.setrlimit(number, (resource.getrlimit(number)[0], hard))
         except (OSError, ValueError):  # macOS refuses some
-            pass
+            continue
+        found.append((number, value))
+    return found
 
 
 def _kill_descendants(children: Any) -> None:
