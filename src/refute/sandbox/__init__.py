@@ -1,8 +1,8 @@
 """Run untrusted Python functions on inputs: many per second, each contained.
 
 The contract is `Sandbox`; `LocalSandbox` (in `refute.sandbox.local`) implements it with a warm fork
-server per worker. Values cross as data (`refute.sandbox.values`) and are compared on the trusted side
-(`refute.sandbox.equality`): expected outputs never enter the sandbox.
+server per worker. Values cross as data (`refute.sandbox.values`) and are compared on the trusted
+side (`refute.sandbox.equality`): expected outputs never enter the sandbox.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
 """Runs one job inside a forked child: programs on calls, outcomes as frames in a shared file.
 
-Loaded by path inside the sandbox: standard library only. From the moment the first program is loaded this
-process belongs to the program; nothing it writes is believed by the server or the trusted side beyond
-"this is what the program said" (see `server` and `local` for what is checked).
+Loaded by path inside the sandbox: standard library only. From the moment the first program is
+loaded this process belongs to the program; nothing it writes is believed by the server or the
+trusted side beyond "this is what the program said" (see `server` and `local` for what is checked).
 
-The result file: a header `HEADER` (bytes committed, step in progress, phase), then frames `FRAME` (step,
-length) each followed by `length` bytes. Step `v * (calls + 1)` is the import of program v, and
-`v * (calls + 1) + 1 + i` its call i; an import leaves a frame only when it raised.
+The result file: a header `HEADER` (bytes committed, step in progress, phase), then frames `FRAME`
+(step, length) each followed by `length` bytes. Step `v * (calls + 1)` is the import of program v,
+and `v * (calls + 1) + 1 + i` its call i; an import leaves a frame only when it raised.
 """
 
 from __future__ import annotations
 
 import builtins
 import marshal
-import os
 import struct
 import sys
 import types
@@ -62,10 +61,10 @@ def run_job(
 
 
 def _run_calls(
-    function: Any, namespace: Any, calls: list[Any], first: int, base: int, view: Any, capacity: int,
-    committed: int, limit: int, filename: str, codec: Any,
+    function: Any, namespace: Any, calls: list[Any], first: int, base: int, view: Any, capacity:
+    int, committed: int, limit: int, filename: str, codec: Any,
 ) -> int:  # fmt: skip
-    """The hot loop: about a microsecond a call on top of the call. Returns -1 when the file is full."""
+    """The hot loop: about a microsecond on top of a call. Returns -1 when the file is full."""
     dumps, pack, pack_header = marshal.dumps, FRAME.pack_into, HEADER.pack_into
     atoms, sequences, build = _ATOMS, _SEQUENCES, codec.from_node
     step = base + 1 + first
@@ -130,7 +129,7 @@ def resolve(module: types.ModuleType, entry_point: str) -> Any:
 
 
 def describe(error: BaseException, filename: str, codec: Any) -> bytes:
-    """Encode an exception: type name, message, and the last line of the program it passed through."""
+    """Encode an exception: type name, message, the last line of the program on its way."""
     line = None
     try:
         trace = error.__traceback__

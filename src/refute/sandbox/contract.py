@@ -19,9 +19,9 @@ class SandboxUnavailable(Exception):
 class Program:
     """An untrusted program: a module and the function of it that is called.
 
-    `code` is the module's source, or a code object that the trusted side compiled (the search engine
-    compiles its candidates from syntax trees). A dotted entry point (`Class.method`) is resolved by
-    attribute access on the module.
+    `code` is the module's source, or a code object that the trusted side compiled (the search
+    engine compiles its candidates from syntax trees). A dotted entry point (`Class.method`) is
+    resolved by attribute access on the module.
     """
 
     code: str | CodeType
@@ -51,6 +51,9 @@ class Limits:
     @property
     def wall_seconds(self) -> float:
         return 5 * self.cpu + 1 if self.wall is None else self.wall
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class Returned:
@@ -135,8 +138,8 @@ class Sandbox(Protocol):
         """Run the calls in order in one process image of the program; one outcome per call.
 
         A call that is cut short (time-out, crash) costs the others nothing: they go on in a fresh
-        process. Raises `SandboxUnavailable` when the sandbox itself fails, `values.Unencodable` when
-        an argument has no encoding.
+        process. Raises `SandboxUnavailable` when the sandbox itself fails, `values.Unencodable`
+        when an argument has no encoding.
         """
         ...
 

@@ -1,7 +1,8 @@
 """Linux isolation by system call: namespaces, a private root, Landlock, capabilities, seccomp.
 
-Loaded by path inside the sandbox server: standard library only. Every function raises OSError when the
-machine does not allow its measure; the server then reports the measure as absent and goes on without it.
+Loaded by path inside the sandbox server: standard library only. Every function raises OSError when
+the machine does not allow its measure; the server then reports the measure as absent and goes on
+without it.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def no_new_privileges() -> None:
 def enter_namespaces() -> bool:
     """New user, mount, pid (for children), network, ipc and host-name namespaces.
 
-    Returns whether the inner user 1 is the host's `nobody` (only root may map it). The map is written
-    by a helper that stays outside, for the same reason.
+    Returns whether the inner user 1 is the host's `nobody` (only root may map it). The map is
+    written by a helper that stays outside, for the same reason.
     """
     is_root = os.geteuid() == 0
     uid, gid = os.geteuid(), os.getegid()
@@ -122,7 +123,8 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str | N
 
 
 def private_root(readable: list[str], scratch: str, scratch_bytes: int, machine: str) -> None:
-    """Replace the file system by an empty one: `readable` read-only at their own paths, and `scratch`.
+    """Replace the file system by an empty one: `readable` read-only at their own paths, and
+    `scratch`.
 
     `scratch` is a private tmpfs of `scratch_bytes`, and /tmp a link to it unless something readable
     lies below /tmp; /dev holds null, zero, random and urandom. `readable` must not be nested.

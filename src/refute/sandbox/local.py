@@ -25,6 +25,7 @@ from typing import Any
 from refute.problems import Call, Invocation
 from refute.sandbox import values
 from refute.sandbox.contract import (
+    DEFAULT_LIMITS,
     Killed,
     Limits,
     NotRun,
@@ -47,8 +48,8 @@ _FRAME = struct.Struct("<II")
 _FIRST_FRAME = 16
 _HEADER = struct.Struct("<Q")
 _PRELOAD = (
-    "bisect", "collections.abc", "copy", "functools", "heapq", "itertools", "math", "operator", "re",
-    "string", "typing",
+    "bisect", "collections.abc", "copy", "functools", "heapq", "itertools", "math", "operator",
+    "re", "string", "typing",
 )  # fmt: skip
 """What most programs import; each module costs every fork a little, so rarer ones are left out."""
 _HEAVY = ("numpy",)
@@ -58,8 +59,8 @@ _HEAVY = ("numpy",)
 class LocalSandbox:
     """Runs programs on this machine, isolated as far as it allows (`protections`).
 
-    Servers start on first use: a lean one, and another with numpy imported for programs that use it.
-    Implements `refute.sandbox.Sandbox`; one thread or task at a time.
+    Servers start on first use: a lean one, and another with numpy imported for programs that use
+    it. Implements `refute.sandbox.Sandbox`; one thread or task at a time.
     """
 
     def __init__(
@@ -71,8 +72,8 @@ class LocalSandbox:
     ) -> None:
         """`readable`: directories that programs may read besides the interpreter's own.
 
-        `import_path`: directories put in front of `sys.path` (made readable too). `measures`: which of
-        `ALL_MEASURES` to try; fewer than all is for tests.
+        `import_path`: directories put in front of `sys.path` (made readable too). `measures`:
+        which of `ALL_MEASURES` to try; fewer than all is for tests.
         """
         self._import_path = [str(Path(path).resolve()) for path in import_path]
         self._readable = [str(Path(path).resolve()) for path in readable]
@@ -95,13 +96,16 @@ class LocalSandbox:
         return dict(self._server(()).protections)
 
     def run(
-        self, program: Program, calls: Sequence[Invocation], limits: Limits = Limits()
+        self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
     ) -> list[Outcome]:
         """See `Sandbox.run`."""
         return self.run_variants([program], calls, limits)[0]
 
     def run_variants(
-        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = Limits()
+        self,
+        programs: Sequence[Program],
+        calls: Sequence[Invocation],
+        limits: Limits = DEFAULT_LIMITS,
     ) -> list[list[Outcome]]:
         """See `Sandbox.run_variants`."""
         if not programs:
@@ -204,7 +208,7 @@ class _Connection:
         self, payload: bytes, start: int, total: int, width: int, limits: Limits,
         bodies: list[bytes | None], cuts: dict[int, Outcome],
     ) -> tuple[int, bool]:  # fmt: skip
-        """Run steps from `start`, fill `bodies` and `cuts`; returns (next step, worker is tainted)."""
+        """Run from step `start`, fill `bodies` and `cuts`; returns (next step, tainted)."""
         capacity = 2 * limits.output + (32 << 20)
         request = _REQUEST.pack(
             start, total, width, capacity, limits.memory, limits.output, limits.cpu,
@@ -230,7 +234,7 @@ _REPLY_BYTES = 4 << 20
 
 
 def _read_frames(fd: int, capacity: int, bodies: list[bytes | None]) -> None:
-    """Read what the child wrote. Later frames of a step win; nothing outside the file is touched."""
+    """Read what the child wrote, with bounds checked; later frames of a step win."""
     (committed,) = _HEADER.unpack(os.pread(fd, 8, 0))
     committed = min(committed, capacity)
     data = os.pread(fd, committed, 0)

@@ -1,13 +1,14 @@
 """The fork server: started once per worker, isolated once, then one forked child per job.
 
-Run as a script, ``python -P -s -S server.py FD CONFIG``: standard library only. It never holds a program, an
-input or an output: those travel in sealed memory files whose descriptors it hands to the child. It
-watches a child by its CPU clock and the result file's header, kills what overruns, and goes on behind the
-call that was cut short, in a fresh child.
+Run as a script, ``python -P -s -S server.py FD CONFIG``: standard library only. It never holds a
+program, an input or an output: those travel in sealed memory files whose descriptors it hands to
+the child. It watches a child by its CPU clock and the result file's header, kills what overruns,
+and goes on behind the call that was cut short, in a fresh child.
 
-Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors of the
-payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail], ...], "next": step,
-"tainted": bool}``. The first datagram, sent unasked, is ``{"protections": {...}}`` or ``{"failed": reason}``.
+Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
+of the payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail],
+...], "next": step, "tainted": bool}``. The first datagram, sent unasked, is ``{"protections":
+{...}}`` or ``{"failed": reason}``.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import types
 from typing import Any
 
 REQUEST = struct.Struct("<IIIQQQddI")
-"""start step, total steps, calls + 1, result capacity, memory, output limit, cpu, wall, stop after."""
+"""start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall; stop after."""
 
 SCRATCH_BYTES = 64 << 20
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
@@ -98,12 +99,12 @@ class Server:
         if linux and "landlock" in wanted:
             readable = ["/"] if held["namespaces"] else self._readable_here()
             held["landlock"] = _works(linux.restrict_files, readable, self._writable())
-        if linux and "seccomp" in wanted:
-            if self.filters.machine_is_supported(self.machine):
-                code = self.filters.server_filter(self.machine)
-                held["seccomp"] = _works(linux.install_filter, code)
-                if held["seccomp"]:
-                    self.program_filter = self.filters.program_filter(self.machine)
+        known = self.filters.machine_is_supported(self.machine)
+        if linux and known and "seccomp" in wanted:
+            code = self.filters.server_filter(self.machine)
+            held["seccomp"] = _works(linux.install_filter, code)
+            if held["seccomp"]:
+                self.program_filter = self.filters.program_filter(self.machine)
 
     def _become_init(self) -> None:
         """Fork: the child is process 1 of the new pid namespace, and this process waits for it."""
@@ -115,7 +116,7 @@ class Server:
         self.isolation.die_with_parent()
 
     def _open_to_all(self) -> bool:
-        """Whether `nobody` could still read the interpreter's library (not when it is below /root)."""
+        """Whether `nobody` could read the interpreter's library (not when it is below /root)."""
         for path in self.config["readable"]:
             while path != "/":
                 if not os.stat(path).st_mode & stat.S_IXOTH:
@@ -127,7 +128,8 @@ class Server:
         """The list of this process's children, opened before Landlock closes /proc."""
         if not self.own_pids:
             try:
-                self.children = open(f"/proc/self/task/{os.getpid()}/children")
+                path = f"/proc/self/task/{os.getpid()}/children"
+                self.children = open(path)  # noqa: SIM115 (held open for good)
             except OSError:
                 pass
 
@@ -375,7 +377,7 @@ def _limits(*wanted: tuple[str, int]) -> list[tuple[int, int]]:
 
 
 def _kill_descendants(children: Any) -> None:
-    """Without a pid namespace: orphans were adopted by this process; end them until none is left."""
+    """Without a pid namespace: end the orphans, which this process adopted, until none is left."""
     try:
         for _ in range(1000):
             children.seek(0)

@@ -5,20 +5,22 @@ nothing of `refute`.
 
 An encoding is one tag byte and a body:
 
-- ``M``: the body is `marshal` version 2 of a value made only of the plain types None, bool, int, float,
-  complex, str, bytes, list, tuple, dict, set and frozenset, exactly (no subclasses). Version 2 has no
-  back references, so equal plain values have equal bytes up to the order of sets and dictionaries.
-- ``X``: the body is `marshal` version 2 of a node ``(kind, payload)``, where containers hold nodes. Kinds:
-  ``v`` plain value; ``l t s f d`` list, tuple, set, frozenset, dict (subclasses too: a namedtuple
-  compares as a tuple, a Counter as a dict; items are read by the base class, so an override cannot
-  lie); ``bytearray``, ``range``, ``Decimal``, ``Fraction``, ``datetime``, ``date``, ``time``,
-  ``timedelta``, ``deque``, ``ndarray``; ``iter`` an iterator or generator, its first `MAX_ITEMS` items;
-  ``opaque`` anything else: type name, a bounded `repr`, and attributes where it has a plain ``__dict__``.
+- ``M``: the body is `marshal` version 2 of a value made only of the plain types None, bool, int,
+  float, complex, str, bytes, list, tuple, dict, set and frozenset, exactly (no subclasses).
+  Version 2 has no back references, so equal plain values have equal bytes up to the order of sets
+  and dictionaries.
+- ``X``: the body is `marshal` version 2 of a node ``(kind, payload)``, where containers hold
+  nodes. Kinds: ``v`` plain value; ``l t s f d`` list, tuple, set, frozenset, dict (subclasses too:
+  a namedtuple compares as a tuple, a Counter as a dict; items are read by the base class, so an
+  override cannot lie); ``bytearray``, ``range``, ``Decimal``, ``Fraction``, ``datetime``,
+  ``date``, ``time``, ``timedelta``, ``deque``, ``ndarray``; ``iter`` an iterator or generator, its
+  first `MAX_ITEMS` items; ``opaque`` anything else: type name, a bounded `repr`, and attributes
+  where it has a plain ``__dict__``.
 
-The encoder runs inside the sandbox next to hostile code and may be made to lie about the value of the
-program that it runs in, never about another. The decoder `decode` runs on the trusted side: it parses
-the bytes itself with bounds on size and depth and builds plain values and the few types above; it never
-calls `marshal.loads`.
+The encoder runs inside the sandbox next to hostile code and may be made to lie about the value of
+the program that it runs in, never about another. The decoder `decode` runs on the trusted side: it
+parses the bytes itself with bounds on size and depth and builds plain values and the few types
+above; it never calls `marshal.loads`.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ class Opaque(_Record):
         return self.repr or f"<{self.type}>"
 
 
-# -- encoding ----------------------------------------------------------------------------------------
+# -- encoding --------------------------------------------------------------------------------------
 
 
 def is_plain(value: Any, depth: int = MAX_DEPTH) -> bool:
@@ -144,7 +146,7 @@ def is_plain(value: Any, depth: int = MAX_DEPTH) -> bool:
 
 
 def encode(value: Any, *, strict: bool = False) -> bytes:
-    """Encode `value`. With `strict`, raise `Unencodable` where the encoding would not be faithful."""
+    """Encode `value`; with `strict`, raise `Unencodable` where that would not be faithful."""
     if is_plain(value):
         return b"M" + marshal.dumps(value, 2)
     return b"X" + marshal.dumps(node(value, strict), 2)
@@ -250,11 +252,11 @@ def _encode_opaque(kind: type, value: Any, depth: int) -> tuple[Any, ...]:
     return ("opaque", kind.__name__, text, attributes)
 
 
-# -- decoding (trusted side; also used on trusted data inside the sandbox) ---------------------------
+# -- decoding (trusted side; also used on trusted data inside the sandbox) -------------------------
 
 
 def decode(data: bytes) -> Any:
-    """Decode bytes that may come from hostile code. Raises `MalformedValue`; never executes anything."""
+    """Decode bytes that may come from hostile code; executes nothing. Raises `MalformedValue`."""
     tag, body = data[:1], data[1:]
     try:
         if tag == b"M":
