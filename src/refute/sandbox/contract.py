@@ -36,12 +36,13 @@ class Limits:
     """Limits of one program. Times are seconds, sizes bytes.
 
     A call is limited by the CPU time of its process, so that a verdict does not depend on how busy
-    the machine is; the wall limit is wider and catches calls that sleep or block.
+    the machine is. The wall limit is for calls that sleep or block: it bounds the time in which the
+    call used next to no CPU; elapsed time alone ends a call only after ten times as long.
     """
 
     cpu: float = 1.0
     wall: float | None = None
-    """None: 5 x `cpu` + 1."""
+    """None: 2 x `cpu` + 1."""
     memory: int = 1 << 30
     output: int = 16 << 20
     """Largest encoded output of one call; a larger one comes back as an opaque digest."""
@@ -50,7 +51,7 @@ class Limits:
 
     @property
     def wall_seconds(self) -> float:
-        return 5 * self.cpu + 1 if self.wall is None else self.wall
+        return 2 * self.cpu + 1 if self.wall is None else self.wall
 
 
 DEFAULT_LIMITS = Limits()

@@ -233,8 +233,7 @@ class Server:
     def watch(self, pid: int, results: int, total: int, cpu: float, wall: float) -> tuple[str, str]:
         """Wait for the child's end, or kill it when one step overruns. Returns (kind, detail)."""
         tick = min(0.05, max(0.002, cpu / 20))
-        clock = (~pid << 3) | 2
-        seen, cpu_then, wall_then = -1, 0.0, 0.0
+        seen, timer = -1, _Timer(pid, cpu, wall)
         with _Exit(pid, self.channel) as exited:
             while True:
                 if exited.wait(tick):
@@ -244,25 +243,17 @@ class Server:
                         return "killed", f"signal {-code} ({_signal_name(-code)})"
                     return "killed", f"exited with status {code}"
                 step = self.child.HEADER.unpack(os.pread(results, self.child.HEADER.size, 0))[1]
-                wall_now = time.monotonic()
-                try:
-                    cpu_now = time.clock_gettime(clock)
-                except (OSError, ValueError):
-                    cpu_now = 0.0
-                if step != seen:
-                    seen, cpu_then, wall_then = step, cpu_now, wall_now
+                if step > seen:
+                    seen = step
+                    timer.restart()
                     if step >= total:  # nothing is left to do but to exit
-                        cpu, wall = min(cpu, 0.2), min(wall, 0.5)
-                    continue
-                kind = ""
-                if cpu_now - cpu_then >= cpu:
-                    kind = "cpu"
-                elif wall_now - wall_then >= wall:
-                    kind = "wall"
+                        timer.cpu, timer.wall = min(cpu, 0.2), min(wall, 0.5)
+                kind = "" if step == seen else "killed"  # only a forger turns the header back
+                kind = kind or timer.expired()
                 if kind:
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
-                    return kind, ""
+                    return kind, "wrote over the result channel" if kind == "killed" else ""
 
     def sweep(self) -> bool:
         """End every descendant and empty the private directory; True when something resisted."""
@@ -308,6 +299,49 @@ class Server:
         except BaseException:
             os._exit(97)
         os._exit(0)
+
+
+class _Timer:
+    """Times one step of a child by its CPU clock, and by how long it was blocked.
+
+    A busy machine must not change a verdict, so time in which the child wanted the CPU but did not
+    get it does not count: `wall` bounds the stretches in which it used less than a hundredth of a
+    CPU, and only ten times `wall` bounds plain elapsed time.
+    """
+
+    def __init__(self, pid: int, cpu: float, wall: float) -> None:
+        self.clock = (~pid << 3) | 2
+        self.cpu, self.wall = cpu, wall
+        self.restart()
+
+    def restart(self) -> None:
+        self.cpu_start = self.cpu_seen = self._cpu()
+        self.wall_start = self.wall_seen = time.monotonic()
+        self.blocked = 0.0
+
+    def _cpu(self) -> float:
+        try:
+            return time.clock_gettime(self.clock)
+        except (
+            OSError,
+            ValueError,
+            AttributeError,
+        ):  # no such clock: the wall limit is all there is
+            return 0.0
+
+    def expired(self) -> str:
+        """The limit that this step ran into: "cpu", "wall" or none ("")."""
+        cpu, wall = self._cpu(), time.monotonic()
+        window = wall - self.wall_seen
+        if window >= min(0.25, self.wall / 4):
+            if cpu - self.cpu_seen < window / 100:
+                self.blocked += window
+            self.cpu_seen, self.wall_seen = cpu, wall
+        if cpu - self.cpu_start >= self.cpu:
+            return "cpu"
+        if self.blocked >= self.wall or wall - self.wall_start >= 10 * self.wall:
+            return "wall"
+        return ""
 
 
 class _Exit:
