@@ -10,7 +10,6 @@ import importlib.util
 import json
 import marshal
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -152,6 +151,7 @@ class LocalSandbox:
             "readable": _outermost(readable),
             "import_path": self._import_path,
             "site": site,
+            "scratch": tempfile.gettempdir(),
             "preload": [*_PRELOAD, *heavy],
             "processes": 64 if "namespaces" in measures else 4096,
         }
@@ -162,9 +162,7 @@ class _Connection:
     """One server process and the socket to it."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self.scratch = tempfile.mkdtemp(prefix="refute-")
-        os.chmod(self.scratch, 0o777)  # the server may have become `nobody`
-        config["scratch"] = self.scratch
+        config["client"] = os.getpid()
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
         command = [sys.executable, "-P", "-s", "-S", str(_SERVER), str(fd), json.dumps(config)]
@@ -176,33 +174,54 @@ class _Connection:
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, close_fds=True,
             )  # fmt: skip
         except OSError as error:
+            self.channel.close()
             raise SandboxUnavailable(f"cannot start {sys.executable}: {error}") from None
         finally:
             theirs.close()
-        hello = self._receive()
+        self.channel.settimeout(_SILENCE)
+        try:
+            hello = self._receive()
+        except BaseException:
+            self.close()
+            raise
         if "protections" not in hello:
             self.close()
             raise SandboxUnavailable(f"isolation failed: {hello.get('failed', 'no answer')}")
         self.protections: dict[str, bool] = hello["protections"]
 
     def _receive(self) -> dict[str, Any]:
-        data = self.channel.recv(_REPLY_BYTES)
-        if not data:
-            assert self.process.stderr is not None
-            last = self.process.stderr.read().decode(errors="replace").strip().splitlines()[-1:]
-            self.close()
-            raise SandboxUnavailable(f"the sandbox server ended: {' '.join(last) or 'no reason'}")
-        reply: dict[str, Any] = json.loads(data)
+        """The next reply; signs of life that come before it are skipped."""
+        reply: dict[str, Any] = {}
+        while not reply:
+            try:
+                data = self.channel.recv(_REPLY_BYTES)
+            except TimeoutError:
+                raise SandboxUnavailable(f"no word from the server for {_SILENCE:g} s") from None
+            if not data:
+                raise SandboxUnavailable(f"the sandbox server ended: {self._last_words()}")
+            reply = json.loads(data)
         return reply
 
+    def _last_words(self) -> str:
+        assert self.process.stderr is not None
+        try:
+            self.process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return "no reason"
+        os.set_blocking(self.process.stderr.fileno(), False)
+        lines = (self.process.stderr.read() or b"").decode(errors="replace").strip().splitlines()
+        return " ".join(lines[-1:]) or f"exit status {self.process.returncode}"
+
     def close(self) -> None:
+        """End the server and all below it; it clears up behind itself. Idempotent."""
         self.channel.close()
-        if self.process.poll() is None:
+        try:
+            self.process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait()
+            self.process.wait()
         if self.process.stderr is not None:
             self.process.stderr.close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
 
     def job(
         self, payload: bytes, start: int, total: int, width: int, limits: Limits,
@@ -230,7 +249,9 @@ class _Connection:
 
 
 _SOCKET_KIND = getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM)
-_REPLY_BYTES = 4 << 20
+_REPLY_BYTES = 1 << 20
+_SILENCE = 60.0  # seconds; the server gives signs of life every 5
+_PATIENCE = 5.0
 
 
 def _read_frames(fd: int, capacity: int, bodies: list[bytes | None]) -> None:
