@@ -175,29 +175,33 @@ _BUILDERS: dict[str, Callable[..., Any]] = {
 # -- writing ---------------------------------------------------------------------------------------
 
 
-def source_of(value: Any, *, indent: int = 0, width: int | None = None) -> str:
+def source_of(
+    value: Any, *, indent: int = 0, column: int | None = None, width: int | None = None
+) -> str:
     """Python source of `value`; the same for equal values (sets are sorted).
 
-    With `width`, a container that does not fit on its line, which begins at column `indent`, is
-    broken as black does it: one item a line, a trailing comma. Raises `NotLiteral`.
+    With `width`, a container that does not fit on its line is broken as black does it: one item a
+    line, a trailing comma. The block is indented by `indent` columns and the value begins at
+    `column` (default: `indent`). Raises `NotLiteral`.
     """
     flat = _flat(value)
-    if width is None or indent + len(flat) <= width or not _breakable(value):
+    column = indent if column is None else column
+    if width is None or column + len(flat) <= width or not _breakable(value):
         return flat
-    pad = " " * (indent // 4 * 4)
-    inner = indent // 4 * 4 + 4
+    inner = indent + 4
     kind = type(value)
     opening, closing = "[]" if kind is list else "()" if kind is tuple else "{}"
     if isinstance(value, dict):
         items = []
         for key, item in value.items():
             head = f"{_flat(key)}: "
-            items.append(head + source_of(item, indent=inner + len(head), width=width - 1))
+            column = inner + len(head)
+            items.append(head + source_of(item, indent=inner, column=column, width=width - 1))
     else:
         ordered = _ordered(value) if isinstance(value, set) else value
         items = [source_of(item, indent=inner, width=width - 1) for item in ordered]
-    lines = "".join(f"{pad}    {item},\n" for item in items)
-    return f"{opening}\n{lines}{pad}{closing}"
+    lines = "".join(f"{' ' * inner}{item},\n" for item in items)
+    return f"{opening}\n{lines}{' ' * indent}{closing}"
 
 
 def needed_imports(value: Any) -> set[str]:

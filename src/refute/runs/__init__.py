@@ -1,0 +1,8 @@
+"""Runs: an append-only journal that survives `kill -9`, and a pool of worker processes."""
+
+from __future__ import annotations
+
+from refute.runs.journal import Journal, new_run, read_header
+from refute.runs.pool import Failed, run_tasks
+
+__all__ = ["Failed", "Journal", "new_run", "read_header", "run_tasks"]

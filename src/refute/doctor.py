@@ -1,0 +1,161 @@
+"""`refute doctor`: what works on this machine, and how to get what is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Check", "examine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that works here or does not."""
+
+    group: str
+    name: str
+    works: bool
+    detail: str
+    """What it gives, or which one was found."""
+    remedy: str = ""
+    """One line on how to get it, where it is missing."""
+
+
+_MEASURES = {
+    "namespaces": (
+        "own users, processes, mounts and network: no other files, no network",
+        "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
+        "kernel.apparmor_restrict_unprivileged_userns=0), or run the container with "
+        "--security-opt seccomp=unconfined",
+    ),
+    "unprivileged user": (
+        "programs run as a user without rights",
+        "start refute as root, or allow user namespaces (see above)",
+    ),
+    "landlock": (
+        "the kernel confines which files can be opened",
+        "Linux 5.13 or newer with landlock in /sys/kernel/security/lsm",
+    ),
+    "seccomp": (
+        "the kernel refuses system calls that a function does not need",
+        "Linux on x86-64 or aarch64",
+    ),
+    "resource limits": (
+        "CPU time, memory, file size, open files and processes are limited",
+        "a POSIX system",
+    ),
+}
+_ENGINES = {
+    "docker": "install Docker Engine and start it: https://docs.docker.com/engine/install/",
+    "podman": "install podman: https://podman.io/docs/installation",
+}
+_EXTRAS = {
+    "numpy": ("programs under test may use numpy", "pip install numpy"),
+    "pytest": ("runs the test files that hunt -o writes", "pip install pytest"),
+    "datasets": ("bench reads benchmarks from the public hub", "pip install 'refute[hub]'"),
+}
+
+
+def examine() -> list[Check]:
+    """Look at the sandbox, the interpreters, the container engines and the optional packages."""
+    return [*_sandbox(), *_interpreters(), *_engines(), *_extras()]
+
+
+def _sandbox() -> Iterator[Check]:
+    from refute.sandbox import SandboxUnavailable
+    from refute.sandbox.local import LocalSandbox
+
+    try:
+        with LocalSandbox() as box:
+            held = {**box.protections()}
+    except (SandboxUnavailable, OSError) as error:
+        reason = " ".join(str(error).split())
+        remedy = "Linux is needed for the sandbox; on other systems use a Linux container"
+        yield Check("sandbox", "sandbox", False, reason, remedy)
+        return
+    yield Check("sandbox", "sandbox", True, "programs run isolated, as far as listed here")
+    held.setdefault("resource limits", importlib.util.find_spec("resource") is not None)
+    for name in dict.fromkeys((*_MEASURES, *held)):
+        detail, remedy = _MEASURES.get(name, ("", ""))
+        works = held.get(name, False)
+        yield Check("sandbox", name, works, detail if works else f"not here: {detail}", remedy)
+
+
+def _interpreters() -> Iterator[Check]:
+    yield Check("python", platform.python_version(), True, f"{sys.executable} (runs refute)")
+    seen = {platform.python_version()}
+    for path in _candidates():
+        version = _version(path)
+        if version is not None and version not in seen:
+            seen.add(version)
+            yield Check("python", version, True, str(path))
+
+
+def _candidates() -> Iterator[Path]:
+    """Interpreters under ~/.pyenv and on PATH, newest first; shims last."""
+    home = os.environ.get("HOME") or os.path.expanduser("~")
+    root = Path(os.environ.get("PYENV_ROOT") or Path(home, ".pyenv"))
+    found = [path / "bin" / "python" for path in (root / "versions").glob("*")]
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if folder and Path(folder) != root / "shims":
+            found += Path(folder).glob("python[23].[0-9]*")
+            found.append(Path(folder) / "python3")
+    names = re.compile(r"python(\d(\.\d+)?)?")
+    usable = [p for p in found if names.fullmatch(p.name) and os.access(p, os.X_OK)]
+    yield from sorted(dict.fromkeys(usable), key=_numbers, reverse=True)
+
+
+def _numbers(path: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", str(path))[:3])
+
+
+def _version(path: Path) -> str | None:
+    """What an interpreter says it is; None when it does not run."""
+    return _first_line([str(path), "--version"], r"Python (\S+)")
+
+
+def _first_line(command: list[str], pattern: str) -> str | None:
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            stdin=subprocess.DEVNULL,
+            errors="replace",
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(pattern, f"{done.stdout}\n{done.stderr}")  # Python 2 says it on stderr
+    return match.group(1) if match and done.returncode == 0 else None
+
+
+def _engines() -> Iterator[Check]:
+    for name, remedy in _ENGINES.items():
+        path = shutil.which(name)
+        if path is None:
+            yield Check("containers", name, False, "not installed", remedy)
+            continue
+        server = _first_line([path, "info", "--format", "{{json .}}"], r"(\{)")
+        version = _first_line([path, "--version"], r"(\d+[\w.]*)") or "?"
+        if server is None:
+            detail = f"{path} {version}, but its service does not answer"
+            start = f"start the service, or let this user reach it: {path} info says why"
+            yield Check("containers", name, False, detail, start)
+        else:
+            yield Check("containers", name, True, f"{path} {version}")
+
+
+def _extras() -> Iterator[Check]:
+    for name, (detail, remedy) in _EXTRAS.items():
+        works = importlib.util.find_spec(name) is not None
+        yield Check("packages", name, works, detail if works else f"missing: {detail}", remedy)

@@ -1,0 +1,84 @@
+"""Calls, values and outcomes as text for people and for JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from refute.function.literals import NotLiteral, source_of
+from refute.problems import Call, Invocation, UnitTest
+from refute.sandbox import (
+    Killed,
+    NotRun,
+    Outcome,
+    OutOfMemory,
+    Raised,
+    Returned,
+    TimedOut,
+)
+from refute.sandbox.values import MalformedValue
+
+__all__ = ["call_source", "describe", "expected_source", "status_of", "value_source"]
+
+MAX_VALUE = 20_000
+"""Longest text of one value in JSON, in characters."""
+
+
+def call_source(call: Invocation, function: str) -> str:
+    """`f(1, key=[2])`, or the expression as it is."""
+    if not isinstance(call, Call):
+        return call.source
+    parts = [value_source(arg) for arg in call.args]
+    parts += [f"{name}={value_source(value)}" for name, value in call.kwargs.items()]
+    return f"{function}({', '.join(parts)})"
+
+
+def value_source(value: Any) -> str:
+    """Python source where the value has one, else its `repr`."""
+    try:
+        return source_of(value)
+    except NotLiteral:
+        return repr(value)
+
+
+def expected_source(test: UnitTest) -> str:
+    """What a test wants: Python source, or "raises NAME"."""
+    return value_source(test.expected) if test.raises is None else f"raises {test.raises}"
+
+
+def describe(outcome: Outcome) -> str:
+    """What a call did, on one line: the value's source, or words."""
+    match outcome:
+        case Returned():
+            try:
+                text = value_source(outcome.value)
+            except MalformedValue:
+                return "an answer that is not a value"
+            return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}..."
+        case Raised(type=name, message=message, on_import=on_import):
+            where = " on import" if on_import else ""
+            return f"raises {name}{where}: {message}" if message else f"raises {name}{where}"
+        case TimedOut(kind=kind):
+            return "does not end" if kind == "cpu" else "sleeps or blocks too long"
+        case OutOfMemory():
+            return "runs out of memory"
+        case Killed(reason=reason):
+            return f"ends the process: {reason}"
+        case NotRun():
+            return "not run"
+
+
+def status_of(outcome: Outcome) -> str:
+    """One word for scripts: wrong, raised, timeout, memory, killed, not-run."""
+    match outcome:
+        case Returned():
+            return "wrong"
+        case Raised():
+            return "raised"
+        case TimedOut():
+            return "timeout"
+        case OutOfMemory():
+            return "memory"
+        case Killed():
+            return "killed"
+        case NotRun():
+            return "not-run"

@@ -1,0 +1,306 @@
+"""Write failing unit tests as a pytest file that runs by itself, formatted as black would.
+
+The file loads the module by its path, relative to the file itself, and needs no `sys.path`, unless
+the module imports its neighbours. Values compare as in the sandbox (`refute.sandbox.equality`).
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from refute.errors import InputError
+from refute.function.contract import FailingTest, Finding
+from refute.function.literals import NotLiteral, needed_imports, source_of
+from refute.function.show import describe
+from refute.function.source import write_atomically
+from refute.function.target import Module
+from refute.problems import Call, Invocation, Trust
+from refute.sandbox import Killed, OutOfMemory, TimedOut
+from refute.sandbox.values import Iterated, NDArray, Opaque
+
+__all__ = ["render", "write_tests"]
+
+WIDTH = 100
+
+_LOAD_BY_PATH = """\
+_path = Path(__file__).resolve().parent / {path}
+_spec = importlib.util.spec_from_file_location({name}, _path)
+assert _spec is not None and _spec.loader is not None
+_module = importlib.util.module_from_spec(_spec)
+sys.modules[{name}] = _module  # dataclasses and pickle look the module up there
+_spec.loader.exec_module(_module)
+"""
+_LOAD_BY_NAME = """\
+_folder = Path(__file__).resolve().parent / {path}
+sys.path.insert(0, str(_folder.resolve()))  # the module imports its neighbours
+_module = importlib.import_module({name})
+"""
+_WITHIN = '''
+
+@contextlib.contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Fail instead of hanging (where the platform has interval timers)."""
+
+    def stop(*_: object) -> None:
+        pytest.fail(f"not done after {seconds} s")
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+'''
+
+
+def write_tests(path: Path, text: str, *, force: bool = False) -> None:
+    """Write the file. Raises `InputError` when it exists and `force` is not set."""
+    if path.exists() and not force:
+        raise InputError(f"{path}: exists; add --force to replace it")
+    try:
+        write_atomically(path.resolve(), text.encode("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def render(
+    module: Module,
+    found: Sequence[tuple[str, Sequence[FailingTest], Sequence[Finding]]],
+    *,
+    path: Path,
+) -> str:
+    """The source of a pytest file at `path` for (function, failing tests, findings) of a module."""
+    page = _Page(module)
+    for name, failing, findings in found:
+        items: list[FailingTest | Finding] = [*failing, *findings]
+        for number, item in enumerate(items, 1):
+            page.add(f"test_{name}_{number}", name, item)
+    return page.render(path)
+
+
+class _Page:
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.globals = _global_names(module.source.text)
+        self.used: set[str] = set()
+        self.imports: set[str] = set()
+        self.tests: list[str] = []
+        self.pytest = False
+        self.within = False
+        self.room = WIDTH
+
+    def add(self, test: str, function: str, item: FailingTest | Finding) -> None:
+        timed_out = isinstance(item.actual, TimedOut)
+        self.room = WIDTH - (8 if timed_out else 4)
+        try:
+            body = "\n".join(self.body(function, item))
+        except NotLiteral as error:
+            self.tests.append(f"\n\n# {test} is not written: {error}\n")
+            return
+        if timed_out:
+            self.within = self.pytest = True
+            body = f"with _within(5.0):\n{indent(body, '    ')}"
+        elif isinstance(item.actual, OutOfMemory | Killed):
+            self.pytest = True
+            reason = f"uncontained, this test may take the machine down: {describe(item.actual)}"
+            body = f"pytest.skip({source_of(reason)})\n{body}"
+        comments = "".join(f"# {line}\n" for line in _remarks(item))
+        self.tests.append(f"\n\ndef {test}() -> None:\n{indent(comments + body, '    ')}\n")
+
+    def body(self, function: str, item: FailingTest | Finding) -> list[str]:
+        """The statements of a test, laid out at column 0 in lines of at most `self.room`."""
+        if isinstance(item, Finding):
+            return [self.call(item.call, function, self.room)]
+        test = item.test
+        if test.raises is not None:
+            self.pytest = True
+            return self.raising(test.raises, self.call(test.call, function, self.room - 4))
+        return self.equality(self.call(test.call, function, self.room), test.expected)
+
+    def call(self, call: Invocation, function: str, room: int) -> str:
+        if not isinstance(call, Call):
+            source = ast.unparse(ast.parse(call.source.strip(), mode="eval"))
+            self.names(source)
+            return source
+        self.used.add(function)
+        for value in (*call.args, *call.kwargs.values()):
+            self.imports |= needed_imports(value)
+        named = [(f"{name}=", value) for name, value in call.kwargs.items()]
+        parts = [*(("", value) for value in call.args), *named]
+        flat = f"{function}({', '.join(head + source_of(value) for head, value in parts)})"
+        if len(flat) <= room:
+            return flat
+        lines = ""
+        for head, value in parts:
+            text = source_of(value, indent=4, column=4 + len(head), width=room - 1)
+            lines += f"    {head}{text},\n"
+        return f"{function}(\n{lines})"
+
+    def equality(self, call: str, expected: Any) -> list[str]:
+        self.imports |= needed_imports(expected)
+        if expected is None or isinstance(expected, bool):
+            return self.compared(call, "is", repr(expected), None)
+        if isinstance(expected, Opaque):
+            raise NotLiteral(f"the expected {expected.type} has no Python source")
+        if isinstance(expected, Iterated):
+            items = list(expected.items)
+            self.imports |= needed_imports(items)
+            if expected.more:
+                self.imports.add("from itertools import islice")
+                return self.compared(f"list(islice({call}, {len(items)}))", "==", None, items)
+            return self.compared(f"list({call})", "==", None, items)
+        if isinstance(expected, NDArray):
+            floats = expected.dtype.startswith(("float", "complex"))
+            check = "allclose" if floats else "array_equal"
+            close = "rtol=1e-7, atol=1e-6" if floats else "strict=True"
+            self.imports.add("import numpy as np")
+            return [f"np.testing.assert_{check}({call}, {source_of(expected)}, {close})"]
+        if _flat_floats(expected):
+            self.pytest = True
+            nan = ", nan_ok=True" if _has_nan(expected) else ""
+            text = source_of(expected)
+            return self.compared(
+                call, "==", f"pytest.approx({text}, rel=1e-7, abs=1e-6{nan})", None
+            )
+        if _has_nan(expected):
+            return self.compared(f"repr({call})", "==", source_of(repr(expected)), None)
+        return self.compared(call, "==", None, expected)
+
+    def compared(self, call: str, op: str, right: str | None, value: Any) -> list[str]:
+        """`assert call == right`; `right` None stands for the source of `value`."""
+        text = source_of(value) if right is None else right
+        if "\n" not in call and len(f"assert {call} {op} {text}") <= self.room:
+            return [f"assert {call} {op} {text}"]
+        if right is None:
+            text = source_of(value, column=len("expected = "), width=self.room)
+        return [f"actual = {call}", f"expected = {text}", f"assert actual {op} expected"]
+
+    def raising(self, error: str, call: str) -> list[str]:
+        base = error.rpartition(".")[2]
+        if hasattr(builtins, base) or base in self.globals:
+            self.used |= {base} & self.globals
+            return [f"with pytest.raises({base}):", indent(call, "    ")]
+        check = f"assert caught.type.__name__ == {source_of(base)}"
+        return ["with pytest.raises(Exception) as caught:", indent(call, "    "), check]
+
+    def names(self, source: str) -> None:
+        """Names of the module that an expression uses."""
+        for node in ast.walk(ast.parse(source, mode="eval")):
+            if isinstance(node, ast.Name) and node.id in self.globals:
+                self.used.add(node.id)
+
+    def render(self, path: Path) -> str:
+        target = self.module.source.path
+        shown = ", ".join(self.module.functions)
+        title = f'"""Unit tests that {target.name} fails ({shown}), found by refute."""'
+        if len(title) > WIDTH:
+            title = f'"""Unit tests that {target.name} fails, found by refute."""'
+        libraries = {"import importlib.util", "import sys", "from pathlib import Path"}
+        by_name = _imports_neighbours(self.module)
+        if by_name:
+            libraries = libraries - {"import importlib.util"} | {"import importlib"}
+        if self.within:
+            libraries |= {"import contextlib", "import signal"}
+            libraries.add("from collections.abc import Iterator")
+        others = {line for line in self.imports if "numpy" in line}
+        if self.pytest:
+            others.add("import pytest")
+        blocks = [title, _sorted(libraries | (self.imports - others)), _sorted(others)]
+        blocks += [self.loader(path, by_name)]
+        head = "\n\n".join(block.rstrip("\n") for block in blocks if block)
+        return f"{head}\n{_WITHIN if self.within else ''}{''.join(self.tests)}"
+
+    def loader(self, path: Path, by_name: bool) -> str:
+        around = self.module.surroundings
+        file = self.module.source.path.resolve()
+        folder = path.resolve().parent
+        if by_name:
+            top = file.parent
+            for _ in range(around.name.count(".") + (file.name == "__init__.py")):
+                top = top.parent
+            place, template, name = top, _LOAD_BY_NAME, around.name
+        else:
+            place, template, name = file, _LOAD_BY_PATH, f"refuted_{file.stem}"
+        relative = source_of(Path(os.path.relpath(place, folder)).as_posix())
+        text = template.format(path=relative, name=source_of(name))
+        return text + "".join(f"{name} = _module.{name}\n" for name in sorted(self.used))
+
+
+def _remarks(item: FailingTest | Finding) -> Iterable[str]:
+    if isinstance(item, Finding):
+        yield "no oracle: only that the call ends without this"
+    elif item.test.trust is Trust.PREDICTED:
+        yield f"predicted ({_line(item.test.source)}), confidence {item.test.confidence:.2f}"
+    else:
+        yield f"from {_line(item.test.source)}"
+    yield f"now: {_line(describe(item.actual))}"
+
+
+def _line(text: str) -> str:
+    """One line, short enough for a comment."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 80 else f"{flat[:77]}..."
+
+
+def _sorted(lines: Iterable[str]) -> str:
+    """Imports in isort's order: `import` lines before `from` lines."""
+    return "\n".join(sorted(lines, key=lambda line: (line.startswith("from"), line.lower())))
+
+
+def _global_names(text: str) -> set[str]:
+    """Names that a module binds at its top level."""
+    found: set[str] = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        else:
+            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            found |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return found
+
+
+def _imports_neighbours(module: Module) -> bool:
+    """Whether the module imports something that lies beside it or in its project."""
+    places = module.surroundings.import_path
+    for node in ast.walk(ast.parse(module.source.text)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            return True
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            top = name.partition(".")[0]
+            if any((p / f"{top}.py").exists() or (p / top).is_dir() for p in places):
+                return True
+    return False
+
+
+def _flat_floats(value: Any) -> bool:
+    """EvalPlus's rule for the default tolerance: a float, or a list or tuple of floats only."""
+    if isinstance(value, list | tuple):
+        return len(value) > 0 and all(isinstance(item, float) for item in value)
+    return isinstance(value, float)
+
+
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, float):
+        return value != value
+    if isinstance(value, dict):
+        return any(_has_nan(item) for pair in value.items() for item in pair)
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_has_nan, value))
+    return False

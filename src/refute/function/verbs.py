@@ -1,0 +1,180 @@
+"""What `hunt` and `debug` do with a file, function by function, whatever method finds the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.errors import InputError
+from refute.function.contract import Ask, FailingTest, Finding, MethodResult
+from refute.function.given import read_tests
+from refute.function.housed import HousedSandbox, check_loads
+from refute.function.source import unified_diff
+from refute.function.target import Module, is_predicate, problem_of
+from refute.problems import UnitTest
+from refute.sandbox import Sandbox
+
+__all__ = ["Fix", "Hunt", "debug", "hunt", "open_box", "read_description", "read_given"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """What was found out about one function."""
+
+    function: str
+    failing: tuple[FailingTest, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether anything wrong was found."""
+        return bool(self.failing or self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What became of one function. `code` is the whole module after it, mended or not."""
+
+    hunt: Hunt
+    before: str
+    code: str
+    result: MethodResult
+    rounds: int
+    """Searches made: one, and one more for each answer of the user."""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether a fix was found."""
+        return bool(self.result.candidates)
+
+    def diff(self, name: str) -> str:
+        """The fix as a unified diff of the file `name`."""
+        return unified_diff(self.before, self.code, name)
+
+
+def open_box(module: Module) -> Sandbox:
+    """A sandbox in which the module loads. Raises `InputError` when it does not."""
+    from refute.sandbox.local import LocalSandbox
+
+    around = module.surroundings
+    box = HousedSandbox(
+        LocalSandbox(readable=around.readable, import_path=around.import_path), module
+    )
+    try:
+        check_loads(module, box)
+    except BaseException:
+        box.close()
+        raise
+    return box
+
+
+def read_description(path: Path | None) -> str | None:
+    """The text of `--description FILE`. Raises `InputError`."""
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None
+
+
+def read_given(
+    module: Module, path: Path | None
+) -> tuple[dict[str, tuple[UnitTest, ...]], list[str]]:
+    """The given tests of each function, and a line for each check that was not understood.
+
+    Raises `InputError` when the file holds no test of any of the functions.
+    """
+    if path is None:
+        return {}, []
+    tests: dict[str, tuple[UnitTest, ...]] = {}
+    skipped: dict[str, None] = {}
+    for name in module.functions:
+        predicate = is_predicate(module, name)
+        given = read_tests(path, name, module=module.surroundings.name, predicate=predicate)
+        tests[name] = given.tests
+        skipped.update(dict.fromkeys(given.skipped))
+    if not any(tests.values()):
+        names = ", ".join(module.functions)
+        reason = next(iter(skipped), f"{path}: holds no test of {names}")
+        raise InputError(reason)
+    return tests, list(skipped)
+
+
+def hunt(
+    module: Module,
+    *,
+    box: Sandbox,
+    count: int = 3,
+    description: str | None = None,
+    tests: dict[str, tuple[UnitTest, ...]] | None = None,
+    budget: float = 10.0,
+    seed: int = 0,
+) -> Iterator[Hunt]:
+    """At most `count` failing tests of each of the module's functions, one function at a time."""
+    for name in module.functions:
+        given = (tests or {}).get(name, ())
+        problem = problem_of(module, name, description=description, tests=given)
+        result = _search()(problem, box=box, budget=budget, seed=seed, ask=None)
+        yield _hunt(name, result, count)
+
+
+def debug(
+    module: Module,
+    *,
+    box: Sandbox,
+    description: str | None = None,
+    tests: dict[str, tuple[UnitTest, ...]] | None = None,
+    budget: float = 10.0,
+    seed: int = 0,
+    ask: Callable[[str], Ask] | None = None,
+) -> Iterator[Fix]:
+    """Mend the module's functions one after the other, each on top of the fixes before it.
+
+    `ask` gives, for a function's name, the `Ask` for its questions.
+    """
+    code = module.source.text
+    for name in module.functions:
+        given = (tests or {}).get(name, ())
+        problem = problem_of(module, name, code=code, description=description, tests=given)
+        answers = _Counting(None if ask is None else ask(name))
+        result = _search()(
+            problem, box=box, budget=budget, seed=seed, ask=answers if ask is not None else None
+        )
+        before = code
+        if result.candidates:
+            code = result.candidates[0].code
+        found = _hunt(name, result, len(result.failing) + len(result.findings))
+        yield Fix(found, before, code, result, 1 + answers.count)
+
+
+def _search() -> Callable[..., MethodResult]:
+    """The method: found late, so that reading a file does not import the search engine."""
+    from refute.function.search import search
+
+    return search
+
+
+def _hunt(name: str, result: MethodResult, count: int) -> Hunt:
+    failing = result.failing[:count]
+    shown = [test.test.call for test in failing]
+    findings: Sequence[Finding] = [f for f in result.findings if f.call not in shown]
+    return Hunt(name, failing, tuple(findings[: count - len(failing)]), result.notes)
+
+
+class _Counting:
+    """An `Ask` that counts the answers."""
+
+    def __init__(self, ask: Ask | None) -> None:
+        self.count = 0
+        self._ask = ask
+
+    def __call__(self, question: object) -> object:
+        assert self._ask is not None
+        answer = self._ask(question)  # type: ignore[arg-type]
+        self.count += 1
+        return answer

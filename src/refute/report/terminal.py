@@ -1,0 +1,85 @@
+"""The terminal besides results, on stderr: a spinner, and questions to the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from refute.function.contract import Ask, Question
+from refute.function.literals import NotLiteral, parse_literal
+from refute.function.show import call_source, value_source
+from refute.sandbox import Returned
+from refute.sandbox.values import MalformedValue
+
+__all__ = ["asking", "working"]
+
+MOST_CHOICES = 26
+
+
+@contextmanager
+def working(text: str, console: Console) -> Iterator[Status | None]:
+    """A spinner while something takes its time; nothing where stderr is not a terminal."""
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status(Text(text)) as status:
+        yield status
+
+
+def asking(console: Console, status: Status | None = None) -> Callable[[str], Ask]:
+    """For a function's name an `Ask` that puts the question on stderr and reads from stdin."""
+
+    def ask(function: str, question: Question) -> Any:
+        if status is not None:
+            status.stop()
+        try:
+            return _answer(function, question, console)
+        finally:
+            if status is not None:
+                status.start()
+
+    return lambda function: partial(ask, function)
+
+
+def _answer(function: str, question: Question, console: Console) -> Any:
+    """A letter for one of the candidates' outputs, or a Python literal; empty: not answered."""
+    choices = _choices(question)
+    call = call_source(question.call, function)
+    console.print(Text(f"What should {call} return?"))
+    for letter, value in choices.items():
+        console.print(Text(f"  {letter}) {value_source(value)}"))
+    while True:
+        console.print(Text("a letter, a Python value, or nothing to skip: "), end="")
+        try:
+            line = input().strip()
+        except EOFError:
+            line = ""
+        if not line:
+            raise KeyError(call)
+        if line in choices:
+            return choices[line]
+        try:
+            return parse_literal(line)
+        except NotLiteral as error:
+            console.print(Text(f"{error}; strings need quotes"))
+
+
+def _choices(question: Question) -> dict[str, Any]:
+    """The candidates' different outputs by letter; those that raise cannot be chosen."""
+    values: list[Any] = []
+    for outcome in question.outputs:
+        if isinstance(outcome, Returned):
+            try:
+                value = outcome.value
+            except MalformedValue:
+                continue
+            if not any(value_source(value) == value_source(other) for other in values):
+                values.append(value)
+    letters = (chr(ord("a") + at) for at in range(MOST_CHOICES))
+    return dict(zip(letters, values, strict=False))

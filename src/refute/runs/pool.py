@@ -1,0 +1,177 @@
+"""Run tasks in worker processes that may die: each sets itself up once, and is replaced.
+
+`concurrent.futures` gives up the whole pool when one worker dies; here only its task fails.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Failed", "run_tasks"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Worker = Callable[[Task], Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A task that has no result: `reason` is one line; `fatal` when no other task could work."""
+
+    reason: str
+    fatal: bool = False
+
+
+@dataclass(slots=True)
+class _Seat(Generic[Task]):
+    """One worker process, and the task it is working on."""
+
+    process: BaseProcess
+    channel: Connection
+    task: Task | None = None
+
+
+def run_tasks(
+    tasks: Iterable[Task],
+    *,
+    start: Callable[[], Callable[[Task], Result]],
+    jobs: int,
+    retries: int = 1,
+) -> Iterator[tuple[Task, Result | Failed]]:
+    """Yield each task with its result, in the order in which they finish.
+
+    `start` is called once in each of `jobs` processes and returns the function that does the
+    tasks; it must be picklable (processes are spawned). An exception that `start` raises is fatal;
+    one that a task raises, or the end of its process, fails that task after `retries` more tries.
+    Closing the generator ends the workers at once; they also end when this process dies.
+    """
+    context = multiprocessing.get_context("spawn")
+    waiting = [(task, 0) for task in tasks]
+    waiting.reverse()
+    tries: dict[int, int] = {}
+    seats: list[_Seat[Task]] = []
+
+    def seat() -> _Seat[Task]:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_work, args=(theirs, start), daemon=False)
+        process.start()
+        theirs.close()
+        return _Seat(process, ours)
+
+    def give(to: _Seat[Task]) -> None:
+        if waiting:
+            task, tried = waiting.pop()
+            to.task = task
+            tries[id(task)] = tried
+            to.channel.send(task)
+
+    def failed(task: Task, reason: str) -> Failed | None:
+        """None when the task is tried once more."""
+        if tries[id(task)] < retries:
+            waiting.append((task, tries[id(task)] + 1))
+            return None
+        return Failed(reason)
+
+    try:
+        for _ in range(max(1, min(jobs, len(waiting)))):
+            if waiting:
+                seats.append(seat())
+        for one in seats:
+            give(one)
+        while busy := [one for one in seats if one.task is not None]:
+            for channel in wait([one.channel for one in busy]):
+                one = next(s for s in busy if s.channel is channel)
+                task = one.task
+                assert task is not None
+                one.task = None
+                result: Any
+                try:
+                    kind, result = one.channel.recv()
+                except (EOFError, OSError):
+                    one.process.join(5)
+                    kind = "died"
+                    result = f"its worker ended: {_ending(one.process.exitcode)}"
+                    seats.remove(one)
+                    _end([one])
+                    one = seat()
+                    seats.append(one)
+                if kind == "fatal":
+                    yield task, Failed(result, fatal=True)
+                    return
+                outcome = result if kind == "done" else failed(task, result)
+                give(one)
+                if outcome is not None:
+                    yield task, outcome
+    finally:
+        _end(seats)
+
+
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"signal {signal.Signals(-code).name}"
+    return f"exit status {code}"
+
+
+def _end(seats: Iterable[_Seat[Any]]) -> None:
+    for one in seats:
+        one.channel.close()
+        one.process.terminate()
+    for one in seats:
+        one.process.join(5)
+        if one.process.is_alive():
+            one.process.kill()
+            one.process.join()
+
+
+def _work(channel: Connection, start: Callable[[], Callable[[Any], Any]]) -> None:
+    """A worker process: set up, then answer tasks until the channel ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends us
+    signal.signal(signal.SIGTERM, _stop)
+    _die_with_parent()
+    try:
+        try:
+            work = start()
+        except Exception as error:
+            channel.recv()
+            channel.send(("fatal", _one_line(error)))
+            return
+        while True:
+            task = channel.recv()
+            try:
+                answer = ("done", work(task))
+            except Exception as error:
+                answer = ("failed", _one_line(error))
+            channel.send(answer)
+    except (EOFError, OSError):
+        return
+
+
+def _stop(*_: object) -> None:
+    raise SystemExit(0)  # so that context managers and finalizers run
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
