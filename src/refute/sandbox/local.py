@@ -78,6 +78,7 @@ class LocalSandbox:
         self._readable = [str(Path(path).resolve()) for path in readable]
         self._measures = frozenset(measures)
         self._servers: dict[tuple[str, ...], _Connection] = {}
+        self._owner = os.getpid()
 
     def __enter__(self) -> LocalSandbox:
         return self
@@ -87,6 +88,7 @@ class LocalSandbox:
 
     def close(self) -> None:
         """Kill everything; idempotent."""
+        self._leave_to_owner()
         while self._servers:
             self._servers.popitem()[1].close()
 
@@ -130,7 +132,16 @@ class LocalSandbox:
             results.append(_outcomes(first, width, bodies, cuts))
         return results
 
+    def _leave_to_owner(self) -> None:
+        """In a process forked from the one that started the servers: they are not ours to use."""
+        if self._owner != os.getpid():
+            self._owner = os.getpid()
+            for connection in self._servers.values():
+                connection.channel.close()
+            self._servers.clear()
+
     def _server(self, heavy: tuple[str, ...]) -> _Connection:
+        self._leave_to_owner()
         if heavy not in self._servers:
             measures = self._measures
             try:
@@ -241,7 +252,7 @@ class _Connection:
                 reply = self._receive()
             except OSError as error:
                 raise SandboxUnavailable(f"the sandbox server is gone: {error}") from None
-            _read_frames(results.fileno(), capacity, bodies)
+            _read_frames(results.fileno(), capacity, start, bodies)
         for step, kind, detail in reply["cuts"]:
             cuts[step] = TimedOut(kind) if kind in ("cpu", "wall") else Killed(detail)
             bodies[step] = None
@@ -254,19 +265,19 @@ _SILENCE = 60.0  # seconds; the server gives signs of life every 5
 _PATIENCE = 5.0
 
 
-def _read_frames(fd: int, capacity: int, bodies: list[bytes | None]) -> None:
-    """Read what the child wrote, with bounds checked; later frames of a step win."""
+def _read_frames(fd: int, capacity: int, start: int, bodies: list[bytes | None]) -> None:
+    """Read what the child wrote, bounds and order checked: steps from `start` on, never backwards."""
     (committed,) = _HEADER.unpack(os.pread(fd, 8, 0))
     committed = min(committed, capacity)
     data = os.pread(fd, committed, 0)
-    at, unpack, total = _FIRST_FRAME, _FRAME.unpack_from, len(bodies)
+    at, last, unpack, total = _FIRST_FRAME, start, _FRAME.unpack_from, len(bodies)
     while at + 8 <= committed:
         step, size = unpack(data, at)
         end = at + 8 + size
-        if step >= total or end > committed:
+        if not last <= step < total or end > committed:
             return
         bodies[step] = data[at + 8 : end]
-        at = end
+        at, last = end, step
 
 
 def _outcomes(
@@ -360,7 +371,8 @@ def _seal(file: Any, *, write: bool) -> None:
     if hasattr(os, "memfd_create"):
         import fcntl
 
-        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | (fcntl.F_SEAL_WRITE if write else 0)
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        seals |= fcntl.F_SEAL_WRITE if write else 0
         fcntl.fcntl(file.fileno(), fcntl.F_ADD_SEALS, seals)
 
 

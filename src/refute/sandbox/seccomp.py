@@ -19,38 +19,39 @@ _ALLOWED: dict[str, tuple[int, int]] = {
     "fstat": (5, 80), "lstat": (6, -1), "poll": (7, -1), "lseek": (8, 62), "mmap": (9, 222),
     "mprotect": (10, 226), "munmap": (11, 215), "brk": (12, 214), "rt_sigaction": (13, 134),
     "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139), "ioctl": (16, 29), "pread64": (17, 67),
-    "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66), "access": (21, -1), "pipe": (22,
-    -1), "select": (23, -1), "sched_yield": (24, 124), "mremap": (25, 216), "madvise": (28, 233),
-    "dup": (32, 23), "dup2": (33, -1), "pause": (34, -1), "nanosleep": (35, 101), "getitimer": (36,
-    102), "alarm": (37, -1), "setitimer": (38, 103), "getpid": (39, 172), "sendfile": (40, 71),
-    "recvmsg": (47, 212), "sendmsg": (46, 211), "sendto": (44, 206), "recvfrom": (45, 207),
-    "shutdown": (48, 210), "getsockname": (51, 204), "getpeername": (52, 205), "setsockopt": (54,
-    208), "getsockopt": (55, 209), "clone": (56, 220), "fork": (57, -1), "vfork": (58, -1), "exit":
-    (60, 93), "wait4": (61, 260), "kill": (62, 129), "uname": (63, 160), "fcntl": (72, 25),
-    "flock": (73, 32), "fsync": (74, 82), "fdatasync": (75, 83), "truncate": (76, 45), "ftruncate":
-    (77, 46), "getdents": (78, -1), "getcwd": (79, 17), "chdir": (80, 49), "fchdir": (81, 50),
-    "rename": (82, -1), "mkdir": (83, -1), "rmdir": (84, -1), "creat": (85, -1), "link": (86, -1),
-    "unlink": (87, -1), "symlink": (88, -1), "readlink": (89, -1), "umask": (95, 166),
-    "gettimeofday": (96, 169), "getrlimit": (97, 163), "getrusage": (98, 165), "sysinfo": (99,
-    179), "times": (100, 153), "getuid": (102, 174), "getgid": (104, 176), "geteuid": (107, 175),
-    "getegid": (108, 177), "getppid": (110, 173), "getpgrp": (111, -1), "getgroups": (115, 158),
-    "getresuid": (118, 148), "getresgid": (120, 150), "getpgid": (121, 155), "getsid": (124, 156),
+    "pwrite64": (18, 68), "readv": (19, 65), "writev": (20, 66), "access": (21, -1),
+    "pipe": (22, -1), "select": (23, -1), "sched_yield": (24, 124), "mremap": (25, 216),
+    "madvise": (28, 233), "dup": (32, 23), "dup2": (33, -1), "pause": (34, -1),
+    "nanosleep": (35, 101), "getitimer": (36, 102), "alarm": (37, -1), "setitimer": (38, 103),
+    "getpid": (39, 172), "sendfile": (40, 71), "recvmsg": (47, 212), "sendmsg": (46, 211),
+    "sendto": (44, 206), "recvfrom": (45, 207), "shutdown": (48, 210), "getsockname": (51, 204),
+    "getpeername": (52, 205), "setsockopt": (54, 208), "getsockopt": (55, 209), "clone": (56, 220),
+    "fork": (57, -1), "vfork": (58, -1), "exit": (60, 93), "wait4": (61, 260), "kill": (62, 129),
+    "uname": (63, 160), "fcntl": (72, 25), "flock": (73, 32), "fsync": (74, 82),
+    "fdatasync": (75, 83), "truncate": (76, 45), "ftruncate": (77, 46), "getdents": (78, -1),
+    "getcwd": (79, 17), "chdir": (80, 49), "fchdir": (81, 50), "rename": (82, -1),
+    "mkdir": (83, -1), "rmdir": (84, -1), "creat": (85, -1), "link": (86, -1), "unlink": (87, -1),
+    "symlink": (88, -1), "readlink": (89, -1), "umask": (95, 166), "gettimeofday": (96, 169),
+    "getrlimit": (97, 163), "getrusage": (98, 165), "sysinfo": (99, 179), "times": (100, 153),
+    "getuid": (102, 174), "getgid": (104, 176), "geteuid": (107, 175), "getegid": (108, 177),
+    "getppid": (110, 173), "getpgrp": (111, -1), "getgroups": (115, 158), "getresuid": (118, 148),
+    "getresgid": (120, 150), "getpgid": (121, 155), "getsid": (124, 156),
     "rt_sigpending": (127, 136), "rt_sigtimedwait": (128, 137), "rt_sigsuspend": (130, 133),
-    "sigaltstack": (131, 132), "getpriority": (140, 141), "prctl": (157, 167), "arch_prctl": (158,
-    -1), "gettid": (186, 178), "time": (201, -1), "futex": (202, 98), "sched_getaffinity": (204,
-    123), "getdents64": (217, 61), "set_tid_address": (218, 96), "restart_syscall": (219, 128),
-    "fadvise64": (221, 223), "clock_gettime": (228, 113), "clock_getres": (229, 114),
-    "clock_nanosleep": (230, 115), "exit_group": (231, 94), "epoll_wait": (232, -1), "epoll_ctl":
-    (233, 21), "tgkill": (234, 131), "waitid": (247, 95), "openat": (257, 56), "mkdirat": (258,
-    34), "newfstatat": (262, 79), "unlinkat": (263, 35), "renameat": (264, 38), "linkat": (265,
-    37), "symlinkat": (266, 36), "readlinkat": (267, 78), "faccessat": (269, 48), "pselect6": (270,
-    72), "ppoll": (271, 73), "set_robust_list": (273, 99), "get_robust_list": (274, 100),
-    "epoll_pwait": (281, 22), "eventfd2": (290, 19), "epoll_create1": (291, 20), "dup3": (292, 24),
-    "pipe2": (293, 59), "preadv": (295, 69), "pwritev": (296, 70), "prlimit64": (302, 261),
-    "renameat2": (316, 276), "getrandom": (318, 278), "membarrier": (324, 283), "copy_file_range":
-    (326, 285), "statx": (332, 291), "rseq": (334, 293), "pidfd_open": (434, 434), "close_range":
-    (436, 436), "faccessat2": (439, 439), "socketpair": (53, 199), "mlock": (149, 228), "munlock":
-    (150, 229),
+    "sigaltstack": (131, 132), "getpriority": (140, 141), "prctl": (157, 167),
+    "arch_prctl": (158, -1), "gettid": (186, 178), "time": (201, -1), "futex": (202, 98),
+    "sched_getaffinity": (204, 123), "getdents64": (217, 61), "set_tid_address": (218, 96),
+    "restart_syscall": (219, 128), "fadvise64": (221, 223), "clock_gettime": (228, 113),
+    "clock_getres": (229, 114), "clock_nanosleep": (230, 115), "exit_group": (231, 94),
+    "epoll_wait": (232, -1), "epoll_ctl": (233, 21), "tgkill": (234, 131), "waitid": (247, 95),
+    "openat": (257, 56), "mkdirat": (258, 34), "newfstatat": (262, 79), "unlinkat": (263, 35),
+    "renameat": (264, 38), "linkat": (265, 37), "symlinkat": (266, 36), "readlinkat": (267, 78),
+    "faccessat": (269, 48), "pselect6": (270, 72), "ppoll": (271, 73),
+    "set_robust_list": (273, 99), "get_robust_list": (274, 100), "epoll_pwait": (281, 22),
+    "eventfd2": (290, 19), "epoll_create1": (291, 20), "dup3": (292, 24), "pipe2": (293, 59),
+    "preadv": (295, 69), "pwritev": (296, 70), "prlimit64": (302, 261), "renameat2": (316, 276),
+    "getrandom": (318, 278), "membarrier": (324, 283), "copy_file_range": (326, 285),
+    "statx": (332, 291), "rseq": (334, 293), "pidfd_open": (434, 434), "close_range": (436, 436),
+    "faccessat2": (439, 439), "socketpair": (53, 199), "mlock": (149, 228), "munlock": (150, 229),
 }  # fmt: skip
 
 _CLONE3 = (435, 435)
@@ -63,6 +64,17 @@ _EPERM, _ENOSYS = 1, 38
 _NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 _CLONE_THREAD = 0x00010000
 _PR_SET_NAME, _PR_GET_NAME = 15, 16
+_AF_UNIX = 1
+# Duplicates, flags, locks and seals; not F_SETOWN and F_SETSIG, which send signals to others
+_FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1034)
+_IOCTL = (
+    0x5401,
+    0x5413,
+    0x541B,
+    0x5421,
+    0x5450,
+    0x5451,
+)  # isatty, size, FIONREAD, FIONBIO, cloexec
 
 
 def machine_is_supported(machine: str) -> bool:
@@ -112,16 +124,20 @@ def program_filter(machine: str) -> Callable[[int], bytes]:
     code += _instruction(_LD_ABS, _ARGUMENT)
     code += _instruction(_JSET, _CLONE_THREAD, 0, 1)
     code += _instruction(_RET, _ALLOW) + _instruction(_RET, _ERRNO | _EPERM)
-    for name, values in (
-        ("kill", (pid,)),
-        ("tgkill", (pid,)),
-        ("prlimit64", (0, pid)),
-        ("prctl", (_PR_SET_NAME, _PR_GET_NAME)),
+    for name, argument, values in (
+        ("kill", 0, (pid,)),
+        ("tgkill", 0, (pid,)),
+        ("prlimit64", 0, (0, pid)),
+        ("prctl", 0, (_PR_SET_NAME, _PR_GET_NAME)),
+        ("fcntl", 1, _FCNTL),
+        ("ioctl", 1, _IOCTL),
+        ("socketpair", 0, (_AF_UNIX,)),
     ):
         tests = b"".join(
             _instruction(_JEQ, value, 0, 1) + _instruction(_RET, _ALLOW) for value in values
         )
-        body = _instruction(_LD_ABS, _ARGUMENT) + tests + _instruction(_RET, _ERRNO | _EPERM)
+        load = _instruction(_LD_ABS, _ARGUMENT + 8 * argument)
+        body = load + tests + _instruction(_RET, _ERRNO | _EPERM)
         code += _instruction(_JEQ, _ALLOWED[name][column], 0, len(body) // 8) + body
     template = code + _instruction(_RET, _ALLOW)
     placeholder = struct.pack("=I", pid)

@@ -22,7 +22,6 @@ import platform
 import random
 import resource
 import select
-import shutil
 import signal
 import socket
 import stat
@@ -36,6 +35,9 @@ REQUEST = struct.Struct("<IIIQQQddI")
 """start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall; stop after."""
 
 SCRATCH_BYTES = 64 << 20
+MOST_CUTS = 1000  # in one reply, which must fit one datagram
+HEARTBEAT = 5.0  # seconds between signs of life while a job runs
+STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
 
 
@@ -56,6 +58,7 @@ class Server:
         self.config = config
         self.child = load_neighbour("child")
         self.values = load_neighbour("values")
+        self.tidy = load_neighbour("tidy")
         self.machine = platform.machine()
         self.protections: dict[str, bool] = {}
         on_linux = sys.platform.startswith("linux")
@@ -65,6 +68,7 @@ class Server:
         self.program_filter: Any = None
         self.own_pids = False
         self.baseline = 0
+        self.client = _watch_process(config["client"])
 
     # -- isolation, once ---------------------------------------------------------------------------
 
@@ -83,6 +87,9 @@ class Server:
             self.config["scratch"] = "/scratch"
             linux.private_root(self.config["readable"], "/scratch", SCRATCH_BYTES, self.machine)
             self.own_pids = held["namespaces"] = True
+        else:
+            self._make_scratch(identity)
+            self._leave_janitor()
         self._open_children()
         os.chdir(self.config["scratch"])
         os.environ["HOME"] = os.environ["TMPDIR"] = self.config["scratch"]
@@ -90,9 +97,9 @@ class Server:
             linux.drop_user(identity)
         held["unprivileged user"] = identity is not None or not is_root
         if linux:
-            if self.own_pids:
+            if self.machine in linux.MACHINES:
                 linux.drop_capabilities(self.machine)
-                linux.die_with_parent()  # the parent only waits; it has one thread
+            linux.die_with_parent()  # the parent only waits; it has one thread
             linux.adopt_orphans()
             linux.hide_memory()
             linux.no_new_privileges()
@@ -115,6 +122,29 @@ class Server:
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
         self.isolation.die_with_parent()
 
+    def _make_scratch(self, identity: int | None) -> None:
+        """A private directory on the host's file system, where there is no private one."""
+        path = os.path.join(self.config["scratch"], f"refute-{os.getpid()}-{os.urandom(8).hex()}")
+        os.mkdir(path, 0o700)
+        if identity is not None:
+            os.chown(path, identity, identity)
+        self.config["scratch"] = path
+
+    def _leave_janitor(self) -> None:
+        """Fork: the child goes on; this process waits for its end, whatever ends it, and clears up:
+        it kills what the child left running and removes the private directory."""
+        if self.isolation:
+            self.isolation.adopt_orphans()
+        pid = os.fork()
+        if not pid:
+            return
+        self.channel.close()
+        self._open_children()
+        _, status = os.waitpid(pid, 0)
+        _kill_descendants(self.children)
+        self.tidy.remove(self.config["scratch"])
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
     def _open_to_all(self) -> bool:
         """Whether `nobody` could read the interpreter's library (not when it is below /root)."""
         for path in self.config["readable"]:
@@ -131,7 +161,7 @@ class Server:
                 path = f"/proc/self/task/{os.getpid()}/children"
                 self.children = open(path)  # noqa: SIM115 (held open for good)
             except OSError:
-                pass
+                self.children = None
 
     def _readable_here(self) -> list[str]:
         extra = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
@@ -173,7 +203,13 @@ class Server:
         )
         gc.collect()
         gc.freeze()
+        poll = select.poll()
+        poll.register(self.channel, select.POLLIN)
+        if self.client >= 0:
+            poll.register(self.client, select.POLLIN)
         while True:
+            if any(fd == self.client for fd, _ in poll.poll()):
+                return
             try:
                 data, ancillary, _, _ = self.channel.recvmsg(256, socket.CMSG_SPACE(8))
             except OSError:
@@ -192,7 +228,7 @@ class Server:
     def job(self, payload: int, results: int, request: tuple[Any, ...]) -> dict[str, Any]:
         """Run steps until all are done, the result file is full, or too many were cut short."""
         start, total, width, capacity, memory, output, cpu, wall, stop_after = request
-        committed = self.child.FIRST
+        begun, committed = start, self.child.FIRST
         header = self.child.HEADER
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
@@ -212,7 +248,7 @@ class Server:
             committed = at
             if step >= total:  # all done; a thread that went on running changes no outcome
                 break
-            if phase == self.child.FULL and committed > self.child.FIRST:
+            if phase == self.child.FULL and step > begun:  # else it lies: one output always fits
                 return {"cuts": cuts, "next": step, "tainted": tainted}
             index, call = divmod(step, width)
             alone = step == first or (first % width == 0 and step == first + 1)
@@ -228,13 +264,18 @@ class Server:
                     start = (index + 1) * width
             if start // width != first // width:
                 cuts_here = 0
+            if len(cuts) >= MOST_CUTS:
+                return {"cuts": cuts, "next": start, "tainted": tainted}
         return {"cuts": cuts, "next": total, "tainted": tainted}
 
     def watch(self, pid: int, results: int, total: int, cpu: float, wall: float) -> tuple[str, str]:
         """Wait for the child's end, or kill it when one step overruns. Returns (kind, detail)."""
         tick = min(0.05, max(0.002, cpu / 20))
-        seen, timer = -1, _Timer(pid, cpu, wall)
-        with _Exit(pid, self.channel) as exited:
+        clock = (~pid << 3) | 2
+        seen, cpu_then, wall_then = (-1, 0), 0.0, 0.0
+        beat = time.monotonic() + HEARTBEAT
+        header = self.child.HEADER
+        with _Exit(pid, self.channel, self.client) as exited:
             while True:
                 if exited.wait(tick):
                     _, status = os.waitpid(pid, 0)
@@ -242,18 +283,40 @@ class Server:
                     if code < 0:
                         return "killed", f"signal {-code} ({_signal_name(-code)})"
                     return "killed", f"exited with status {code}"
-                step = self.child.HEADER.unpack(os.pread(results, self.child.HEADER.size, 0))[1]
-                if step > seen:
-                    seen = step
-                    timer.restart()
-                    if step >= total:  # nothing is left to do but to exit
-                        timer.cpu, timer.wall = min(cpu, 0.2), min(wall, 0.5)
-                kind = "" if step == seen else "killed"  # only a forger turns the header back
-                kind = kind or timer.expired()
+                if exited.orphaned:  # the client is gone
+                    os.kill(pid, signal.SIGKILL)
+                    self.sweep()
+                    os._exit(0)
+                mark = header.unpack(os.pread(results, header.size, 0))[1:]
+                wall_now = time.monotonic()
+                try:
+                    cpu_now = time.clock_gettime(clock)
+                except (OSError, ValueError):
+                    cpu_now = 0.0
+                if mark > seen:  # never backwards: programs can write there, reads can be torn
+                    seen, cpu_then, wall_then = mark, cpu_now, wall_now
+                    if mark[0] >= total:  # nothing is left to do but to exit
+                        cpu, wall = min(cpu, 0.2), min(wall, 0.5)
+                    continue
+                kind = ""
+                cpu_used = cpu_now - cpu_then
+                if cpu_used >= cpu:
+                    kind = "cpu"
+                elif wall_now - wall_then >= wall + STARVED * cpu_used:
+                    kind = "wall"
                 if kind:
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
-                    return kind, "wrote over the result channel" if kind == "killed" else ""
+                    return kind, ""
+                if wall_now > beat:
+                    beat = wall_now + HEARTBEAT
+                    self._give_sign_of_life()
+
+    def _give_sign_of_life(self) -> None:
+        try:
+            self.channel.send(b"{}", socket.MSG_DONTWAIT)
+        except OSError:  # the client is stopped, or gone: seen elsewhere
+            pass
 
     def sweep(self) -> bool:
         """End every descendant and empty the private directory; True when something resisted."""
@@ -269,16 +332,7 @@ class Server:
                 pass
         except ChildProcessError:
             pass
-        scratch = self.config["scratch"]
-        try:
-            for entry in os.scandir(scratch):
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path)
-                else:
-                    os.unlink(entry.path)
-        except (OSError, RecursionError):
-            return True
-        return False
+        return not self.tidy.empty(self.config["scratch"])
 
     def _be_child(
         self, payload: int, results: int, capacity: int, start: int, committed: int, memory: int,
@@ -288,6 +342,8 @@ class Server:
         try:
             view = mmap.mmap(results, capacity)
             content = _read_all(payload)
+            if not self.own_pids and self.isolation:
+                self.isolation.die_with_parent()
             os.closerange(3, 256)
             address_space = self.baseline + capacity + len(content) + memory
             for number, value in (*self.limits, *_limits(("RLIMIT_AS", address_space))):
@@ -347,13 +403,16 @@ class _Timer:
 class _Exit:
     """Waits for the end of a child: by a pid descriptor, or by polling where there is none.
 
-    When the client is gone meanwhile, kills the child and ends the server.
+    `orphaned` is set when the client has gone meanwhile.
     """
 
-    def __init__(self, pid: int, channel: socket.socket) -> None:
+    def __init__(self, pid: int, channel: socket.socket, client: int) -> None:
         self.pid = pid
+        self.orphaned = False
         self.poll = select.poll()
         self.poll.register(channel, 0)  # hang-up only
+        if client >= 0:
+            self.poll.register(client, select.POLLIN)
         try:
             self.fd = os.pidfd_open(pid)
             self.poll.register(self.fd, select.POLLIN)
@@ -375,14 +434,25 @@ class _Exit:
             for fd, _ in self.poll.poll(pause * 1000):
                 if fd == self.fd:
                     return True
-                os.kill(self.pid, signal.SIGKILL)
-                os._exit(0)
+                self.orphaned = True
+                return False
             if self.fd >= 0:
                 return False
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 return True
             if time.monotonic() >= deadline:
                 return False
+
+
+def _watch_process(pid: int) -> int:
+    """A descriptor that is readable once the process has ended; -1 where there is no such thing.
+
+    The channel's hang-up is not enough: a process forked from the client may hold it open.
+    """
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
 
 
 def _read_all(fd: int) -> bytes:
