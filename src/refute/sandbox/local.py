@@ -266,7 +266,7 @@ _PATIENCE = 5.0
 
 
 def _read_frames(fd: int, capacity: int, start: int, bodies: list[bytes | None]) -> None:
-    """Read what the child wrote, bounds and order checked: steps from `start` on, never backwards."""
+    """Read what the child wrote: bounds are checked, and that steps never go backwards."""
     (committed,) = _HEADER.unpack(os.pread(fd, 8, 0))
     committed = min(committed, capacity)
     data = os.pread(fd, committed, 0)
