@@ -59,6 +59,9 @@ _LIST_NAMES = re.compile(
 )
 
 
+_SMALL = {"one": 1, "1": 1, "two": 2, "2": 2, "three": 3, "3": 3}
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of the entry point."""
@@ -81,8 +84,8 @@ class Clues:
     """Numeric constants of the code, each with its two neighbours."""
     words: tuple[str, ...] = ()
     """String constants of the code, short ones."""
-    nonempty: bool = False
-    """The description says that sequences are not empty."""
+    shortest: int = 0
+    """How long the description says sequences are at least: 1 for "non-empty"."""
     positive: bool = False
     """The description speaks of positive numbers only; `natural`: of non-negative ones."""
     natural: bool = False
@@ -106,7 +109,10 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
     low = description.lower()
     positive = bool(re.search(r"\bpositive (integer|int|number|whole|natural|n\b)", low))
     natural = bool(re.search(r"\bnon[- ]?negative|\bnatural number", low))
-    nonempty = bool(re.search(r"\bnon[- ]?empty|at least (one|two|1|2)\b|not be empty", low))
+    least = re.search(r"\b(?:of|length|has|have|contains?|with) (?:length )?at least (\w+)\b", low)
+    shortest = _SMALL.get(least[1], 0) if least else 0
+    if re.search(r"\bnon[- ]?empty|not (?:be )?empty\b", low):
+        shortest = max(shortest, 1)
     compared = {arg.arg: _compared(function, arg.arg) for arg in _arguments(function)}
     marks = tuple(dict.fromkeys(n + step for n in numbers for step in (0, 1, -1)))
     floor = 1 if positive else 0
@@ -131,7 +137,7 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
         variadic=function.args.vararg is not None,
         marks=marks,
         words=words,
-        nonempty=nonempty,
+        shortest=shortest,
         positive=positive,
         natural=natural,
         returns=function.returns,

@@ -129,6 +129,7 @@ class Sequences:
     distinct: bool = False
     ascending: bool = False
     rectangular: bool = False
+    square: bool = False
     places: tuple[Domain, ...] = ()
 
     def accepts(self, value: Any) -> bool:
@@ -144,7 +145,8 @@ class Sequences:
             return False
         if self.distinct and len({repr(one) for one in value}) < len(value):
             return False
-        if self.rectangular and len({len(row) for row in value}) > 1:
+        widths = {len(row) for row in value} if self.rectangular else set()
+        if len(widths) > 1 or (self.square and widths not in (set(), {len(value)})):
             return False
         return not (self.ascending and any(a > b for a, b in pairwise(value)))
 
@@ -198,6 +200,9 @@ class Sequences:
             items = list({repr(one): one for one in items}.values())
         if self.rectangular and items:
             width = min(len(row) for row in items)
+            if self.square:
+                width = min(width, len(items))
+                items = items[:width]
             items = [row[:width] for row in items]
         return self.type(_sorted(items) if self.ascending else items)
 
@@ -313,16 +318,23 @@ def _sequences(
         return part
     pairs = [(a, b) for one in same for a, b in pairwise(one)]
     many = len(pairs) >= 4 and len(same) > 1
-    rows = [len(row) for one in same for row in one if isinstance(row, (list, tuple))]
+    grids = [one for one in same if one]
+    rows = [row for one in grids for row in one]
+    widths = [{len(row) for row in one} for one in grids] if _all_sized(rows) else []
+    rectangular = len(rows) > 1 and bool(widths) and all(len(width) == 1 for width in widths)
     return replace(
         part,
         distinct=many and all(len({repr(x) for x in one}) == len(one) for one in same),
         ascending=many
-        and all(isinstance(x, (int, float)) for p in pairs for x in p)
+        and all(isinstance(x, (int, float)) for pair in pairs for x in pair)
         and all(a <= b for a, b in pairs),
-        rectangular=len(rows) > 1
-        and all(len({len(row) for row in one}) <= 1 for one in same if len(one) and rows),
+        rectangular=rectangular,
+        square=rectangular and all({len(one)} == w for one, w in zip(grids, widths, strict=True)),
     )
+
+
+def _all_sized(rows: Sequence[Any]) -> bool:
+    return all(isinstance(row, (list, tuple)) for row in rows)
 
 
 def _some(size: int, rng: Random) -> list[int]:

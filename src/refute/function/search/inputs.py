@@ -28,7 +28,17 @@ from refute.function.search.clues import Clues
 from refute.function.search.domain import Domain, learn
 from refute.problems import Call, Expression, FunctionProblem, Invocation
 
-__all__ = ["HEAD", "Precondition", "Proposal", "Tier", "evident_precondition", "propose_inputs"]
+__all__ = [
+    "HEAD",
+    "Precondition",
+    "Proposal",
+    "Tier",
+    "evident_precondition",
+    "excluded",
+    "gather_for",
+    "known_arguments",
+    "propose_inputs",
+]
 
 HEAD = 400
 """How many proposals come before the first wild one (fewer where the domain is small)."""
@@ -99,7 +109,7 @@ def evident_precondition(
     problem: FunctionProblem, known: Sequence[Invocation], *, clues: Clues | None = None
 ) -> Precondition:
     """Learn the precondition of a problem's entry point from known inputs and clues."""
-    clues = clues or _gather(problem)
+    clues = clues or gather_for(problem)
     rows = known_arguments(known, problem.entry_point)
     if not rows:
         domains = tuple(parameter.domain for parameter in clues.parameters)
@@ -128,7 +138,7 @@ def propose_inputs(
     Deterministic for (problem, known, seed). Ends only when a long search finds nothing new (a
     function of one boolean); take as many as the budget allows. Executes nothing.
     """
-    clues = _gather(problem)
+    clues = gather_for(problem)
     condition = evident_precondition(problem, known, clues=clues)
     rows = known_arguments(known, problem.entry_point)
     rng = Random(f"{seed}:{problem.entry_point}")
@@ -143,7 +153,7 @@ def propose_inputs(
 
     def classified(stream: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], Tier]]:
         for args in stream:
-            inside = condition.holds(args) and not _excluded(args, clues)
+            inside = condition.holds(args) and not excluded(args, clues)
             yield args, Tier.IN_DOMAIN if inside else Tier.EDGE
 
     if not condition.domains:
@@ -153,11 +163,11 @@ def propose_inputs(
     head = classified(_head(condition, base, rng))
     yield from _paced(head, emit)
     misses = 0
-    while misses < 3000:
+    while misses < 600:
         args = _random(condition, base, rng)
         fresh = list(
             emit(args, Tier.IN_DOMAIN)
-            if condition.holds(args) and not _excluded(args, clues)
+            if condition.holds(args) and not excluded(args, clues)
             else ()
         )
         if rng.random() < 0.3:
@@ -252,7 +262,7 @@ def _random(
         for _ in range(2):
             index = rng.randrange(len(args)) if args else 0
             if index < len(condition.domains) and args:
-                options = list(islice(condition.domains[index].near(args[index], rng), 40))
+                options = list(islice(condition.domains[index].near(args[index], rng), 24))
                 inside = [one for one in options if condition.domains[index].accepts(one)]
                 if inside:
                     args[index] = rng.choice(inside)
@@ -286,9 +296,11 @@ def _relations(rows: Sequence[tuple[Any, ...]]) -> tuple[Relation, ...]:
         for i in range(width)
         for j in range(width)
         if i != j
-        and (len(rows) > 1 or kind in ("within", "one shorter"))
+        and (len(rows) > 1 or kind != "ordered")
+        and (kind != "same length" or all(type(row[i]) is type(row[j]) for row in rows))
         and (i < j or kind != "same length")
         and all(_applies(kind, row[i], row[j]) and _related((kind, i, j), row) for row in rows)
+        and (kind in ("ordered", "within") or any(len(row[j]) > 1 for row in rows))
     )
 
 
@@ -315,10 +327,10 @@ def _related(relation: Relation, args: Sequence[Any]) -> bool:
     return bool(len(a) == len(b) - (kind == "one shorter"))
 
 
-def _excluded(args: Sequence[Any], clues: Clues) -> bool:
-    """The description rules it out: empty where it says non-empty, zero where positive."""
+def excluded(args: Sequence[Any], clues: Clues) -> bool:
+    """The description rules it out: empty where it says "non-empty", zero where "positive"."""
     for value in args:
-        if clues.nonempty and isinstance(value, (list, tuple, str, dict)) and not value:
+        if isinstance(value, (list, tuple, str, dict)) and len(value) < clues.shortest:
             return True
         if clues.positive and type(value) is int and value < 1:
             return True
@@ -358,7 +370,8 @@ def _marks(clues: Clues, name: Sequence[str], column: Sequence[Any]) -> tuple[fl
     return own if all(type(value) is int for value in column) else (*own, *clues.marks)
 
 
-def _gather(problem: FunctionProblem) -> Clues:
+def gather_for(problem: FunctionProblem) -> Clues:
+    """The clues of a problem."""
     return clue_reader.gather(
         problem.code,
         problem.entry_point,

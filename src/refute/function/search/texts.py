@@ -42,8 +42,8 @@ class Texts:
         sizes = [len(value) for value in values]
         vocabulary, separator = _vocabulary(filled, words)
         layouts = {layout(value) for value in filled}
-        structured = bool(filled) and all(
-            "9" in one and len(one) > 1 and re.search(r"[^\w]", one) for one in layouts
+        structured = all("9" in one for one in layouts) and any(
+            re.search(r"\W", one) for one in layouts
         )
         brackets = bool(filled) and set(chars) & set(_BRACKETS) and not re.search(r"\w", chars)
         return cls(
@@ -68,7 +68,17 @@ class Texts:
             return False
         if self.layouts and layout(value) not in self.layouts:
             return False
+        if len(self.seen) > 2 and self.shortest == self.longest != len(value):
+            return False
+        if not self._spaced_as_seen(value):
+            return False
         return not self.balanced or _balanced(value)
+
+    def _spaced_as_seen(self, value: str) -> bool:
+        """No blanks at the ends, and no two in a row, unless some known string has them."""
+        if value != value.strip() and all(one == one.strip() for one in self.seen):
+            return False
+        return "  " not in value or any("  " in one for one in self.seen)
 
     def sample(self, rng: Random) -> str:
         if self.vocabulary:
@@ -190,15 +200,19 @@ def _balanced(value: str) -> bool:
 
 
 def _random_balanced(alphabet: str, size: int, rng: Random) -> str:
+    """Groups of nested pairs; with blanks between groups where the alphabet has them."""
     pairs = [opening + char for char, opening in _BRACKETS.items() if char in alphabet]
-    text = ""
-    while len(text) < size:
-        at = rng.randint(0, len(text))
+    groups: list[str] = []
+    left = max(1, size // 2)
+    while left > 0:
+        group, left = "", left - 1
+        for _ in range(rng.randint(0, left)):
+            pair = rng.choice(pairs)
+            group = rng.choice((pair[0] + group + pair[1], group + pair, pair + group))
+            left -= 1
         pair = rng.choice(pairs)
-        gap = " " if " " in alphabet and rng.random() < 0.2 else ""
-        if _balanced(text[:at]) or rng.random() < 0.7:
-            text = text[:at] + pair + gap + text[at:]
-    return text
+        groups.append(pair[0] + group + pair[1])
+    return (" " if " " in alphabet else "").join(groups)
 
 
 def _refill(value: str, marks: Sequence[int], rng: Random) -> str:
@@ -211,9 +225,9 @@ def _refill(value: str, marks: Sequence[int], rng: Random) -> str:
             return match[0]
         width = len(match[0])
         if marks and rng.random() < 0.5:
-            return str(rng.choice(marks)).zfill(width)
+            return str(rng.choice(marks) or 1).zfill(width)
         if match[0][0] != "0" and rng.random() < 0.5:
-            return str(max(0 if width > 1 else 1, int(match[0]) + rng.choice((-1, 1, 2))))
+            return str(max(1, int(match[0]) + rng.choice((-1, 1, 2))))
         low = 10 ** (width - 1) if match[0][0] != "0" else 1
         return str(rng.randint(low, 10**width - 1)).zfill(width)
 
