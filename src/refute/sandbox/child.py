@@ -45,11 +45,16 @@ def run_job(
             function = resolve(namespace, entry_point)
         except BaseException as error:
             body = describe(error, filename, codec)
+            if committed + 8 + len(body) > capacity:
+                HEADER.pack_into(view, 0, committed, base, FULL)
+                return
             FRAME.pack_into(view, committed, base, len(body))
             view[committed + 8 : committed + 8 + len(body)] = body
             committed += 8 + len(body)
             step = base + width
             HEADER.pack_into(view, 0, committed, step, IMPORTING)
+            if body is _OUT_OF_MEMORY:
+                return
             continue
         committed = _run_calls(
             function, namespace, calls, max(first - 1, 0), base, view, capacity, committed, limit,
@@ -82,6 +87,16 @@ def _run_calls(
                 body = b"M" + dumps(value, 2)
             else:
                 body = codec.encode(value)
+        except MemoryError as error:
+            body = describe(error, filename, codec)
+            end = committed + 8 + len(body)
+            if end > capacity:
+                pack_header(view, 0, committed, step, FULL)
+                return -1
+            pack(view, committed, step, len(body))
+            view[committed + 8 : end] = body
+            pack_header(view, 0, end, step + 1, CALLING)
+            return -1  # what the program still holds must not cost the next call: a fresh process
         except BaseException as error:
             body = describe(error, filename, codec)
         size = len(body)
@@ -132,17 +147,28 @@ def describe(error: BaseException, filename: str, codec: Any) -> bytes:
     """Encode an exception: type name, message, the last line of the program on its way."""
     line = None
     try:
+        name = "?"
+        if type(error) is MemoryError:
+            error.__traceback__ = None  # lets go of what the program's frames hold
+            return _OUT_OF_MEMORY
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == filename:
                 line = trace.tb_lineno
             trace = trace.tb_next
+        name = str.__str__(type.__dict__["__name__"].__get__(type(error)))[:200]
         if line is None and isinstance(error, SyntaxError) and error.filename == filename:
             line = error.lineno
         message = str.__str__(str(error))[:2000]
     except BaseException:
         message = ""
-    return b"E" + marshal.dumps((str(type(error).__name__)[:200], message, line), 2)
+    try:
+        return b"E" + marshal.dumps((name, message, line), 2)
+    except BaseException:
+        return b"E" + marshal.dumps((name, "", None), 2)
+
+
+_OUT_OF_MEMORY = b"E" + marshal.dumps(("MemoryError", "", None), 2)
 
 
 def _too_large(body: bytes, codec: Any) -> bytes:
