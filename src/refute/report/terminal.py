@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.status import Status
 from rich.text import Text
 
@@ -17,7 +18,7 @@ from refute.function.show import call_source, value_source
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["asking", "working"]
+__all__ = ["asking", "followed", "working"]
 
 MOST_CHOICES = 26
 
@@ -30,6 +31,20 @@ def working(text: str, console: Console) -> Iterator[Status | None]:
         return
     with console.status(Text(text)) as status:
         yield status
+
+
+def followed(finished: Iterable[int], total: int, console: Console) -> None:
+    """Run through `finished` (how many are done) with a progress bar, or a line now and then."""
+    columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TimeRemainingColumn())
+    shown = -1
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("", total=total)
+        for done in finished:
+            progress.update(bar, completed=done)
+            tenth = 10 * done // total
+            if not console.is_terminal and tenth > shown:
+                shown = tenth
+                console.print(f"refute: {done}/{total} problems done", markup=False)
 
 
 def asking(console: Console, status: Status | None = None) -> Callable[[str], Ask]:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from refute.runs.journal import Journal, new_run, read_header
-from refute.runs.pool import Failed, run_tasks
+from refute.runs.pool import Failed, cores, run_tasks
 
-__all__ = ["Failed", "Journal", "new_run", "read_header", "run_tasks"]
+__all__ = ["Failed", "Journal", "cores", "new_run", "read_header", "run_tasks"]

@@ -10,13 +10,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Failed", "run_tasks"]
+__all__ = ["Failed", "cores", "run_tasks"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -40,13 +41,20 @@ class _Seat(Generic[Task]):
     task: Task | None = None
 
 
+def cores() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def run_tasks(
     tasks: Iterable[Task],
     *,
     start: Callable[[], Callable[[Task], Result]],
     jobs: int,
     retries: int = 1,
-) -> Iterator[tuple[Task, Result | Failed]]:
+) -> Generator[tuple[Task, Result | Failed], None, None]:
     """Yield each task with its result, in the order in which they finish.
 
     `start` is called once in each of `jobs` processes and returns the function that does the
@@ -63,7 +71,8 @@ def run_tasks(
     def seat() -> _Seat[Task]:
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs, start), daemon=False)
-        process.start()
+        with _interrupts_held():
+            process.start()
         theirs.close()
         return _Seat(process, ours)
 
@@ -113,6 +122,19 @@ def run_tasks(
                     yield task, outcome
     finally:
         _end(seats)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A Ctrl-C waits until a worker is started, so that it does not hit one that is starting."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ending(code: int | None) -> str:
