@@ -87,8 +87,8 @@ class Returned:
     def __repr__(self) -> str:
         try:
             return f"Returned({self.value!r})"
-        except values.MalformedValue:
-            return f"Returned(<malformed, {len(self.data)} bytes>)"
+        except ValueError:  # also an int that is too long to be shown
+            return f"Returned(<not shown, {len(self.data)} bytes>)"
 
 
 @dataclass(frozen=True, slots=True)
