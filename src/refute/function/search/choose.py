@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from refute.function.search.trial import Result, Trial
 from refute.problems import Call
-from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox
+from refute.sandbox import NotRun, Outcome, Raised, Returned
 
 __all__ = ["Cluster", "clustered", "distinct", "vote"]
 
@@ -52,16 +52,10 @@ def behaviour(outcomes: Sequence[Outcome]) -> tuple[object, ...]:
 
 
 def clustered(
-    trial: Trial, survivors: Sequence[Result], inputs: Sequence[Call], box: Sandbox
+    trial: Trial, survivors: Sequence[Result], inputs: Sequence[Call]
 ) -> list[Cluster]:
     """Group survivors by what they do on `inputs`, best cluster first."""
-    programs: list[Program] = []
-    for result in survivors:
-        code = trial.compiled(result.edits, fuel=trial.fuel * max(1, len(inputs)))
-        assert code is not None
-        programs.append(Program(code, trial.entry_point))
-    limits = Limits(cpu=0.2, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=2)
-    rows = box.run_variants(programs, list(inputs), limits) if inputs else [[] for _ in programs]
+    rows = trial.behaviours([result.edits for result in survivors], inputs)
     groups: dict[tuple[object, ...], Cluster] = {}
     for result, outcomes in zip(survivors, rows, strict=True):
         key = behaviour(outcomes)

@@ -65,20 +65,30 @@ def applied(edits: Sequence[Edit]) -> Iterator[None]:
             change.swap()
 
 
+_PLACED = (ast.expr, ast.stmt, ast.keyword, ast.arg, ast.alias, ast.ExceptHandler)
+
+
 def located(new: _Node, old: ast.AST) -> _Node:
     """Give `new` and those of its descendants that have none the position of `old`.
 
     `ast.fix_missing_locations` walks the whole tree; this stops at nodes that came from the source.
     """
-    if isinstance(new, ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias | ast.ExceptHandler):
-        if getattr(new, "lineno", None) is not None:
-            return new
-        new.lineno = old.lineno  # type: ignore[union-attr, attr-defined]
-        new.col_offset = old.col_offset  # type: ignore[union-attr, attr-defined]
-        new.end_lineno = old.end_lineno  # type: ignore[union-attr, attr-defined]
-        new.end_col_offset = old.end_col_offset  # type: ignore[union-attr, attr-defined]
-    for child in ast.iter_child_nodes(new):
-        located(child, old)
+    own = new.__dict__
+    if "lineno" in own:
+        return new
+    if isinstance(new, _PLACED):
+        place = old.__dict__
+        own["lineno"] = place["lineno"]
+        own["col_offset"] = place["col_offset"]
+        own["end_lineno"] = place.get("end_lineno")
+        own["end_col_offset"] = place.get("end_col_offset")
+    for value in list(own.values()):
+        if isinstance(value, ast.AST):
+            located(value, old)
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, ast.AST):
+                    located(item, old)
     return new
 
 

@@ -14,7 +14,7 @@ from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.repair import Repair, repair
 from refute.function.search.trial import Trial
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
-from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox
+from refute.sandbox import Limits, NotRun, Program, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches
 
 __all__ = ["search", "trusted_tests"]
@@ -66,9 +66,9 @@ def search(
     question = None
     if found.survivors and found.trial is not None:
         inputs = probing_inputs(problem, trusted, seed)
-        chosen = choose(found, inputs, box)
+        chosen = choose(found, inputs)
         candidates = [candidate(found.trial, c, problem) for c in chosen[:SHOWN]]
-        failing += derived(problem, chosen, inputs, box)
+        failing += derived(found.trial, chosen, inputs)
     return MethodResult(
         given=tuple(trusted),
         failing=tuple(failing),
@@ -88,24 +88,19 @@ def probing_inputs(
     return [(p.call, p.tier) for p in proposals if p.tier <= Tier.EDGE]
 
 
-def choose(found: Repair, inputs: Sequence[tuple[Call, Tier]], box: Sandbox) -> list[Cluster]:
+def choose(found: Repair, inputs: Sequence[tuple[Call, Tier]]) -> list[Cluster]:
     assert found.trial is not None
     trial = found.trial
     survivors = distinct(trial, found.survivors)
-    return clustered(trial, survivors, [call for call, _ in inputs], box)
+    return clustered(trial, survivors, [call for call, _ in inputs])
 
 
 def derived(
-    problem: FunctionProblem,
-    clusters: Sequence[Cluster],
-    inputs: Sequence[tuple[Call, Tier]],
-    box: Sandbox,
+    trial: Trial, clusters: Sequence[Cluster], inputs: Sequence[tuple[Call, Tier]]
 ) -> list[FailingTest]:
     """Failing tests that the chosen fix predicts, surest first."""
-    limits = Limits(cpu=0.5, stop_after=3)
-    program = Program(problem.code, problem.entry_point)
-    actual = box.run(program, [call for call, _ in inputs], limits)
-    drafts: list[tuple[float, int, FailingTest]] = []
+    actual = trial.behaviours([()], [call for call, _ in inputs])[0]
+    drafts: list[tuple[float, int, UnitTest]] = []
     for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
         wanted = clusters[0].outcomes[index]
         if not isinstance(wanted, Returned) or not differs(wanted, got):
@@ -116,9 +111,22 @@ def derived(
         test = UnitTest(
             call, wanted.value, trust=Trust.PREDICTED, source="search", confidence=confidence
         )
-        drafts.append((-confidence, index, FailingTest(test, got)))
+        drafts.append((-confidence, index, test))
     drafts.sort(key=lambda draft: draft[:2])
-    return [draft[2] for draft in drafts[:MOST_DERIVED]]
+    tests = [draft[2] for draft in drafts[:MOST_DERIVED]]
+    return confirmed(trial, tests)
+
+
+def confirmed(trial: Trial, tests: Sequence[UnitTest]) -> list[FailingTest]:
+    """Those of `tests` that the code under test really fails, run as it is."""
+    program = Program(trial.code, trial.entry_point)
+    limits = Limits(cpu=0.3, wall=1.5, stop_after=1)
+    outcomes = trial.box.run(program, [test.call for test in tests], limits)
+    return [
+        FailingTest(test, outcome)
+        for test, outcome in zip(tests, outcomes, strict=True)
+        if not isinstance(outcome, NotRun) and not matches(outcome, expect_test(test))
+    ]
 
 
 def candidate(trial: Trial, cluster: Cluster, problem: FunctionProblem) -> Candidate:

@@ -13,18 +13,33 @@ from collections.abc import Iterator
 
 from refute.function.search.edit import copy_of
 
-__all__ = ["FUEL", "TAKE_HITS", "fuelled", "is_mark", "marked", "prelude", "stripped"]
+__all__ = ["FUEL", "FUEL_LEFT", "TAKE_HITS", "fuelled", "REFUEL", "is_mark", "marked", "prelude", "refuelling", "stripped"]
 
 FUEL = "__fuel__"
 HIT = "__hit__"
 TAKE_HITS = "__take__()"
 """Expression that returns and clears the numbers of the statements reached since the last one."""
+FUEL_LEFT = f"{FUEL}.__self__.__length_hint__()"
+"""Expression for the units that are left."""
 
 
 def prelude(fuel: int) -> list[ast.stmt]:
     """Statements that define the fuel: `fuel` units for all calls of one program together."""
-    source = f"from itertools import repeat as {FUEL}\n{FUEL} = {FUEL}(True, {fuel}).__next__"
+    source = (
+        f"from itertools import repeat as __repeat__\n{FUEL} = __repeat__(True, {fuel}).__next__"
+    )
     return ast.parse(source).body
+
+
+def refuelling(fuel: int) -> list[ast.stmt]:
+    """As `prelude`, with a function `REFUEL` that fills the tank again before a call."""
+    source = (
+        f"def __refuel__():\n    global {FUEL}\n    {FUEL} = __repeat__(True, {fuel}).__next__"
+    )
+    return prelude(fuel) + ast.parse(source).body
+
+
+REFUEL = "__refuel__()"
 
 
 def is_mark(node: object) -> bool:

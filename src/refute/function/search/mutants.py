@@ -19,12 +19,19 @@ SiteBonus = Callable[[tuple[ast.stmt, ...]], float | None]
 """Addition to the log weight of edits in these statements; None: they cannot matter, leave out."""
 
 
-def singles(tree: ast.Module, facts: Facts, bonus: SiteBonus) -> list[Edit]:
-    """Every single edit of `tree`, likeliest first. The order is deterministic."""
+def singles(
+    tree: ast.Module, facts: Facts, bonus: SiteBonus, within: frozenset[int] | None = None
+) -> list[Edit]:
+    """Every single edit of `tree`, likeliest first. The order is deterministic.
+
+    `within`: ids of statements; only edits in these are made, for speed.
+    """
     edits: list[Edit] = []
     equal_constants: dict[tuple[int, type, object], list[Site]] = defaultdict(list)
     for site in expressions(tree):
         stmts = (site.context.stmt,) if site.context.stmt is not None else ()
+        if within is not None and (not stmts or id(stmts[0]) not in within):
+            continue
         extra = bonus(stmts)
         if isinstance(site.node, ast.Constant):
             value = site.node.value
@@ -40,11 +47,13 @@ def singles(tree: ast.Module, facts: Facts, bonus: SiteBonus) -> list[Edit]:
             edits.append(Edit((site.change(new),), kind, weight, stmts))
     edits += _everywhere(equal_constants, facts, bonus)
     for owner, field, body, context in statement_lists(tree):
+        if within is not None and within.isdisjoint(map(id, body)):
+            continue
         drafts = list(statements(owner, field, body, context, facts))
         counts = Counter(kind for kind, *_ in drafts)
         for kind, changes, addition, stmts in drafts:
             _append(edits, kind, changes, addition, stmts, counts[kind], bonus)
-        if isinstance(owner, ast.FunctionDef):
+        if isinstance(owner, ast.FunctionDef) and within is None:
             for kind, changes, addition, stmts in swapped_returns(owner):
                 _append(edits, kind, changes, addition, stmts, 1, bonus)
     edits.sort(key=lambda edit: -edit.weight)

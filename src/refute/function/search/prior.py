@@ -14,12 +14,12 @@ __all__ = ["ALTERNATIVES", "PAIR_PENALTY", "REACH_BONUS", "WEIGHTS", "log_weight
 
 WEIGHTS: dict[str, float] = {
     # operators
-    "compare": 1.0,
-    "arithmetic": 0.7,
+    "compare": 0.8,
+    "arithmetic": 0.5,
     "boolean": 0.9,
-    "augmented": 0.7,
+    "augmented": 0.5,
     "swap operands": 0.35,
-    "negate": 0.45,
+    "negate": 0.2,
     "negate return": 0.5,
     "drop not": 0.6,
     "drop minus": 0.4,
@@ -50,6 +50,7 @@ WEIGHTS: dict[str, float] = {
     "all equal": 0.8,
     # names
     "variable": 0.8,
+    "variable to length": 0.1,
     "assign other": 0.3,
     "function other": 0.3,
     "variable to constant": 0.04,
@@ -59,7 +60,7 @@ WEIGHTS: dict[str, float] = {
     "expression to constant": 0.03,
     "condition to constant": 0.04,
     # shape
-    "drop operand": 0.5,
+    "drop operand": 0.4,
     "drop condition": 0.5,
     "drop call": 0.3,
     "drop method": 0.3,
@@ -98,8 +99,8 @@ WEIGHTS: dict[str, float] = {
     "subscript name": 0.06,
     "subscript constant": 0.08,
     # calls
-    "function": 0.5,
-    "method": 0.6,
+    "function": 0.4,
+    "method": 0.5,
     "swap arguments": 0.35,
     "call argument": 0.15,
     "reverse": 0.3,
@@ -140,6 +141,9 @@ WEIGHTS: dict[str, float] = {
     "insert break": 0.06,
 }
 
+_ORDERED = frozenset({"compare", "arithmetic", "augmented", "function", "method", "drop operand"})
+"""Kinds whose operators already say which of the variants is likeliest."""
+
 ALTERNATIVES = 0.5
 """A kind with n variants at one site gives each n ** -ALTERNATIVES of its weight."""
 
@@ -152,4 +156,6 @@ REACH_BONUS = 1.0
 
 def log_weight(kind: str, alternatives: int) -> float:
     """Log prior of one of `alternatives` variants of `kind` at a site."""
+    if kind in _ORDERED:
+        return math.log(WEIGHTS[kind])
     return math.log(WEIGHTS[kind]) - ALTERNATIVES * math.log(max(1, alternatives))

@@ -12,10 +12,10 @@ from refute.function.search.edit import Edit, applied
 from refute.function.search.facts import Facts, gather
 from refute.function.search.mutants import frontier, singles
 from refute.function.search.prior import REACH_BONUS
-from refute.function.search.trial import OutOfBudget, Result, Trial, order_tests
+from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import FunctionProblem, UnitTest
-from refute.sandbox import Limits, Outcome, Program, Sandbox
-from refute.sandbox.equality import expect_test, matches
+from refute.sandbox import Outcome, Program, Raised, Sandbox
+from refute.sandbox.equality import matches
 
 __all__ = ["Repair", "repair"]
 
@@ -61,39 +61,36 @@ def repair(
     is fully deterministic. `seed` is unused so far: nothing here is drawn at random.
     """
     deadline = time.monotonic() + budget
-    calls = [test.call for test in tests]
-    first = box.run(
-        Program(problem.code, problem.entry_point), calls, Limits(cpu=1.0, stop_after=3)
-    )
-    passed = [matches(o, expect_test(t)) for o, t in zip(first, tests, strict=True)]
-    by_test = {id(t): (o, ok) for t, o, ok in zip(tests, first, passed, strict=True)}
-    ordered = order_tests(tests, [not ok for ok in passed])
-    found = Repair(
-        ordered,
-        tuple(by_test[id(t)][0] for t in ordered),
-        tuple(by_test[id(t)][1] for t in ordered),
-    )
-    if not found.fails:
-        return found
+    code, entry_point = problem.code, problem.entry_point
     try:
-        trial = Trial(
-            problem.code, problem.entry_point, ordered, box, deadline, max_candidates
-        )
+        trial = Trial(code, entry_point, tuple(tests), box, deadline, max_candidates)
     except (SyntaxError, ValueError, RecursionError) as error:
+        outcomes = box.run(Program(code, entry_point), [t.call for t in tests])
+        found = Repair(tuple(tests), tuple(outcomes), (False,) * len(tests))
         found.notes.append(f"the code does not parse: {error}")
         return found
-    found.trial = trial
-    trial.enough_fuel()
-    try:
-        _search(trial, found, problem)
-    except OutOfBudget:
-        found.notes.append(f"out of budget after {trial.tried} candidates")
+    outcomes, reached = trial.survey()
+    passed = [matches(o, e) for o, e in zip(outcomes, trial.expected, strict=True)]
+    order = sorted(range(len(tests)), key=lambda i: passed[i])
+    trial.order(tuple(tests[i] for i in order))
+    found = Repair(
+        trial.tests,
+        tuple(outcomes[i] for i in order),
+        tuple(passed[i] for i in order),
+        trial=trial,
+    )
+    if found.fails:
+        try:
+            _search(trial, found, problem, [reached[i] for i in order])
+        except OutOfBudget:
+            found.notes.append(f"out of budget after {trial.tried} candidates")
     return found
 
 
-def _search(trial: Trial, found: Repair, problem: FunctionProblem) -> None:
+def _search(
+    trial: Trial, found: Repair, problem: FunctionProblem, reached: list[set[int] | None]
+) -> None:
     facts = gather(trial.tree, problem.description)
-    reached = trial.reached()
     edits = singles(trial.tree, facts, _Bonus(reached, found.passed, every=True))
     results: list[Result] = []
     for result in trial.run(((edit,), edit.weight) for edit in edits):
@@ -101,6 +98,8 @@ def _search(trial: Trial, found: Repair, problem: FunctionProblem) -> None:
         if result.fits:
             found.survivors.append(result)
     found.complete = True
+    if not found.survivors:
+        _once_more(trial, found, results)
     if found.survivors:
         return
     for result in trial.run(_pairs(trial, facts, found, results, reached)):
@@ -110,6 +109,27 @@ def _search(trial: Trial, found: Repair, problem: FunctionProblem) -> None:
                 # The frontier goes best first: what comes much later is much less likely.
                 now = time.monotonic()
                 trial.deadline = min(trial.deadline, now + max(0.5, 0.25 * (trial.deadline - now)))
+
+
+def _once_more(trial: Trial, found: Repair, results: list[Result]) -> None:
+    """Give single edits that ran out of fuel ten times as much."""
+    fuel, trial.fuel = trial.fuel, trial.fuel * 10
+    starved = [r for r in results if any(_out_of_fuel(o) for o in r.outcomes)]
+    # Only those that fail in no other way are worth it.
+    starved = [
+        r
+        for r in starved
+        if all(ok or _out_of_fuel(o) for o, ok in zip(r.outcomes, r.passed, strict=True))
+    ]
+    for result in trial.run(((r.edits, r.weight) for r in starved[:40]), batch=10):
+        if result.fits:
+            found.survivors.append(result)
+    if not found.survivors:
+        trial.fuel = fuel
+
+
+def _out_of_fuel(outcome: Outcome) -> bool:
+    return isinstance(outcome, Raised) and outcome.type == "StopIteration"
 
 
 def _pairs(
@@ -134,10 +154,25 @@ def _pairs(
             scored.append((result.weight - 1.0, result.edits[0]))
     scored.sort(key=lambda pair: -pair[0])
     firsts = scored[:FIRSTS]
+    standing = singles(trial.tree, facts, some)
 
     def seconds(i: int) -> Sequence[Edit]:
-        with applied([firsts[i][1]]):
-            return singles(trial.tree, facts, some)[:STANDING]
+        first = firsts[i][1]
+        touched = set(map(id, first.stmts))
+        lists = set()
+        for change in first.changes:
+            if isinstance(change.new, list):
+                lists.add((id(change.owner), change.field))
+                touched.update(map(id, change.new))
+        with applied([first]):
+            fresh = singles(trial.tree, facts, some, frozenset(touched))
+        others = [
+            edit
+            for edit in standing
+            if touched.isdisjoint(map(id, edit.stmts))
+            and not any((id(c.owner), c.field) in lists for c in edit.changes)
+        ]
+        return sorted([*fresh, *others], key=lambda edit: -edit.weight)[:STANDING]
 
     done: set[frozenset[int]] = set()
     for i, second, weight in frontier(firsts, seconds):

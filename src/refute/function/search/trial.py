@@ -11,12 +11,14 @@ from types import CodeType
 
 from refute.function.search.edit import Edit, applied
 from refute.function.search.fuel import (
+    FUEL_LEFT,
     TAKE_HITS,
     after_future,
     fuelled,
-    is_mark,
     marked,
+    REFUEL,
     prelude,
+    refuelling,
     stripped,
 )
 from refute.problems import Call, Expression, Invocation, UnitTest
@@ -26,6 +28,8 @@ from refute.sandbox.equality import Expected, expect_test, matches
 __all__ = ["OutOfBudget", "Result", "Trial", "order_tests"]
 
 BATCH = 250
+AMPLE = 30_000
+"""Rounds allowed to the code under test, once."""
 
 
 class OutOfBudget(Exception):
@@ -65,7 +69,12 @@ class Trial:
 
     def __post_init__(self) -> None:
         self.tree = fuelled(ast.parse(self.code))
-        self.expected = tuple(expect_test(test) for test in self.tests)
+        self.order(self.tests)
+
+    def order(self, tests: tuple[UnitTest, ...]) -> None:
+        """Set the tests and their order."""
+        self.tests = tests
+        self.expected = tuple(expect_test(test) for test in tests)
 
     @property
     def calls(self) -> list[Invocation]:
@@ -83,12 +92,12 @@ class Trial:
         elif time.monotonic() >= self.deadline:
             raise OutOfBudget
 
-    def compiled(self, edits: Sequence[Edit], fuel: int | None = None) -> CodeType | None:
+    def compiled(self, edits: Sequence[Edit], *, refuel: bool = False) -> CodeType | None:
         """The tree with `edits` made, as a code object; None where it does not compile."""
         with applied(edits):
             body = [stmt for stmt in self.tree.body if self._needed(stmt)]
             place = after_future(self.tree)
-            body[place:place] = prelude(self.fuel if fuel is None else fuel)
+            body[place:place] = refuelling(self.fuel) if refuel else prelude(self.fuel)
             return compiled(ast.Module(body=body, type_ignores=[]))
 
     def _needed(self, stmt: ast.stmt) -> bool:
@@ -129,53 +138,70 @@ class Trial:
             passed = tuple(map(matches, outcomes, self.expected))
             yield Result(edits, weight, tuple(outcomes), passed)
 
-    def enough_fuel(self) -> None:
-        """Raise the fuel until the code under test does the same with it as without it."""
-        limits = Limits(cpu=0.5, memory=400 << 20, stop_after=2)
-        plain = self.box.run(Program(self.code, self.entry_point), self.calls, limits)
-        self.fuel = 4000 * max(1, len(self.tests)) + 16_000
-        while self.fuel < 5_000_000:
-            code = self.compiled(())
-            assert code is not None
-            fuelled_run = self.box.run(Program(code, self.entry_point), self.calls, limits)
-            differ = any(
-                isinstance(b, Raised) and b.type in ("StopIteration", "RuntimeError") and a != b
-                for a, b in zip(plain, fuelled_run, strict=True)
-                if isinstance(a, Returned | Raised)
-            )
-            if not differ:
-                return
-            self.fuel *= 8
+    def survey(self) -> tuple[list[Outcome], list[set[int] | None]]:
+        """Run the code under test with ample fuel; set the candidates' fuel by what it used.
 
-    def reached(self) -> list[set[int] | None]:
-        """For each test, the ids of the statements of `tree` it reaches; None where unknown."""
+        Returns what it did on each test (`TimedOut`: it went round and round), and for each test
+        the ids of the statements of `tree` that it reached; None where unknown.
+        """
         copy, statements = marked(self.tree)
         place = after_future(copy)
         body = [stmt for stmt in copy.body if self._needed(stmt)]
-        body[place:place] = prelude(self.fuel)
+        body[place:place] = prelude(AMPLE)
         code = compiled(ast.Module(body=body, type_ignores=[]))
-        if code is None:
-            return [None] * len(self.tests)
-        take = Expression(TAKE_HITS)
-        calls: list[Invocation] = [take]
-        for call in self.calls:
-            calls += [call, take]
-        outcomes = self.box.run(Program(code, self.entry_point), calls, Limits(cpu=0.5))
-        found: list[set[int] | None] = []
-        for test_outcome, hits in zip(outcomes[1::2], outcomes[2::2], strict=True):
-            known = isinstance(hits, Returned) and isinstance(test_outcome, Returned | Raised)
-            if known and isinstance(hits.value, list):
-                found.append(
-                    {id(statements[n]) for n in hits.value if n < len(statements)}
-                )
+        unknown: list[set[int] | None] = [None] * len(self.tests)
+        limits = Limits(cpu=0.3, wall=2.0, memory=400 << 20, stop_after=1)
+        take, left = Expression(TAKE_HITS), Expression(FUEL_LEFT)
+        outcomes: list[Outcome] = []
+        reached = unknown
+        used = stuck = 0
+        for number, test in enumerate(self.tests):
+            if code is None:
+                outcomes.append(TimedOut())
+                continue
+            calls: list[Invocation] = [take, test.call, take, left]
+            _, outcome, hits, rest = self.box.run(Program(code, self.entry_point), calls, limits)
+            if isinstance(hits, Returned) and isinstance(hits.value, list):
+                numbers = [n for n in hits.value if isinstance(n, int) and n < len(statements)]
+                reached[number] = {id(statements[n]) for n in numbers}
+            left_over = rest.value if isinstance(rest, Returned) else 0
+            if isinstance(left_over, int) and left_over > 0:
+                used += AMPLE - left_over
+            elif stuck < 2:
+                # Out of fuel: without it the program may still end, or is stuck indeed.
+                plain = Program(self.code, self.entry_point)
+                outcome = self.box.run(plain, [test.call], Limits(cpu=0.5, wall=2.0))[0]
+                stuck += isinstance(outcome, TimedOut)
+                used += 0 if isinstance(outcome, TimedOut) else AMPLE
             else:
-                found.append(None)
-        return found
+                outcome = TimedOut()
+            outcomes.append(outcome)
+        self.fuel = 2_000 + 1_000 * len(self.tests) + 10 * used
+        return outcomes, reached
+
+    def behaviours(
+        self, edited: Sequence[Sequence[Edit]], inputs: Sequence[Invocation]
+    ) -> list[list[Outcome]]:
+        """What edited programs do on `inputs`, each with a full tank; `TimedOut` when it is empty."""
+        programs: list[Program] = []
+        for edits in edited:
+            code = self.compiled(edits, refuel=True)
+            assert code is not None
+            programs.append(Program(code, self.entry_point))
+        calls = [call for one in inputs for call in (Expression(REFUEL), one)]
+        limits = Limits(cpu=0.15, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=2)
+        rows = self.box.run_variants(programs, calls, limits) if calls else [[] for _ in programs]
+        return [[_ended(outcome) for outcome in row[1::2]] for row in rows]
 
     def mutated(self, edits: Sequence[Edit]) -> ast.Module:
         """The edited program's tree, without fuel, as a copy."""
         with applied(edits):
             return stripped(self.tree)
+
+
+def _ended(outcome: Outcome) -> Outcome:
+    dry = isinstance(outcome, Raised) and outcome.type == "StopIteration"
+    return TimedOut() if dry else outcome
 
 
 def compiled(tree: ast.Module) -> CodeType | None:
@@ -200,5 +226,3 @@ def order_tests(
 def is_call(call: Invocation) -> bool:
     return isinstance(call, Call)
 
-
-_ = is_mark

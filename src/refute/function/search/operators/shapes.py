@@ -31,7 +31,7 @@ ARITHMETIC: dict[type[ast.operator], tuple[tuple[type[ast.operator], float], ...
                (ast.Mod, -1.5)),
     ast.Div: ((ast.FloorDiv, 0.0), (ast.Mult, -0.5), (ast.Mod, -0.7), (ast.Sub, -1.5)),
     ast.FloorDiv: ((ast.Div, 0.0), (ast.Mod, 0.0), (ast.Mult, -1), (ast.Sub, -1.5)),
-    ast.Mod: ((ast.FloorDiv, 0.0), (ast.Div, -0.5), (ast.Mult, -1.2), (ast.Sub, -1.5),
+    ast.Mod: ((ast.FloorDiv, -0.7), (ast.Div, -0.7), (ast.Mult, -1.2), (ast.Sub, -1.2),
               (ast.Add, -2)),
     ast.Pow: ((ast.Mult, 0.0), (ast.Add, -1.5)),
     ast.BitAnd: ((ast.BitOr, 0.0), (ast.BitXor, -0.3)),
@@ -134,19 +134,21 @@ def hoists(site: Site, facts: Facts) -> Iterator[Variant]:
     node = site.node
     match node:
         case ast.BinOp(left=left, op=op, right=right):
-            yield "drop operand", left, 0.0
-            yield "drop operand", right, -0.3
-            # Drop the middle operand of a chain: (a op b) op2 c -> a op2 c, and its mirror image.
+            yield "drop operand", left, _dropped(op, right)
+            yield "drop operand", right, _dropped(op, left) - 0.3
             if isinstance(left, ast.BinOp):
-                yield "drop operand", ast.BinOp(left=left.left, op=op, right=right), -0.2
-            if isinstance(left, ast.BinOp):
-                yield "drop operand", ast.BinOp(left=left.left, op=left.op, right=right), -0.3
+                # Drop the middle operand of a chain: (a op b) op2 c -> a op2 c, or a op c.
+                middle = _dropped(left.op, left.right)
+                yield "drop operand", ast.BinOp(left=left.left, op=op, right=right), middle
+                yield "drop operand", ast.BinOp(left=left.left, op=left.op, right=right), middle - 0.2
                 if isinstance(left.left, ast.BinOp):
                     deep = left.left
                     short = ast.BinOp(left=deep.left, op=left.op, right=left.right)
-                    yield "drop operand", ast.BinOp(left=short, op=op, right=right), -0.5
+                    extra = _dropped(deep.op, deep.right)
+                    yield "drop operand", ast.BinOp(left=short, op=op, right=right), extra - 0.2
             if isinstance(right, ast.BinOp):
-                yield "drop operand", ast.BinOp(left=left, op=op, right=right.right), -0.5
+                rest = ast.BinOp(left=left, op=op, right=right.right)
+                yield "drop operand", rest, _dropped(op, right.left) - 0.3
         case ast.BoolOp(op=bool_op, values=values):
             for at in range(len(values)):
                 rest = [*values[:at], *values[at + 1 :]]
@@ -202,6 +204,13 @@ def hoists(site: Site, facts: Facts) -> Iterator[Variant]:
                     yield "drop element", ast.Tuple(elts=less, ctx=ast.Load()), 0.0
                 else:
                     yield "drop element", ast.List(elts=less, ctx=ast.Load()), 0.0
+
+
+def _dropped(op: ast.operator, part: ast.expr) -> float:
+    """Surplus logic is small: `+ 1` is added by mistake more often than `+ f(x[i])`."""
+    if isinstance(part, ast.Constant):
+        return 0.5 if isinstance(op, ast.Add | ast.Sub) else 0.2
+    return 0.2 - 0.12 * sum(1 for n in ast.walk(part) if isinstance(n, ast.expr))
 
 
 def _is_module(node: ast.expr, facts: Facts) -> bool:
@@ -391,12 +400,16 @@ def wraps(site: Site, facts: Facts) -> Iterator[Variant]:
                 continue
             if may_be(node, facts, *kinds):
                 known = 0.4 if type_of(node, facts) != "?" else 0.0
+                if name == "abs" and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+                    known = 1.4  # a distance
                 yield "wrap", call(name, node), extra + known
         if may_be(node, facts, "str"):
             for name, extra in _METHOD_WRAPS:
                 known = 0.5 if type_of(node, facts) == "str" else -0.5
                 yield "wrap method", method(node, name), extra + known
-        if site.is_test or type_of(node, facts) == "bool":
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            pass  # another comparison operator says the same
+        elif site.is_test or type_of(node, facts) == "bool":
             yield "negate", negated(node), 0.0
         elif isinstance(site.owner, ast.Return):
             yield "negate", negated(node), -1.5
@@ -472,7 +485,7 @@ def slices(site: Site, facts: Facts) -> Iterator[Variant]:
             unused = 1.5 if facts.used.get(name, 0) == 0 else 0.0
             extra = known + unused - 0.1 * place
             yield "slice name", part(None, load(name), None), extra
-            yield "slice name", part(load(name), None, None), extra
+            yield "slice name", part(load(name), None, None), extra - 0.4
             if not isinstance(node, ast.Subscript):
                 item = ast.Subscript(value=node, slice=load(name), ctx=ast.Load())
                 yield "subscript name", item, extra

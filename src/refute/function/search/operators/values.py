@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from refute.function.search.facts import Facts, fits, type_of
+from refute.function.search.facts import Facts, fits, may_be, type_of
 from refute.function.search.sites import Site
 
 __all__ = ["Variant", "constants", "names", "replacements"]
@@ -62,7 +62,7 @@ def constants(site: Site, facts: Facts) -> Iterator[Variant]:
 
 
 def _integers(site: Site, value: int, facts: Facts, initial: bool) -> Iterator[Variant]:
-    near = 0.5 if initial and value in (0, 1) else 0.0
+    near = 0.5 if initial and value in (0, 1) else _place(site)
     yield "constant step", number(value + 1), near
     yield "constant step", number(value - 1), near
     done = {value, value + 1, value - 1}
@@ -91,6 +91,20 @@ def _integers(site: Site, value: int, facts: Facts, initial: bool) -> Iterator[V
             yield "initial first", first, 0.0
     if value in (0, 1):
         yield "constant type", const(bool(value)), -1.0
+
+
+def _place(site: Site) -> float:
+    """Off-by-one is commonest where a number bounds something."""
+    owner = site.owner
+    if isinstance(owner, ast.Subscript | ast.Slice | ast.Compare):
+        return 0.2
+    if isinstance(owner, ast.Call):
+        return 0.3 if getattr(owner.func, "id", "") == "range" else -0.2
+    if isinstance(owner, ast.Tuple | ast.List | ast.Set):
+        return -0.7
+    if isinstance(owner, ast.BinOp) and isinstance(owner.op, ast.Pow):
+        return -0.7
+    return 0.0
 
 
 def _parameters(site: Site) -> list[str]:
@@ -182,6 +196,12 @@ def replacements(site: Site, facts: Facts) -> Iterator[Variant]:
         return
     if isinstance(node, ast.Name):
         kind = type_of(node, facts)
+        if may_be(node, facts, "int", "float", "num"):
+            for place, name in enumerate(site.context.names[:8]):
+                sized = facts.types.get(name, "?") not in ("int", "float", "num", "bool")
+                if name != node.id and sized:
+                    length = ast.Call(func=load("len"), args=[load(name)], keywords=[])
+                    yield "variable to length", length, -0.08 * place
         if kind in ("?", "int", "num", "float"):
             for value in dict.fromkeys((0, 1, 2, *facts.integers[:6], *facts.told_integers[:4])):
                 yield "variable to constant", number(value), 0.0
