@@ -103,8 +103,56 @@ class Numbers:
         yield self.sample(rng)
 
     def edges(self) -> Iterator[Any]:
-        for value in (0, 1, -1, 2, *self.marks, self.low - 1, self.high + 1, 10, 100):
+        for value in (0, 1, -1, 2, *self.marks, self.low - 1, self.high + 1, *_TELLING):
             yield self.type(value)
+            if self.low < 0:
+                yield self.type(-value)
+
+
+_TELLING = (
+    # fmt: off
+    10,
+    12,
+    16,
+    25,
+    30,
+    37,
+    48,
+    64,
+    72,
+    81,
+    97,
+    99,
+    100,
+    101,
+    110,
+    121,
+    125,
+    128,
+    144,
+    153,
+    200,
+    210,
+    222,
+    255,
+    256,
+    343,
+    360,
+    496,
+    500,
+    512,
+    729,
+    997,
+    1000,
+    1001,
+    1024,
+    1234,
+    2020,
+    9999,
+    12321,
+    # fmt: on
+)
+"""Squares, cubes, powers, primes, perfect and highly composite numbers, palindromes, round ones."""
 
 
 def _digit_changes(value: int) -> Iterator[int]:
@@ -223,8 +271,16 @@ class Mappings:
     value: Domain
     shortest: int
     longest: int
+    fields: tuple[tuple[Any, Domain], ...] = ()
+    """When not empty, records: every dictionary has these keys, each with its own domain."""
 
     def accepts(self, value: Any) -> bool:
+        if self.fields:
+            return (
+                type(value) is dict
+                and len(value) == len(self.fields)
+                and all(key in value and part.accepts(value[key]) for key, part in self.fields)
+            )
         return (
             type(value) is dict
             and min(self.shortest, 1) <= len(value) <= 2 * self.longest + 3
@@ -232,10 +288,16 @@ class Mappings:
         )
 
     def sample(self, rng: Random) -> Any:
+        if self.fields:
+            return {key: part.sample(rng) for key, part in self.fields}
         size = rng.randint(max(1, self.shortest - 1), self.longest + 2)
         return {self.key.sample(rng): self.value.sample(rng) for _ in range(size)}
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        for key, part in self.fields:
+            yield from ({**value, key: near} for near in islice(part.near(value[key], rng), 4))
+        if self.fields:
+            return
         for key, one in list(value.items())[:4]:
             yield {other: item for other, item in value.items() if other != key}
             yield from ({**value, key: near} for near in islice(self.value.near(one, rng), 3))
@@ -295,7 +357,12 @@ def learn(
             keys = [key for one in same for key in one]
             items = [item for one in same for item in one.values()]
             sizes = [len(one) for one in same]
-            parts.append(Mappings(learn(keys, words=words), learn(items), min(sizes), max(sizes)))
+            mapping = Mappings(learn(keys, words=words), learn(items), min(sizes), max(sizes))
+            names = list(same[0])
+            if len(same) > 1 and names and all(list(one) == names for one in same):
+                fields = ((name, learn([one[name] for one in same])) for name in names)
+                mapping = replace(mapping, fields=tuple(fields))
+            parts.append(mapping)
         else:
             rest += same
     if any(isinstance(value, bool) for value in rest):

@@ -16,6 +16,7 @@ known, annotations, use, names and constants in the code stand in for known inpu
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -163,16 +164,14 @@ def propose_inputs(
     head = classified(_head(condition, base, rng))
     yield from _paced(head, emit)
     misses = 0
-    while misses < 600:
+    while misses < 400:
         args = _random(condition, base, rng)
-        fresh = list(
-            emit(args, Tier.IN_DOMAIN)
-            if condition.holds(args) and not excluded(args, clues)
-            else ()
-        )
-        if rng.random() < 0.3:
-            strange = _wild(condition, base, clues, rng)
-            fresh += emit(strange, Tier.WILD)
+        inside = condition.holds(args) and not excluded(args, clues)
+        fresh: list[Proposal] = []
+        if inside or rng.random() < 0.2:
+            fresh += emit(args, Tier.IN_DOMAIN if inside else Tier.EDGE)
+        if rng.random() < 0.25:
+            fresh += emit(_wild(condition, base, clues, rng), Tier.WILD)
         misses = 0 if fresh else misses + 1
         yield from fresh
 
@@ -262,10 +261,8 @@ def _random(
         for _ in range(2):
             index = rng.randrange(len(args)) if args else 0
             if index < len(condition.domains) and args:
-                options = list(islice(condition.domains[index].near(args[index], rng), 24))
-                inside = [one for one in options if condition.domains[index].accepts(one)]
-                if inside:
-                    args[index] = rng.choice(inside)
+                near = islice(condition.domains[index].near(args[index], rng), rng.randint(1, 16))
+                args[index] = (deque(near, maxlen=1) or [args[index]])[0]
     return _repair(condition, args)
 
 
@@ -348,7 +345,8 @@ def _wild(
     index = rng.randrange(len(args))
     value = args[index]
     if type(value) in (int, float):
-        choices: list[Any] = [value * 1000, -value, 10**6 + 1, 2**31, value + 0.5, *clues.marks]
+        wide = type(value)(rng.randint(-(10**4), 10**4))
+        choices: list[Any] = [value * 1000, -value, 2**31, value + 0.5, wide, wide, *clues.marks]
     elif type(value) is str:
         extra = [value + c for c in ("é", "ß", "Ω", "\n", "\t", "-", "_", "١")]
         choices = [value * 20, "", *extra, *clues.words, value + rng.choice(extra)[::-1]]
