@@ -94,16 +94,21 @@ def known_arguments(known: Iterable[Invocation], entry_point: str) -> list[tuple
 
 
 def _literal_calls(expression: Expression, entry_point: str) -> Iterator[tuple[Any, ...]]:
+    """Arguments of calls in an expression; those of the inner call in ``decode(encode("ab"))``."""
     try:
         tree = ast.parse(expression.source, mode="eval")
     except (SyntaxError, ValueError, RecursionError):
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == entry_point:
-            try:
-                yield tuple(ast.literal_eval(arg) for arg in node.args)
-            except (ValueError, TypeError, SyntaxError, RecursionError):
-                continue
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) != entry_point:
+            continue
+        args = node.args
+        if len(args) == 1 and isinstance(args[0], ast.Call) and args[0].args:
+            args = args[0].args
+        try:
+            yield tuple(ast.literal_eval(arg) for arg in args)
+        except (ValueError, TypeError, SyntaxError, RecursionError):
+            continue
 
 
 def evident_precondition(

@@ -1,0 +1,118 @@
+"""Findings without an oracle: what is reported, and above all what is not."""
+
+from __future__ import annotations
+
+from refute.function.contract import Finding
+from refute.function.search.crashes import find_crashes
+from refute.problems import Call, FunctionProblem
+from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
+from refute.sandbox.values import encode
+
+
+def run(code: str, *cases: tuple[tuple[object, ...], Outcome], words: str = "") -> list[Finding]:
+    problem = FunctionProblem("p", words, "", "f", code)
+    return find_crashes(problem, [Call(args) for args, _ in cases], [out for _, out in cases])
+
+
+def value(one: object) -> Returned:
+    return Returned(encode(one))
+
+
+KNOWN = "f([3, 1]) == 1"
+
+
+def test_a_crash_inside_the_precondition() -> None:
+    out = Raised("IndexError", "list index out of range", 2)
+    (finding,) = run("def f(xs):\n    return xs[9]", (([1, 2],), out), words=KNOWN)
+    assert (finding.kind, finding.call) == ("crash", Call(([1, 2],)))
+    assert finding.reason == "raises IndexError at line 2: list index out of range"
+
+
+def test_crashes_outside_it_prove_nothing() -> None:
+    code = "def f(xs):\n    return xs[0]"
+    out = Raised("IndexError", "", 2)
+    assert run(code, (([],), out), (("a",), out), (([1], 2), out), words=KNOWN) == []
+
+
+def test_one_finding_for_one_way_of_failing() -> None:
+    out = Raised("IndexError", "", 2)
+    cases = [(([n, n],), out) for n in range(5)]
+    assert len(run("def f(xs):\n    return xs[9]", *cases, words=KNOWN)) == 1
+
+
+def test_raise_and_assert_in_the_program_are_validation() -> None:
+    code = "def f(xs):\n    if xs:\n        raise ValueError(\n            'no')\n    assert xs\n"
+    assert run(code, (([1, 2],), Raised("ValueError", "no", 3)), words=KNOWN) == []
+    assert run(code, (([1, 2],), Raised("AssertionError", "", 5)), words=KNOWN) == []
+
+
+def test_a_documented_exception_is_no_bug() -> None:
+    code = "def f(xs):\n    return xs[9]"
+    out = Raised("IndexError", "", 2)
+    assert run(code, (([1, 2],), out), words=KNOWN + "\nRaises IndexError if short.") == []
+
+
+def test_unbound_names_are_bugs_on_any_input() -> None:
+    out = Raised("UnboundLocalError", "x", 2)
+    (finding,) = run("def f(xs):\n    return x\n    x = 1", ((None,), out))
+    assert finding.kind == "crash"
+
+
+def test_a_program_that_does_not_load() -> None:
+    out = Raised("SyntaxError", "invalid syntax", 1, on_import=True)
+    (finding,) = run("def f(xs:", ((1,), out))
+    assert "when it is loaded" in finding.reason
+    missing = Raised("ModuleNotFoundError", "No module named 'x'", 1, on_import=True)
+    assert run("import x\ndef f(): ...", ((), missing)) == []
+
+
+def test_time_outs_count_for_small_inputs_only() -> None:
+    code = "def f(n):\n    while n: pass"
+    words = "f(5) == 2\nf(2) == 1"
+    assert [f.kind for f in run(code, ((4,), TimedOut()), words=words)] == ["timeout"]
+    assert run(code, ((14,), TimedOut()), words=words) == []
+    assert run(code, ((1,), TimedOut()), words=words) == []
+
+
+def test_division_by_a_zero_nobody_spoke_of() -> None:
+    code = "def f(xs):\n    return 1 / xs[0]"
+    out = Raised("ZeroDivisionError", "", 2)
+    assert run(code, (([0, 1],), out), words=KNOWN) == []
+    assert len(run(code, (([0, 1],), out), words="f([0, 2]) == 1")) == 1
+
+
+def test_the_return_annotation_is_believed() -> None:
+    code = "def f(xs: list[int]) -> int:\n    return None"
+    (finding,) = run(code, (([1, 2],), value(None)), words=KNOWN)
+    assert finding.kind == "contradiction"
+    assert finding.reason == "returns None, its annotation says int"
+    assert run(code, (([1, 2],), value(3)), (([2, 2],), value(True)), words=KNOWN) == []
+    optional = code.replace("-> int", "-> int | None")
+    assert run(optional, (([1, 2],), value(None)), words=KNOWN) == []
+
+
+def test_a_forgotten_return() -> None:
+    code = "def f(xs):\n    if xs[0]:\n        return [1]\n"
+    cases = ((([1, 2],), value([1])), (([2, 2],), value(None)))
+    (finding,) = run(code, *cases, words=KNOWN)
+    assert finding.actual == value(None)
+    assert run(code, *cases, words=KNOWN + " or None") == []
+    assert run(code + "    return None\n", *cases, words=KNOWN) == []
+
+
+def test_a_promised_truth_value() -> None:
+    words = "Returns True if sorted.\n" + KNOWN
+    (finding,) = run("def f(xs):\n    return xs", (([1, 2],), value([1])), words=words)
+    assert "truth value is promised" in finding.reason
+
+
+def test_examples_that_contradict_each_other() -> None:
+    findings = run("def f(n): ...", ((1,), value(3)), words="f(1) == 3\nf(1) == 4\nf(2) == 2")
+    assert {f.kind for f in findings} == {"contradiction"}
+    assert "contradicted by description line" in findings[0].reason
+
+
+def test_guessed_inputs_prove_little() -> None:
+    out = Raised("TypeError", "", 2)
+    assert run("def f(xs):\n    return xs + 1", (([1, 2],), out)) == []
+    assert run("def f(xs):\n    return xs", ((1,), NotRun())) == []

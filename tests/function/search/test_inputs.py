@@ -1,0 +1,148 @@
+"""Proposed inputs: deterministic, new, inside the evident precondition first."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from refute.function.search.inputs import Proposal, Tier, evident_precondition, propose_inputs
+from refute.problems import Call, Expression, FunctionProblem, Invocation
+
+
+def problem(code: str, description: str = "") -> FunctionProblem:
+    name = code.split("def ")[-1].split("(")[0]
+    return FunctionProblem("p", description, "", name, code)
+
+
+def proposals(
+    code: str, *known: tuple[Any, ...], words: str = "", count: int = 150, seed: int = 0
+) -> list[Proposal]:
+    calls: list[Invocation] = [Call(args) for args in known]
+    return list(islice(propose_inputs(problem(code, words), calls, seed=seed), count))
+
+
+def inside(found: list[Proposal]) -> list[tuple[Any, ...]]:
+    return [one.call.args for one in found if one.tier is Tier.IN_DOMAIN]
+
+
+LISTS = "def f(xs, k):\n    return sorted(xs)[:k]"
+
+
+def test_the_same_for_a_seed_and_another_for_another() -> None:
+    first = proposals(LISTS, ([3, 1, 2], 2))
+    assert first == proposals(LISTS, ([3, 1, 2], 2))
+    assert first != proposals(LISTS, ([3, 1, 2], 2), seed=1)
+
+
+def test_nothing_twice_and_nothing_known() -> None:
+    found = [repr(one.call) for one in proposals(LISTS, ([3, 1, 2], 2), count=400)]
+    assert len(found) == 400
+    assert len(set(found)) == 400
+    assert repr(Call(([3, 1, 2], 2))) not in found
+
+
+def test_mostly_in_domain_at_first() -> None:
+    head = proposals(LISTS, ([3, 1, 2], 2), ([5, -4, 4], 1), count=100)
+    assert sum(one.tier is Tier.IN_DOMAIN for one in head) >= 70
+    assert all(one.tier is not Tier.WILD for one in head)
+
+
+def test_relations_between_arguments_hold_in_domain() -> None:
+    for xs, k in inside(proposals(LISTS, ([3, 1, 2], 2), ([5, -4, 4, 9], 1))):
+        assert 0 <= k <= len(xs)
+    pairs = inside(proposals("def f(a, b): ...", ("010", "110"), ("0011", "1010")))
+    assert all(len(a) == len(b) for a, b in pairs)
+    assert {char for a, b in pairs for char in a + b} <= {"0", "1"}
+    low_high = inside(proposals("def f(a, b): ...", (2, 5), (10, 20), (1, 8)))
+    assert all(1 <= a <= b for a, b in low_high)
+
+
+def test_types_and_shapes_are_kept_in_domain() -> None:
+    known = ([[1, 2, 3], [4, 5, 6], [7, 8, 9]], 2)
+    for grid, _ in inside(proposals("def f(grid, k): ...", known)):
+        assert len({len(row) for row in grid}) <= 1
+    records = ([{"name": "ab", "age": 3}, {"name": "cd", "age": 5}],)
+    for (rows,) in inside(proposals("def f(rows): ...", records)):
+        assert all(
+            set(row) == {"name", "age"}
+            and isinstance(row["name"], str)
+            and isinstance(row["age"], int)
+            for row in rows
+        )
+
+
+def test_structured_strings_keep_their_layout() -> None:
+    for (date,) in inside(proposals("def f(d): ...", ("03-11-2000",), ("15-01-2012",))):
+        parts = date.split("-")
+        assert len(parts) == 3
+        assert all(part.isdigit() for part in parts)
+    for (text,) in inside(proposals("def f(s): ...", ("(()) ()",), count=40)):
+        depth = 0
+        for char in text:
+            depth += {"(": 1, ")": -1}.get(char, 0)
+            assert depth >= 0
+        assert depth == 0
+
+
+def test_words_of_the_code_are_a_vocabulary() -> None:
+    code = "def f(s):\n    return [{'zero': 0, 'one': 1, 'two': 2}[w] for w in s.split()]"
+    found = inside(proposals(code, ("two one one",)))
+    assert any("zero" in s for (s,) in found)
+    assert all(set(s.split()) <= {"zero", "one", "two"} for (s,) in found)
+
+
+def test_constants_that_are_compared_with_are_tried_with_their_neighbours() -> None:
+    code = "def f(n):\n    return n > 17"
+    numbers = {args[0] for args in inside(proposals(code, (5,), (30,), count=60))}
+    assert {16, 17, 18} <= numbers
+
+
+def test_the_description_bounds_the_domain() -> None:
+    code = "def f(xs):\n    return max(xs)"
+    assert [] in [one.call.args[0] for one in proposals(code, ([1],))]
+    two = inside(proposals(code, ([1, 2, 3],), words="a list of at least two numbers"))
+    assert min(len(xs) for (xs,) in two) == 2
+    positive = inside(proposals("def f(n): ...", words="Given a positive integer n"))
+    assert positive
+    assert min(n for (n,) in positive) == 1
+
+
+def test_without_examples_annotations_use_and_names_stand_in() -> None:
+    code = (
+        "def f(words: list[str], d: dict[str, int], p: tuple[int, float], flag=False):\n"
+        "    return words"
+    )
+    for words, d, p, *_ in inside(proposals(code)):
+        assert all(type(word) is str for word in words)
+        assert all(type(k) is str and type(v) is int for k, v in d.items())
+        assert [type(x) for x in p] == [int, float]
+    used = inside(proposals("def f(a, b, c):\n    return a.split(), b % 2, [x for x, y in c]"))
+    for a, b, c in used:
+        assert type(a) is str
+        assert type(b) is int
+        assert all(len(pair) == 2 for pair in c)
+
+
+def test_inputs_are_learnt_from_expressions_too() -> None:
+    code = "def f(xs): ..."
+    known = [Expression("round(f([1.5, 2.0]), 2)")]
+    found = list(islice(propose_inputs(problem(code), known, seed=0), 20))
+    assert all(isinstance(one.call.args[0], list) for one in found)
+    condition = evident_precondition(problem(code), known)
+    assert condition.holds(([3.5],))
+    assert not condition.holds(("ab",))
+    assert not condition.holds(([1.5], 2))
+
+
+def test_keyword_only_parameters_are_passed_by_name() -> None:
+    (first, *_) = proposals("def f(xs: list[int], *, k: int): ...", count=3)
+    assert list(first.call.kwargs) == ["k"]
+    assert len(first.call.args) == 1
+
+
+def test_a_tiny_domain_ends_and_odd_code_does_no_harm() -> None:
+    assert proposals("def f(): ...") == [Proposal(Call(()), Tier.IN_DOMAIN)]
+    assert len(proposals("def f(flag: bool): ...", count=50)) < 50
+    broken = FunctionProblem("p", "", "f(n: int) -> int", "f", "def f(n:\n")
+    found = list(islice(propose_inputs(broken, [], seed=0), 5))
+    assert all(type(one.call.args[0]) is int for one in found)
