@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from refute.function.literals import NotLiteral, read_literal
@@ -59,7 +60,7 @@ def read_pytests(
     tree = ast.parse(text)
     reader = _Reader(name, entry_point, module.rpartition(".")[2], predicate)
     reader.imports(tree)
-    reader.body(_declarations_last(tree.body), _Scope({}, ()))
+    reader.body(_declarations_last(tree.body), _Scope({}, (), _uses(tree)))
     return reader.reading
 
 
@@ -76,6 +77,17 @@ class _Scope:
 
     names: Mapping[str, ast.expr]
     before: tuple[ast.expr, ...]
+    uses: Mapping[str, int] = field(default_factory=dict)
+    """How often each name is read in the test: what is read twice must stay one object."""
+
+    def bind(self, name: str, value: ast.expr, *, inline: bool) -> _Scope:
+        """The scope in which the name stands for `value`, or is a local that holds it."""
+        shared = self.uses.get(name, 0) > 1 and not isinstance(value, ast.Constant)
+        if inline and not shared:
+            return replace(self, names={**self.names, name: value})
+        local = ast.NamedExpr(ast.Name(_LOCAL + name, ast.Store()), value)
+        names = {**self.names, name: ast.Name(_LOCAL + name, ast.Load())}
+        return replace(self, names=names, before=(*self.before, local))
 
 
 class _Inline(ast.NodeTransformer):
@@ -146,13 +158,14 @@ class _Reader:
         for library in ("pytest", "unittest"):
             self.imported.pop(library, None)
 
-    def body(self, statements: Sequence[ast.stmt], scope: _Scope) -> None:
+    def body(self, statements: Sequence[ast.stmt], scope: _Scope, *, test: bool = False) -> None:
+        """Read statements in order; inside of a `test`, what is not understood ends it."""
         for node in statements:
             try:
                 scope = self.statement(node, scope)
             except (_Unreadable, NotLiteral) as error:
                 self.skip(node, str(error))
-                if not isinstance(node, ast.Assert):
+                if test and not isinstance(node, ast.Assert):
                     return
 
     def skip(self, node: ast.stmt, reason: str) -> None:
@@ -162,8 +175,9 @@ class _Reader:
     def statement(self, node: ast.stmt, scope: _Scope) -> _Scope:
         match node:
             case ast.FunctionDef(name=name) if name.startswith("test"):
-                for names in self.rows(node, scope):
-                    self.body(node.body, _Scope(names, scope.before))
+                scope_of_test = replace(scope, uses=_uses(node))
+                for values in self.rows(node, scope):
+                    self.body(node.body, _bound(scope_of_test, values), test=True)
             case ast.ClassDef(body=body):
                 self.body(_declarations_last(body), scope)
             case ast.Assert(test=test):
@@ -176,12 +190,12 @@ class _Reader:
                 self.raises(node, manager, body, scope)
             case ast.For(target=target, iter=table, body=body, orelse=[]):
                 for row in self.table(table, scope):
-                    self.body(body, _Scope({**scope.names, **_unpack(target, row)}, scope.before))
+                    self.body(body, _bound(scope, _unpack(target, row)), test=True)
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Import() | ast.ImportFrom():
                 pass
             case ast.Expr(value=ast.Call() as call):
                 if not self.unittest(node, call, scope):
-                    return _Scope(scope.names, (*scope.before, self.inline(call, scope)))
+                    return replace(scope, before=(*scope.before, self.inline(call, scope)))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.If():
                 self.skip(node, f"{type(node).__name__} around it")
             case _:
@@ -191,12 +205,8 @@ class _Reader:
     def assign(self, name: str, value: ast.expr, scope: _Scope) -> _Scope:
         """A literal or a single call is inlined; anything else is computed before the check."""
         inlined = self.inline(value, scope)
-        if scope.before or not (_is_literal(inlined) or self.called(inlined)):
-            local = ast.Name(_LOCAL + name, ast.Store())
-            before = (*scope.before, ast.NamedExpr(local, inlined))
-            names = {**scope.names, name: ast.Name(_LOCAL + name, ast.Load())}
-            return _Scope(names, before)
-        return _Scope({**scope.names, name: inlined}, scope.before)
+        simple = _is_literal(inlined) or (not scope.before and self.called(inlined) is not None)
+        return scope.bind(name, inlined, inline=simple)
 
     def rows(self, node: ast.FunctionDef, scope: _Scope) -> Iterator[dict[str, ast.expr]]:
         """What the parameters of a test function stand for, once for each of its cases."""
@@ -212,8 +222,8 @@ class _Reader:
         for arg in node.args.args:
             if arg.arg not in known:
                 raise _Unreadable(f"needs the fixture {arg.arg}")
-        for rows in product(*tables):
-            yield {**scope.names, **{name: value for row in rows for name, value in row.items()}}
+        for rows in product(*reversed(tables)):  # pytest's order
+            yield {name: value for row in rows for name, value in row.items()}
 
     def parameters(self, call: ast.Call, scope: _Scope) -> list[dict[str, ast.expr]]:
         if len(call.args) < 2:
@@ -255,9 +265,6 @@ class _Reader:
         test = self.inline(test, scope)
         if not any(self.means(node) for node in ast.walk(_sequence(scope.before, test))):
             return
-        self.known_names(test)
-        for part in scope.before:
-            self.known_names(part)
         negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
         inner = test.operand if isinstance(test, ast.UnaryOp) and negated else test
         if isinstance(inner, ast.Compare) and len(inner.ops) == 1 and not negated:
@@ -270,7 +277,7 @@ class _Reader:
                 self.add(at, call, not negated)
                 return
         truth = ast.Call(ast.Name("bool", ast.Load()), [inner], [])
-        self.add(at, _expression(_sequence(scope.before, truth)), not negated)
+        self.add(at, self.expression(scope, truth), not negated)
 
     def equality(self, at: ast.stmt, left: ast.expr, right: ast.expr, scope: _Scope) -> bool:
         """`left == right`, either way round, with one side a literal or an approximation of one."""
@@ -290,11 +297,11 @@ class _Reader:
                     slack = max(tolerance[0] * abs(expected), tolerance[1])
                     source = f"abs({ast.unparse(side)} - {ast.unparse(other)}) <= {slack!r}"
                     close = ast.parse(source, mode="eval").body
-                    self.add(at, _expression(_sequence(scope.before, close)), True)
+                    self.add(at, self.expression(scope, close), True)
                     return True
                 raise _Unreadable("a tolerance for something that is not a number")
             call = None if scope.before else self.called(side)
-            self.add(at, call or _expression(_sequence(scope.before, side)), expected)
+            self.add(at, call or self.expression(scope, side), expected)
             return True
         return False
 
@@ -314,11 +321,10 @@ class _Reader:
         if not isinstance(body[-1], ast.Expr | ast.Assign):
             raise _Unreadable("what should raise is not one call")
         value = self.inline(body[-1].value, scope)
-        self.known_names(value)
         call = None if scope.before else self.called(value)
         error = ast.unparse(manager.args[0]).rpartition(".")[2]
         if any(self.means(node) for node in ast.walk(_sequence(scope.before, value))):
-            self.add(at, call or _expression(_sequence(scope.before, value)), None, error)
+            self.add(at, call or self.expression(scope, value), None, error)
 
     def unittest(self, at: ast.stmt, call: ast.Call, scope: _Scope) -> bool:
         """`self.assertEqual(f(x), y)` and the like."""
@@ -335,7 +341,8 @@ class _Reader:
             op = ast.Is() if name == "assertIsNone" else ast.IsNot()
             self.check(at, ast.Compare(args[0], [op], [ast.Constant(None)]), scope)
         elif name == "assertAlmostEqual" and len(args) >= 2:
-            places = read_literal(args[2]) if len(args) > 2 else 7
+            named = [k.value for k in call.keywords if k.arg == "places"]
+            places = read_literal([*args[2:], *named][0]) if len(args) > 2 or named else 7
             slack = ast.keyword("abs", ast.Constant(0.5 * 10.0**-places))
             close = ast.Call(ast.Name("approx", ast.Load()), [args[1]], [slack])
             self.check(at, ast.Compare(args[0], [ast.Eq()], [close]), scope)
@@ -367,11 +374,13 @@ class _Reader:
         except NotLiteral:
             return None
 
-    def known_names(self, node: ast.expr) -> None:
-        """`self.x` and library helpers of pytest cannot be evaluated in the sandbox."""
-        for inner in ast.walk(node):
+    def expression(self, scope: _Scope, node: ast.expr) -> Expression:
+        """For the sandbox to evaluate; helpers of the test file are not known there."""
+        whole = _sequence(scope.before, node)
+        for inner in ast.walk(whole):
             if isinstance(inner, ast.Name) and inner.id in ("self", "cls", "pytest", "unittest"):
                 raise _Unreadable(f"uses {inner.id}")
+        return Expression(ast.unparse(ast.fix_missing_locations(whole)))
 
     def add(
         self, at: ast.stmt, call: Invocation, expected: object, raises: str | None = None
@@ -397,6 +406,18 @@ def _unpack(target: ast.expr, row: ast.expr) -> dict[str, ast.expr]:
     raise _Unreadable("not a literal table")
 
 
+def _bound(scope: _Scope, values: Mapping[str, ast.expr]) -> _Scope:
+    for name, value in values.items():
+        scope = scope.bind(name, value, inline=True)
+    return scope
+
+
+def _uses(node: ast.AST) -> Counter[str]:
+    """How often each name is read."""
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    return Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
+
+
 def _is_literal(node: ast.expr) -> bool:
     try:
         read_literal(node)
@@ -420,7 +441,3 @@ def _sequence(before: Sequence[ast.expr], last: ast.expr) -> ast.expr:
         return last
     items = ast.Tuple([*before, last], ast.Load())
     return ast.Subscript(items, ast.UnaryOp(ast.USub(), ast.Constant(1)), ast.Load())
-
-
-def _expression(node: ast.expr) -> Expression:
-    return Expression(ast.unparse(ast.fix_missing_locations(node)))

@@ -1,0 +1,19 @@
+"""Fixtures that more than one room needs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The benchmark data: REFUTE_DATA, or ../shared/data next to the repository."""
+    path = Path(os.environ.get("REFUTE_DATA") or ROOT.parent / "shared" / "data")
+    if not path.is_dir():
+        pytest.skip(f"no benchmark data: {path} is missing; set REFUTE_DATA")
+    return path

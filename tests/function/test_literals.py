@@ -1,0 +1,119 @@
+"""Values as source and back."""
+
+from __future__ import annotations
+
+import datetime
+from collections import deque
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refute.function.literals import NotLiteral, needed_imports, parse_literal, source_of
+from refute.sandbox.values import NDArray, Opaque
+
+atoms = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.complex_numbers(allow_nan=False, allow_infinity=False)
+)
+hashable = st.recursive(atoms, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5)
+plain = st.recursive(
+    atoms | st.sets(st.integers() | st.text()) | st.frozensets(st.integers()),
+    lambda inner: st.lists(inner) | st.dictionaries(hashable, inner, max_size=3),
+    max_leaves=20,
+)
+
+
+@given(plain, st.sampled_from([None, 40, 100]))
+def test_source_reads_back_as_the_same_value(value: Any, width: int | None) -> None:
+    back = parse_literal(source_of(value, width=width))
+    assert repr_sorted(back) == repr_sorted(value)
+
+
+def repr_sorted(value: Any) -> str:
+    return source_of(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "source"),
+    [
+        (float("inf"), 'float("inf")'),
+        (-0.0, "-0.0"),
+        ({3, 1, 2}, "{1, 2, 3}"),
+        (set(), "set()"),
+        ((1,), "(1,)"),
+        ("it's", '"it\'s"'),
+        ("a", '"a"'),
+        (b"\x00", 'b"\\x00"'),
+        (bytearray(b"x"), 'bytearray(b"x")'),
+        (range(1, 5, 2), "range(1, 5, 2)"),
+        (Decimal("1.50"), 'Decimal("1.50")'),
+        (Fraction(1, 3), "Fraction(1, 3)"),
+        (datetime.date(2024, 2, 29), "datetime.date(2024, 2, 29)"),
+        (deque([1], maxlen=2), "deque([1], maxlen=2)"),
+        (NDArray([[1, 2]], "int64", (1, 2)), 'np.array([[1, 2]], dtype="int64")'),
+    ],
+)
+def test_each_type_has_a_source(value: Any, source: str) -> None:
+    assert source_of(value) == source
+    assert parse_literal(source) == value
+
+
+def test_huge_integers() -> None:
+    assert parse_literal(source_of(10**5000)) == 10**5000  # `repr` would refuse
+
+
+def test_nan_and_sets_of_mixed_types() -> None:
+    assert source_of([float("nan")]) == '[float("nan")]'
+    assert source_of({"b", 1, "a", None}) == '{None, 1, "a", "b"}'
+
+
+def test_long_values_break_like_black() -> None:
+    value = {"names": ["x" * 20, "y" * 20], "n": 1}
+    assert source_of(value, width=40) == (
+        f'{{\n    "names": [\n        "{"x" * 20}",\n        "{"y" * 20}",\n    ],\n    "n": 1,\n}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("10**6", 10**6),
+        ("[0] * 3", [0, 0, 0]),
+        ("-math.inf", float("-inf")),
+        ("1 + 2j", 1 + 2j),
+        ("list(range(3))", [0, 1, 2]),
+        ("set([1, 1])", {1}),
+    ],
+)
+def test_arithmetic_that_people_write(text: str, value: Any) -> None:
+    assert parse_literal(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["open('x')", "10**10**8", "[0] * 10**9", "x", "__import__('os')", "(", "f(1)", "..."]
+)
+def test_everything_else_is_refused(text: str) -> None:
+    with pytest.raises(NotLiteral):
+        parse_literal(text)
+
+
+def test_values_without_source_are_refused() -> None:
+    with pytest.raises(NotLiteral, match="Opaque"):
+        source_of([Opaque((), "<Thing>", "Thing")])
+
+
+def test_imports_are_found_inside_containers() -> None:
+    assert needed_imports({"a": [Decimal(1)], "b": deque([Fraction(1)])}) == {
+        "from decimal import Decimal",
+        "from collections import deque",
+        "from fractions import Fraction",
+    }
