@@ -1,0 +1,257 @@
+"""The pytest files that hunt writes: golden text, and they really fail and pass."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute.errors import InputError
+from refute.function.contract import FailingTest, Finding
+from refute.function.target import open_target
+from refute.function.testfile import render, write_tests
+from refute.problems import Call, Expression, Trust, UnitTest
+from refute.sandbox import Killed, Outcome, Raised, Returned, TimedOut
+from refute.sandbox.values import Iterated, NDArray, Opaque, encode
+
+CODE = """\
+class Bad(Exception):
+    pass
+
+
+def f(*args, **kwargs):
+    return WRONG
+"""
+
+
+def failing(call: Any, expected: Any = None, actual: Outcome | None = None, **more: Any) -> Any:
+    test = UnitTest(call, expected, source=more.pop("source", "description line 3"), **more)
+    return FailingTest(test, actual or Returned(encode(None)))
+
+
+def page(tmp_path: Path, *tests: Any, code: str = CODE, findings: Any = ()) -> str:
+    (tmp_path / "lib").mkdir(exist_ok=True)
+    (tmp_path / "lib" / "mod.py").write_text(code)
+    module = open_target(f"{tmp_path / 'lib' / 'mod.py'}::f")
+    return render(module, [("f", tests, findings)], path=tmp_path / "test_mod.py")
+
+
+def test_golden_file(tmp_path: Path) -> None:
+    text = page(
+        tmp_path,
+        failing(Call((1, "a"), {"k": [2]}), 3),
+        failing(Call((0,)), raises="ValueError", actual=Returned(encode(1.5))),
+        failing(
+            Call((2,)), 0.1, TimedOut(), trust=Trust.PREDICTED, confidence=0.876, source="search"
+        ),
+        failing(Expression("f(f(1))"), True, Raised("Bad", "no\nway")),
+        findings=[Finding(Call(([],)), "crash", Raised("IndexError", "x"), "raises IndexError")],
+    )
+    assert (
+        text
+        == '''\
+"""Unit tests that mod.py fails (f), found by refute."""
+
+import contextlib
+import importlib.util
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_path = Path(__file__).resolve().parent / "lib/mod.py"
+_spec = importlib.util.spec_from_file_location("refuted_mod", _path)
+assert _spec is not None and _spec.loader is not None
+_module = importlib.util.module_from_spec(_spec)
+sys.modules["refuted_mod"] = _module  # dataclasses and pickle look the module up there
+_spec.loader.exec_module(_module)
+f = _module.f
+
+
+@contextlib.contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Fail instead of hanging (where the platform has interval timers)."""
+
+    def stop(*_: object) -> None:
+        pytest.fail(f"not done after {seconds} s")
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_f_1() -> None:
+    # from description line 3
+    # now: None
+    assert f(1, "a", k=[2]) == 3
+
+
+def test_f_2() -> None:
+    # from description line 3
+    # now: 1.5
+    with pytest.raises(ValueError):
+        f(0)
+
+
+def test_f_3() -> None:
+    # predicted (search), confidence 0.88
+    # now: does not end
+    with _within(5.0):
+        assert f(2) == pytest.approx(0.1, rel=1e-7, abs=1e-6)
+
+
+def test_f_4() -> None:
+    # from description line 3
+    # now: raises Bad: no way
+    assert f(f(1)) is True
+
+
+def test_f_5() -> None:
+    # no oracle: only that the call ends without this
+    # now: raises IndexError: x
+    f([])
+'''
+    )
+
+
+def run_pytest(path: Path) -> dict[str, int]:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path.name]
+    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    last = done.stdout.strip().splitlines()[-1].replace(",", "").split()
+    pairs = pairwise(last)
+    return {word: int(n) for n, word in pairs if n.isdigit()} or {done.stdout: 0}
+
+
+VALUES: list[Any] = [
+    None,
+    True,
+    7,
+    0.1 + 0.2,
+    math.inf,
+    math.nan,
+    [0.5, math.nan],
+    [[math.nan], 1],
+    (1,),
+    {1, "a"},
+    frozenset({2}),
+    b"\x00\xff",
+    {"k": [1.5, {"x": (None,)}]},
+    "quotes ' \" and \n lines",
+    Decimal("1.10"),
+    range(3),
+    ["word" * 10] * 5,
+]
+
+
+@pytest.mark.parametrize("wanted", ["right", "wrong"])
+def test_every_value_fails_on_wrong_code_and_passes_on_right(tmp_path: Path, wanted: str) -> None:
+    code = (
+        "from decimal import Decimal\n"
+        "import math\n"
+        "inf, nan = math.inf, math.nan\n\n\n"
+        f"def f(n, *args):\n    return {'VALUES[n]' if wanted == 'right' else repr('other')}\n\n\n"
+        f"VALUES = {VALUES!r}\n"
+    )
+    tests = [failing(Call((at, value)), value) for at, value in enumerate(VALUES)]
+    (tmp_path / "test_mod.py").write_text(page(tmp_path, *tests, code=code))
+    result = "passed" if wanted == "right" else "failed"
+    assert run_pytest(tmp_path / "test_mod.py") == {result: len(VALUES)}
+
+
+def test_numpy_iterators_exceptions_and_long_calls(tmp_path: Path) -> None:
+    code = """\
+import numpy
+
+
+class Bad(Exception):
+    pass
+
+
+def f(kind, *args):
+    if kind == "array":
+        return numpy.array([[1.0, 2.0]]) + 1e-9
+    if kind == "ints":
+        return args[0] + 1
+    if kind == "endless":
+        return iter(int, 1)
+    if kind == "bad":
+        raise Bad
+    if kind == "foreign":
+        raise type("Foreign", (Exception,), {})
+    return len(args)
+"""
+    array = NDArray([[1.0, 2.0]], "float64", (1, 2))
+    tests = [
+        failing(Call(("array",)), array),
+        failing(Call(("ints", NDArray([1], "int64", (1,)))), NDArray([2], "int64", (1,))),
+        failing(Call(("endless",)), Iterated((0, 0), True, "iterator")),
+        failing(Call(("bad",)), raises="Bad"),
+        failing(Call(("foreign",)), raises="Foreign"),
+        failing(Call(("long", *range(50)), {}), 50),
+        failing(Call(("opaque",)), Opaque((), "<X>", "X")),
+        failing(Call(("crash",)), 0, Killed("signal 11")),
+    ]
+    text = page(tmp_path, *tests, code=code)
+    (tmp_path / "test_mod.py").write_text(text)
+    assert "# test_f_7 is not written: the expected X has no Python source" in text
+    assert run_pytest(tmp_path / "test_mod.py") == {"passed": 6, "skipped": 1}
+
+
+def test_a_hanging_test_fails_in_time(tmp_path: Path) -> None:
+    code = "def f():\n    while True:\n        pass\n"
+    text = page(tmp_path, failing(Call(), 1, TimedOut()), code=code)
+    (tmp_path / "test_mod.py").write_text(text.replace("_within(5.0)", "_within(0.2)"))
+    assert run_pytest(tmp_path / "test_mod.py") == {"failed": 1}
+
+
+def test_a_module_of_a_package_is_imported_by_name(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "shop"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "base.py").write_text("ONE = 1\n")
+    (package / "mod.py").write_text("from .base import ONE\n\n\ndef f():\n    return ONE\n")
+    module = open_target(str(package / "mod.py"))
+    (tmp_path / "tests").mkdir()
+    path = tmp_path / "tests" / "test_mod.py"
+    path.write_text(render(module, [("f", [failing(Call(), 1)], [])], path=path))
+    assert 'parent / "../src"' in path.read_text()
+    assert run_pytest(path) == {"passed": 1}
+
+
+def test_the_file_is_well_formatted(tmp_path: Path) -> None:
+    tests = [
+        failing(Call((["word" * 5] * 8,), {"key": {"x": list(range(60))}}), {"a": ["b" * 30] * 4}),
+        failing(Call((1,)), raises="ValueError", actual=TimedOut()),
+    ]
+    text = page(tmp_path, *tests)
+    assert all(len(line) <= 100 for line in text.splitlines())
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "100", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert done.stdout == text
+
+
+def test_existing_files_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "test_x.py"
+    path.write_text("old")
+    with pytest.raises(InputError, match="--force"):
+        write_tests(path, "new")
+    assert path.read_text() == "old"
+    write_tests(path, "new", force=True)
+    assert path.read_text() == "new"
+    with pytest.raises(InputError, match="cannot be written"):
+        write_tests(tmp_path / "missing" / "test_x.py", "new")
