@@ -121,6 +121,7 @@ class Server:
             _, status = os.waitpid(pid, 0)
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
         self.isolation.die_with_parent()
+        os.setsid()  # a group of its own: a group's signals cross the border of a namespace
 
     def _make_scratch(self, identity: int | None) -> None:
         """A private directory on the host's file system, where there is no private one."""
@@ -137,6 +138,7 @@ class Server:
             self.isolation.adopt_orphans()
         pid = os.fork()
         if not pid:
+            os.setsid()
             return
         self.channel.close()
         self._open_children()
@@ -344,6 +346,8 @@ class Server:
             content = _read_all(payload)
             if not self.own_pids and self.isolation:
                 self.isolation.die_with_parent()
+            if not self.program_filter:
+                os.setpgid(0, 0)  # signals to its group do not reach the server
             os.closerange(3, 256)
             address_space = self.baseline + capacity + len(content) + memory
             for number, value in (*self.limits, *_limits(("RLIMIT_AS", address_space))):
