@@ -1,0 +1,236 @@
+"""What the right outputs are: a key's private tests, ready for comparing, computed once and cached.
+
+Expected outputs that the data set does not state are what the reference returns in the sandbox. The
+reference is run in any case, once, for the limits: a call may use the larger of 1 s and 4 times the
+CPU time of the reference (EvalPlus's rule, which measures wall time). That time is known here by
+powers of four only: a call that the reference ends within 0.25 s gets 1 s, within 1 s gets 4 s, and
+so on. A call for which the reference needs more than the memory limit gets 4 GiB, EvalPlus's limit.
+
+Results are kept in ``~/.cache/refute`` (or REFUTE_CACHE), under a name made of all that they depend
+on. Only graders use this module: it takes answer keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from refute.problems import Call, FunctionKey, Invocation
+from refute.sandbox import (
+    Limits,
+    Outcome,
+    OutOfMemory,
+    Program,
+    Returned,
+    Sandbox,
+    TimedOut,
+    values,
+)
+from refute.sandbox.equality import Expected
+
+__all__ = ["GroundTruth", "expected_outputs", "run_within"]
+
+DEFAULT_LIMITS = Limits()
+_STEPS = (0.25, 1.0, 4.0, 16.0)
+"""CPU seconds that the reference is given, one after the other, for calls that need them."""
+_FACTOR = 4.0
+_LARGE = 4 << 30
+_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GroundTruth:
+    """A key's private unit tests, ready to be run and compared."""
+
+    id: str
+    calls: tuple[Call, ...]
+    expected: tuple[Expected, ...]
+    """Expected outcome of each call."""
+    limits: tuple[Limits, ...]
+    """What each call may use; few different ones."""
+    invalid: tuple[tuple[int, Outcome], ...] = ()
+    """Inputs of the key without an expected output, because the reference does not return: their
+    index
+    in the key and what the reference does. They are not among `calls`."""
+
+
+def expected_outputs(
+    key: FunctionKey,
+    box: Sandbox,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    cache: Path | str | None = None,
+) -> GroundTruth:
+    """The key's private tests with expected outputs and limits.
+
+    `limits`: the least that any call gets.
+    `cache`: directory; None: REFUTE_CACHE or ``~/.cache/refute``; an empty string: none. Raises
+    `SandboxUnavailable`, and `ValueError` when the reference returns for none of the inputs.
+    """
+    calls = tuple(map(Call, key.inputs))
+    allowed, outputs, invalid = _reference_results(key, calls, box, limits, cache)
+    kept, expected = [], []
+    stated = key.expected
+    for index, args in enumerate(key.inputs):
+        if stated is not None:
+            data = values.encode(stated[index])
+        elif outputs[index] is None:
+            continue
+        else:
+            data = outputs[index] or b""
+        kept.append(index)
+        expected.append(Expected(data, atol=key.atol, checker=key.checker, args=args))
+    if key.inputs and not kept:
+        raise ValueError(f"{key.id}: the reference returns for none of its inputs: {invalid[0][1]}")
+    return GroundTruth(
+        id=key.id,
+        calls=tuple(calls[i] for i in kept),
+        expected=tuple(expected),
+        limits=tuple(allowed[i] for i in kept),
+        invalid=() if stated is not None else tuple(invalid),
+    )
+
+
+def run_within(
+    program: Program,
+    calls: Sequence[Invocation],
+    allowed: Sequence[Limits],
+    box: Sandbox,
+    *,
+    stop_after: int | None = None,
+) -> list[Outcome]:
+    """Run the calls, each within its own limits; one run for each limits that occur.
+
+    `stop_after`: as in `Limits`, for each of these runs.
+    """
+    outcomes: dict[int, Outcome] = {}
+    for limits in dict.fromkeys(allowed):
+        chosen = [i for i, own in enumerate(allowed) if own is limits or own == limits]
+        some = calls if len(chosen) == len(calls) else [calls[i] for i in chosen]
+        results = box.run(program, some, replace(limits, stop_after=stop_after))
+        outcomes.update(zip(chosen, results, strict=True))
+    return [outcomes[i] for i in range(len(calls))]
+
+
+# -- the reference's results -----------------------------------------------------------------------
+
+_Results = tuple[list[Limits], list[bytes | None], list[tuple[int, Outcome]]]
+
+
+def _reference_results(
+    key: FunctionKey,
+    calls: tuple[Call, ...],
+    box: Sandbox,
+    limits: Limits,
+    cache: Path | str | None,
+) -> _Results:
+    """Limits and encoded output of each call, and the outcomes of those that did not return."""
+    if not key.reference or not calls:
+        return [limits] * len(calls), [None] * len(calls), []
+    file = _cache_file(key, limits, cache)
+    stored = None if file is None else _read(file, len(calls), limits)
+    if stored is not None:
+        return stored
+    steps, outcomes = _climb(
+        Program(key.reference, key.entry_point, "<reference>"), calls, box, limits
+    )
+    outputs = [o.data if isinstance(o, Returned) else None for o in outcomes]
+    invalid = [(i, outcomes[i]) for i, data in enumerate(outputs) if data is None]
+    if file is not None and not invalid:  # what did not return may do so on a better day
+        _write(file, steps, outputs)
+    return _allowances(steps, limits), outputs, invalid
+
+
+_Step = tuple[int, bool]  # index into `_STEPS`, and whether the large memory was needed
+
+
+def _climb(
+    program: Program, calls: Sequence[Call], box: Sandbox, limits: Limits
+) -> tuple[list[_Step], list[Outcome]]:
+    """Run the calls with limits that grow until each returns; the step that each call ended at."""
+    steps: list[_Step] = [(0, False)] * len(calls)
+    outcomes: dict[int, Outcome] = {}
+    left = list(range(len(calls)))
+    while left:
+        for step in sorted({steps[i] for i in left}):
+            some = [i for i in left if steps[i] == step]
+            memory = max(limits.memory, _LARGE) if step[1] else limits.memory
+            within = replace(limits, cpu=_STEPS[step[0]], wall=None, memory=memory)
+            results = box.run(program, [calls[i] for i in some], within)
+            outcomes.update(zip(some, results, strict=True))
+        again = []
+        for i in left:
+            level, large = steps[i]
+            if isinstance(outcomes[i], TimedOut) and level + 1 < len(_STEPS):
+                steps[i] = (level + 1, large)
+                again.append(i)
+            elif isinstance(outcomes[i], OutOfMemory) and not large:
+                steps[i] = (level, True)
+                again.append(i)
+        left = again
+    return steps, [outcomes[i] for i in range(len(calls))]
+
+
+def _allowances(steps: Sequence[_Step], limits: Limits) -> list[Limits]:
+    """What programs under test may use where the reference ended at these steps."""
+    made = {
+        (level, large): replace(
+            limits,
+            cpu=max(limits.cpu, _FACTOR * _STEPS[level]),
+            memory=max(limits.memory, _LARGE) if large else limits.memory,
+        )
+        for level, large in set(steps)
+    }
+    return [made[step] for step in steps]
+
+
+# -- the cache -------------------------------------------------------------------------------------
+
+
+def _cache_file(key: FunctionKey, limits: Limits, cache: Path | str | None) -> Path | None:
+    if cache == "":
+        return None
+    directory = cache or os.environ.get("REFUTE_CACHE") or Path.home() / ".cache" / "refute"
+    about = [_VERSION, sys.version_info[:2], key.reference, key.entry_point]
+    about += [limits.cpu, limits.memory, limits.output]
+    digest = hashlib.sha256(json.dumps(about).encode())
+    digest.update(values.encode(key.inputs))
+    return Path(directory) / "truth" / f"{digest.hexdigest()[:40]}.z"
+
+
+def _read(file: Path, count: int, limits: Limits) -> _Results | None:
+    """The stored results; None where there are none, or none that can be used."""
+    try:
+        content = zlib.decompress(file.read_bytes())
+        head, _, body = content.partition(b"\n")
+        steps, sizes = json.loads(head)
+    except (OSError, ValueError, zlib.error):
+        return None
+    if len(steps) != count or len(sizes) != count or sum(sizes) != len(body):
+        return None
+    outputs: list[bytes | None] = []
+    at = 0
+    for size in sizes:
+        outputs.append(body[at : at + size])
+        at += size
+    return _allowances([(level, large) for level, large in steps], limits), outputs, []
+
+
+def _write(file: Path, steps: list[_Step], outputs: list[bytes | None]) -> None:
+    """Store whole or not at all; a cache that cannot be written is only slower."""
+    parts = [part or b"" for part in outputs]
+    head = json.dumps([steps, list(map(len, parts))]).encode()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as scratch:
+            scratch.write(zlib.compress(head + b"\n" + b"".join(parts), 1))
+        os.replace(scratch.name, file)
+    except OSError:
+        pass
