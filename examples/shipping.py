@@ -32,6 +32,8 @@ def split_parcels(weights: list[float], limit: float) -> list[list[float]]:
 
     >>> split_parcels([1.0, 2.0, 3.0], 3.0)
     [[1.0, 2.0], [3.0]]
+    >>> split_parcels([2.0, 2.0, 2.0], 5.0)
+    [[2.0, 2.0], [2.0]]
     >>> split_parcels([5.0], 10.0)
     [[5.0]]
     >>> split_parcels([], 10.0)
@@ -40,8 +42,10 @@ def split_parcels(weights: list[float], limit: float) -> list[list[float]]:
     parcels = []
     current = []
     for weight in weights:
-        if current and sum(current) + weight > limit:
+        if sum(current) + weight >= limit:  # the parcel is full
             parcels.append(current)
             current = []
         current.append(weight)
+    if current:
+        parcels.append(current)
     return parcels

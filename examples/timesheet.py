@@ -24,6 +24,8 @@ def worked(shifts: list[tuple[str, str]]) -> int:
     435
     >>> worked([("22:00", "06:00")])
     480
+    >>> worked([("20:30", "09:00"), ("10:00", "11:00")])
+    810
     """
     total = 0
     for start, end in shifts:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from refute.errors import InputError
 from refute.function.show import describe
@@ -21,6 +24,7 @@ from refute.sandbox import (
 __all__ = ["HousedSandbox", "check_loads"]
 
 _DEFAULT = Limits()
+_LOADING = Limits(cpu=5.0)
 
 
 class HousedSandbox:
@@ -67,17 +71,25 @@ class HousedSandbox:
 def check_loads(module: Module, box: Sandbox) -> None:
     """Raise `InputError` when the module itself cannot be loaded in the sandbox."""
     program = Program(module.source.text, module.functions[0])
-    (outcome,) = box.run(program, [Expression("None")], Limits(cpu=10.0))
+    (outcome,) = box.run(program, [Expression("None")], _LOADING)
     if isinstance(outcome, Returned):
         return
     path = module.source.path
     if isinstance(outcome, Raised):
         line = "" if outcome.line is None else f":{outcome.line}"
         hint = ""
-        if outcome.type == "ModuleNotFoundError":
+        closed = [p for p in module.surroundings.import_path if not _open_to_all(p)]
+        if outcome.type == "ModuleNotFoundError" and closed and os.geteuid() == 0:
+            hint = f"; the sandbox runs as nobody, who cannot read {closed[0]}: chmod o+rx it"
+        elif outcome.type == "ModuleNotFoundError":
             hint = "; install it beside refute, or run refute from the project's environment"
         elif outcome.type == "PermissionError":
             hint = "; the sandbox allows no writes, no network and no files outside the project"
         error = f"{outcome.type}: {outcome.message}" if outcome.message else outcome.type
         raise InputError(f"{path}{line}: cannot be loaded: {' '.join(error.split())}{hint}")
     raise InputError(f"{path}: cannot be loaded: it {describe(outcome)}")
+
+
+def _open_to_all(folder: Path) -> bool:
+    mode = folder.stat().st_mode
+    return bool(mode & stat.S_IROTH and mode & stat.S_IXOTH)

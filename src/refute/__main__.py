@@ -1,0 +1,5 @@
+"""`python -m refute`."""
+
+from refute.cli import main
+
+main()

@@ -1,0 +1,391 @@
+"""The command line with a scripted method: shapes, exit statuses, files, messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute import cli
+from refute.function import verbs
+from refute.function.contract import (
+    Ask,
+    Candidate,
+    FailingTest,
+    Finding,
+    MethodResult,
+    Question,
+)
+from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.sandbox import Raised, Returned, SandboxUnavailable
+from refute.sandbox.values import encode
+
+CODE = '''\
+def half(n: int) -> int:
+    """Half of n.
+
+    >>> half(4)
+    2
+    """
+    return n // 3  # wrong
+
+
+def fine(n):
+    return n
+'''
+
+STATED = FailingTest(UnitTest(Call((4,)), 2, source="description line 3"), Returned(encode(1)))
+DERIVED = FailingTest(
+    UnitTest(Call((6,)), 3, trust=Trust.PREDICTED, source="search", confidence=0.75),
+    Raised("KeyError", "6"),
+)
+QUESTION = Question(Call((5,)), (Returned(encode(2)), Returned(encode(3))))
+CRASH = Finding(Call((0,)), "crash", Raised("ZeroDivisionError", "by zero"), "divides by zero")
+
+
+class Scripted:
+    """A method that finds what it is told to find, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.problems: list[FunctionProblem] = []
+        self.more: list[dict[str, Any]] = []
+        self.failing = (STATED, DERIVED)
+        self.findings: tuple[Finding, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.fixes = True
+        self.answers: list[Any] = []
+        self.error: BaseException | None = None
+
+    def __call__(
+        self, problem: FunctionProblem, *, box: Any, ask: Ask | None, **more: Any
+    ) -> MethodResult:
+        self.problems.append(problem)
+        self.more.append(more)
+        if self.error is not None:
+            raise self.error
+        if problem.entry_point != "half":
+            return MethodResult((), ())
+        if ask is not None:
+            try:
+                self.answers.append(ask(QUESTION))
+            except KeyError:
+                self.answers.append(KeyError)
+        fixed = [problem.code.replace("n // 3", text) for text in ("n // 2", "n - n // 2")]
+        return MethodResult(
+            given=problem.tests,
+            failing=self.failing,
+            findings=self.findings,
+            candidates=tuple(Candidate(c, 1.0, ("line 7: `3` becomes `2`",)) for c in fixed)
+            if self.fixes
+            else (),
+            question=QUESTION,
+            notes=self.notes,
+        )
+
+
+@pytest.fixture
+def method(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    scripted = Scripted()
+    monkeypatch.setattr(verbs, "_search", lambda: scripted)
+    return scripted
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "m.py"
+    path.write_text(CODE)
+    return path
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def refute(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        status = cli.run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+# -- hunt
+
+
+def test_hunt_json(refute: Run, method: Scripted, file: Path) -> None:
+    status, out, err = refute("hunt", f"{file}::half", "--json", "--seed", 3, "--budget", 2)
+    assert status == 1
+    assert json.loads(out) == {
+        "function": "half",
+        "tests": [
+            {
+                "call": "half(4)",
+                "expected": "2",
+                "actual": "1",
+                "status": "wrong",
+                "source": "description line 3",
+                "confidence": 1.0,
+            },
+            {
+                "call": "half(6)",
+                "expected": "3",
+                "actual": "raises KeyError: 6",
+                "status": "raised",
+                "source": "search",
+                "confidence": 0.75,
+            },
+        ],
+        "found": True,
+    }
+    assert err == ""
+    assert method.more == [{"budget": 2.0, "seed": 3}]
+    assert method.problems[0].description.startswith("Half of n.")
+
+
+def test_hunt_looks_at_every_function(refute: Run, method: Scripted, file: Path) -> None:
+    status, out, _ = refute("hunt", file, "--json", "-n", 1)
+    document = json.loads(out)
+    assert status == 1
+    assert [(f["function"], len(f["tests"]), f["found"]) for f in document["functions"]] == [
+        ("half", 1, True),
+        ("fine", 0, False),
+    ]
+    assert document["found"] is True
+    assert refute("hunt", f"{file}::fine")[0] == 0
+
+
+def test_hunt_table(refute: Run, method: Scripted, file: Path) -> None:
+    _, out, _ = refute("hunt", f"{file}::half")
+    for text in ("half fails", "half(4)", "description line 3", "search (75%)", "raises KeyError"):
+        assert text in out
+
+
+def test_without_an_oracle(refute: Run, method: Scripted, file: Path) -> None:
+    method.failing, method.findings = (), (CRASH,)
+    method.notes = ("no oracle for outputs",)
+    status, out, _ = refute("hunt", f"{file}::half")
+    assert status == 1
+    assert "without an oracle" in out
+    assert "note: no oracle for outputs" in out
+    _, out, err = refute("hunt", f"{file}::half", "--json")
+    (test,) = json.loads(out)["tests"]
+    assert (test["status"], test["expected"]) == ("crash", None)
+    assert err == "refute: half: no oracle for outputs\n"
+
+
+def test_hunt_writes_a_test_file(refute: Run, method: Scripted, file: Path) -> None:
+    output = file.parent / "test_m.py"
+    status, _, err = refute("hunt", file, "-o", output)
+    assert status == 1
+    assert f"tests written to {output}" in err.replace("\n", "")
+    assert run_pytest(output) == 1
+    file.write_text(CODE.replace("// 3", "// 2"))
+    assert run_pytest(output) == 0
+    status, _, err = refute("hunt", file, "-o", output)
+    assert status == 2
+    assert "--force" in err
+    assert refute("hunt", file, "-o", output, "--force")[0] == 1
+
+
+def run_pytest(path: Path) -> int:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
+    return subprocess.run(command, capture_output=True, check=False).returncode
+
+
+def test_given_tests_and_description(refute: Run, method: Scripted, file: Path) -> None:
+    tests = file.parent / "tests.jsonl"
+    tests.write_text('{"call": "half(8)", "expected": 4}\n')
+    words = file.parent / "words.txt"
+    words.write_text("Divide by two.")
+    refute("hunt", f"{file}::half", "--tests", tests, "--description", words)
+    (problem,) = method.problems
+    assert problem.description == "Divide by two."
+    assert [(t.call, t.expected) for t in problem.tests] == [(Call((8,)), 4)]
+    tests.write_text('{"call": "other(8)", "expected": 4}\n')
+    status, _, err = refute("hunt", f"{file}::half", "--tests", tests)
+    assert (status, "holds no test of half" in err) == (2, True)
+
+
+# -- debug
+
+
+def test_debug_json(refute: Run, method: Scripted, file: Path) -> None:
+    status, out, _ = refute("debug", f"{file}::half", "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["function"] == "half"
+    assert document["fixed"] is True
+    assert document["code"] == CODE.replace("// 3", "// 2")
+    assert document["diff"] == (
+        "--- a/m.py\n+++ b/m.py\n@@ -4,7 +4,7 @@\n     >>> half(4)\n     2\n"
+        '     """\n-    return n // 3  # wrong\n+    return n // 2  # wrong\n \n \n def fine(n):\n'
+    )
+    assert [test["call"] for test in document["tests"]] == ["half(4)", "half(6)"]
+    assert document["rounds"] == 1
+    assert len(document["alternatives"]) == 1
+    assert document["question"] == {"call": "half(5)", "outputs": ["2", "3"]}
+    assert file.read_text() == CODE
+
+
+def test_debug_prints_a_diff_that_applies(refute: Run, method: Scripted, file: Path) -> None:
+    status, out, _ = refute("debug", f"{file}::half")
+    assert status == 0
+    assert "they differ on half(5)" in out
+    diff = out[out.index("--- a/m.py") : out.index("other fixes")]
+    subprocess.run(["git", "apply", "-"], input=diff, text=True, cwd=file.parent, check=True)
+    assert file.read_text() == CODE.replace("// 3", "// 2")
+
+
+def test_debug_write(refute: Run, method: Scripted, file: Path) -> None:
+    file.write_bytes(CODE.replace("\n", "\r\n").encode())
+    status, _, err = refute("debug", file, "--write")
+    assert status == 0
+    assert "fix written to" in err
+    assert file.read_bytes() == CODE.replace("// 3", "// 2").replace("\n", "\r\n").encode()
+
+
+def test_debug_mends_on_top_of_earlier_fixes(refute: Run, method: Scripted, file: Path) -> None:
+    _, out, _ = refute("debug", file, "--json")
+    document = json.loads(out)
+    assert method.problems[1].code == document["code"]
+    assert document["fixed"] is True
+    assert [f["fixed"] for f in document["functions"]] == [True, False]
+    assert document["functions"][1]["diff"] == ""
+
+
+def test_debug_without_a_fix(refute: Run, method: Scripted, file: Path) -> None:
+    method.fixes = False
+    status, out, _ = refute("debug", file, "--write")
+    assert status == 1
+    assert "no fix found" in out
+    assert file.read_text() == CODE
+    assert refute("debug", f"{file}::fine")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"), [("a\n", 2), ("b\n", 3), ("x y\n[1]\n", [1]), ("\n", KeyError)]
+)
+def test_ask(
+    refute: Run,
+    method: Scripted,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    answer: Any,
+) -> None:
+    lines = iter(typed.splitlines())
+    monkeypatch.setattr("builtins.input", lambda: next(lines))
+    _, out, err = refute("debug", f"{file}::half", "--ask", "--json")
+    assert method.answers == [answer]
+    assert json.loads(out)["rounds"] == (1 if answer is KeyError else 2)
+    assert "What should half(5) return?" in err
+    assert "b) 3" in err
+
+
+# -- errors
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("hunt",),
+        ("hunt", "missing.py"),
+        ("hunt", "m.py::nope"),
+        ("hunt", "m.py", "--budget", "0"),
+        ("hunt", "m.py", "--bogus"),
+        ("hunt", "m.py", "--tests", "missing.jsonl"),
+        ("hunt", "m.py", "--description", "missing.txt"),
+        ("debug", "broken.py"),
+        ("hunt", "raises.py"),
+        ("hunt", "loops.py"),
+        ("bench", "nope"),
+        ("bench", "he-fix", "--data", "nowhere"),
+        ("bogus",),
+    ],
+)
+def test_bad_input_is_one_line(refute: Run, file: Path, arguments: tuple[str, ...]) -> None:
+    (file.parent / "broken.py").write_text("def f(:\n")
+    (file.parent / "raises.py").write_text("import no_such_module\n\n\ndef f(): pass\n")
+    (file.parent / "loops.py").write_text("def f(): pass\n\n\nwhile True: pass\n")
+    status, out, err = refute(*arguments)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("refute: ")
+    assert err.strip("\n").count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (SandboxUnavailable("no\nkernel"), 3, "refute: no sandbox: no kernel; `refute doctor`"),
+        (KeyboardInterrupt(), 130, "refute: interrupted"),
+        (ZeroDivisionError("x"), 70, "refute: internal error at test_cli.py:"),
+    ],
+)
+def test_other_errors(
+    refute: Run, method: Scripted, file: Path, error: BaseException, status: int, message: str
+) -> None:
+    method.error = error
+    got, out, err = refute("hunt", file)
+    assert (got, out) == (status, "")
+    assert err.lstrip("\n").startswith(message)
+    assert err.strip("\n").count("\n") == 0
+
+
+def test_a_main_block_does_not_run(refute: Run, method: Scripted, file: Path) -> None:
+    file.write_text(CODE + '\n\nif __name__ == "__main__":\n    raise SystemExit("ran")\n')
+    assert refute("hunt", f"{file}::fine")[0] == 0
+
+
+def test_a_module_finds_its_neighbours(refute: Run, file: Path) -> None:
+    file.parent.chmod(0o755)  # as root, programs run as nobody
+    package = file.parent / "src" / "shop"
+    package.mkdir(parents=True)
+    (file.parent / "pyproject.toml").touch()
+    (package / "__init__.py").touch()
+    (package / "base.py").write_text("ONE = 1\n")
+    text = '"""Doc."""\nfrom shop.base import ONE\nfrom .base import ONE as one\n\n\n'
+    doc = '    """Next.\n\n    >>> f(1)\n    2\n    """\n'
+    body = "    return n + ONE * one\n"
+    (package / "mod.py").write_text(f"{text}def f(n: int) -> int:\n{doc}{body}")
+    status, out, err = refute("hunt", package / "mod.py", "--budget", 2)
+    assert (status, err) == (0, "")
+    assert "f: no failing test found" in out
+
+
+# -- the process
+
+
+def test_help_is_light() -> None:
+    code = "import sys, refute.cli; print(*sorted(m for m in sys.modules if '.' not in m))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"rich", "asyncio", "numpy", "json", "multiprocessing", "pytest"}
+
+
+def test_a_closed_pipe_is_quiet(file: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "refute", "doctor", "--json"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.stderr == ""
+
+
+def test_doctor(refute: Run) -> None:
+    status, out, _ = refute("doctor", "--json")
+    checks = json.loads(out)["checks"]
+    assert status == 0
+    assert {"namespaces", "seccomp", "landlock", "docker", "podman"} <= {c["name"] for c in checks}
+    assert all(check["works"] or check["remedy"] for check in checks)
+    status, out, _ = refute("doctor")
+    assert status == 0
+    assert "resource limits" in out
