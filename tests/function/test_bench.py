@@ -1,0 +1,204 @@
+"""`refute bench` on a small data set of our own: figures, resuming, interrupting."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute import cli
+from refute.errors import InputError
+from refute.function.bench import Settings, load_items, resumed, run_bench, summarize
+from refute.runs import Journal, read_header
+
+DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
+
+
+def row(identity: str, body: str) -> str:
+    return json.dumps(
+        {
+            "id": identity,
+            "entry_point": "f",
+            "code": f"def f(n):\n{DOC}    return {body}\n",
+            "reference": f"def f(n):\n{DOC}    return sum(range(n + 1))\n",
+            "inputs": [[0], [1], [2], [3], [10]],
+        }
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two programs that are wrong by one edit, one that is right, one that cannot be mended."""
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "sums.jsonl"
+    rows = [
+        row("off", "sum(range(n))"),
+        row("right", "n * (n + 1) // 2"),
+        row("minus", "sum(range(n - 1))"),
+        row("hopeless", "__import__('os').getcwd()"),
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def bench(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
+    status = cli.run(["bench", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_grading_the_code_as_it_is(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, _ = bench(
+        capsys, data, "--method", "none", "--runs-dir", tmp_path / "runs", "--json"
+    )
+    document = json.loads(out)
+    assert status == 0
+    assert (document["dataset"], document["method"], document["n"]) == (str(data), "none", 4)
+    assert document["metrics"]["code_accuracy"]["value"] == 0.25
+    assert document["metrics"]["code_accuracy"]["stderr"] == pytest.approx(0.25)
+    assert document["metrics"]["attack_rate"] == {"value": None, "stderr": None}
+    assert document["metrics"]["pass_rate"]["value"] == pytest.approx((0.2 + 1 + 0.2 + 0) / 4)
+    assert Path(document["run"]).parent == tmp_path / "runs"
+    assert document["errors"] == {}
+
+
+def test_the_search_on_a_small_data_set(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    options = ["--budget", 4, "--ids", "off,right", "--run", run, "--jobs", 2]
+    status, out, _ = bench(capsys, data, *options, "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["n"] == 2
+    assert document["metrics"]["code_accuracy"]["value"] == 1.0
+    assert document["metrics"]["code_accuracy_top3"]["value"] == 1.0
+    assert (document["abstained"], document["wrong_fixes"]) == (1, 0)
+    records = [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
+    assert {r["id"]: r["status"] for r in records[1:]} == {"off": "fixed", "right": "passes"}
+    assert "sum(range(n + 1))" in json.dumps(records)
+    before = (run / "journal.jsonl").read_bytes()
+    _, table, _ = bench(capsys, data, "--run", run)
+    assert "code accuracy, first choice │ 100.00" in table
+    assert (run / "journal.jsonl").read_bytes() == before
+
+
+def test_a_run_goes_on_with_its_own_settings(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    bench(capsys, data, "--method", "none", "--limit", 2, "--run", run)
+    assert bench(capsys, data, "--run", run)[0] == 0
+    for change, name in (
+        (["--method", "search"], "method"),
+        (["--limit", "3"], "limit"),
+        (["--seed", "5"], "seed"),
+    ):
+        status, out, err = bench(capsys, data, "--run", run, *change)
+        assert (status, out) == (2, "")
+        assert f"was started with {name} = " in err
+    text = data.read_text().replace("range(n))", "range(n), 0)")
+    data.write_text(text)
+    status, _, err = bench(capsys, data, "--run", run)
+    assert (status, "content = " in err) == (2, True)
+
+
+def test_stored_settings_are_kept_unless_given_again() -> None:
+    stored = Settings("d", "search", limit=3, ids=("a",), seed=7)
+    header = json.loads(json.dumps({**stored.header([]), "new": 1}))
+    assert resumed(Settings("d", "none"), header, set()) == stored
+    assert resumed(Settings("d", "none"), header, {"method"}).method == "none"
+
+
+def test_errors_are_counted_apart_and_retried(data: Path, tmp_path: Path) -> None:
+    settings = Settings(str(data), "none")
+    items = load_items(settings, None)
+    with Journal(tmp_path / "run", settings.header(items)) as journal:
+        journal.append({"id": "off", "status": "error", "error": "died"})
+        result = summarize(items, settings, journal)
+        assert (result.n, dict(result.errors)) == (0, {"off": "died"})
+        assert list(run_bench(items, settings, journal, jobs=1)) == [0, 1, 2, 3, 4]
+        result = summarize(items, settings, journal)
+        assert (result.n, dict(result.errors)) == (4, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [(Settings("nope", "none"), "nope"), (Settings("he-fix", "none"), "he-fix")],
+)
+def test_wrong_data(tmp_path: Path, settings: Settings, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        load_items(settings, tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def start(data: Path, run: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "refute", "bench", str(data), "--method", "none"]
+    return subprocess.Popen(
+        [*command, "--run", str(run), "--jobs", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
+    )
+
+
+def wait_for_records(run: Path, count: int, process: subprocess.Popen[str]) -> None:
+    journal = run / "journal.jsonl"
+    while process.poll() is None:
+        if journal.exists() and journal.read_bytes().count(b"\n") > count:
+            return
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def slow(tmp_path: Path, data: Path) -> Path:
+    """Many problems, so that a run can be hit in the middle of it."""
+    path = tmp_path / "slow.jsonl"
+    rows = [
+        row(f"p{n}", "n * (n + 1) // 2" if n % 3 else f"sum(range(n)) + 0 * {n}") for n in range(40)
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_kill_9_three_times(slow: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, undisturbed, _ = bench(capsys, slow, "--method", "none", "--run", tmp_path / "a")
+    run = tmp_path / "b"
+    for count in (5, 12, 25):
+        process = start(slow, run)
+        wait_for_records(run, count, process)
+        process.kill()
+        process.communicate()
+    finished = (run / "journal.jsonl").read_bytes()
+    assert finished.count(b"\n") < 41
+    status, table, _ = bench(capsys, slow, "--run", run)
+    assert status == 0
+    assert table == undisturbed
+    lines = (run / "journal.jsonl").read_text().splitlines()
+    ids = [json.loads(line)["id"] for line in lines[1:]]
+    assert sorted(ids) == sorted({f"p{n}" for n in range(40)})
+
+
+def test_ctrl_c_says_how_to_go_on(slow: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start(slow, run)
+    wait_for_records(run, 3, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    assert f"go on with: refute bench {slow} --run {run}" in err
+    header = read_header(run)
+    assert header is not None
+    assert header["method"] == "none"
