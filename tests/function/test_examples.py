@@ -127,6 +127,18 @@ def test_setup_lines_are_put_into_the_expression() -> None:
     assert test is None or isinstance(test.call, Expression)
 
 
+def test_names_that_do_not_exist_are_not_used() -> None:
+    tests = found(
+        ">>> from fractions import Fraction as F\n>>> f(F(1, 2))\n1\n\nThen:\n\n"
+        ">>> import mod\n>>> mod.f(3)\n4\n>>> f(unknown)\n5\n>>> f(9)\n<object ...>\n"
+        ">>> f(7)  # doctest: +SKIP\n8\n"
+    )
+    assert [t.call for t in tests] == [
+        Expression("f(__import__('fractions', fromlist=['x']).Fraction(1, 2))"),
+        Call((3,)),
+    ]
+
+
 def test_other_conditions_become_expressions() -> None:
     tests = found(
         "assert abs(f(3) - 1.5) < 1e-6\nassert set(f(4)) == {1, 2}\n>>> round(f(5), 2)\n0.5\n"
@@ -138,7 +150,7 @@ def test_other_conditions_become_expressions() -> None:
         ("set(f(4))", {1, 2}),
         ("round(f(5), 2)", 0.5),
         ("bool(f(6))", False),
-        ("abs((f(7)) - (2.5)) <= max(0.001 * abs(2.5), 0.0)", True),
+        ("abs(f(7) - 2.5) <= max(0.001 * abs(2.5), 0.0)", True),
     ]
 
 

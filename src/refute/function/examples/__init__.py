@@ -19,6 +19,7 @@ from refute.function.examples.boundaries import empty_inputs
 from refute.function.examples.calls import called_examples
 from refute.function.examples.fields import labelled_fields, named_arguments
 from refute.function.examples.formal import asserts, doctests
+from refute.function.examples.grounding import grounded
 from refute.function.examples.hints import docstring_of, self_tests
 from refute.function.examples.inverse import round_trips
 from refute.function.examples.prose import bare_arrows, sentences
@@ -51,7 +52,7 @@ def _read(about: Subject) -> list[Reading]:
     readings, taken = doctests(about)
     asserted = [one for one in asserts(about) if not overlaps(one.span, taken)]
     taken += [one.span for one in asserted]
-    readings += asserted
+    readings = grounded([*readings, *asserted], about)
     called = called_examples(about, taken)
     taken += [one.span for one in called]
     readings += called
@@ -80,7 +81,7 @@ def _hints(code: str, about: Subject) -> list[UnitTest]:
 
 def screened_hints(code: str, about: Subject) -> Sequence[Reading]:
     """Self-tests of the code that fit its signature."""
-    return screened(list(self_tests(code, about)), about)
+    return screened(grounded(list(self_tests(code, about)), about), about)
 
 
 def _same_text(one: str, other: str) -> bool:

@@ -144,7 +144,9 @@ def _assignments(text: str, start: int) -> tuple[dict[str, Any], int] | None:
 
 def _placed(about: Subject, named: dict[str, Any]) -> list[Any] | None:
     """Named values in the order of the parameters; other names go by position."""
-    if about.parameters is None or not about.fits(len(named)):
+    if about.parameters is None:
+        return list(named.values())
+    if not about.fits(len(named)):
         return None
     wanted = about.parameters[: len(named)]
     if set(named) == set(wanted):

@@ -51,7 +51,7 @@ def parse_statements(source: str) -> list[ast.stmt] | None:
 def doctests(about: Subject) -> tuple[list[Reading], list[tuple[int, int]]]:
     """Doctest examples, and the spans of text that are theirs.
 
-    Assignments of a block are put into the later expressions of the block; a call without output
+    Names that earlier lines assign or import are put into later expressions; a call without output
     between them (which may change its argument) is kept by wrapping both into one expression.
     """
     lines = _lines(about.text)
@@ -62,8 +62,6 @@ def doctests(about: Subject) -> tuple[list[Reading], list[tuple[int, int]]]:
     while index < len(lines):
         match = _PROMPT.match(lines[index].text)
         if match is None:
-            if lines[index].text.strip() and not _PROMPT.match(lines[index].text):
-                block = _Block()
             index += 1
             continue
         first, indent = index, match[1]
@@ -101,14 +99,14 @@ def _complete(want: list[str]) -> bool:
 
 
 class _Block:
-    """What the earlier examples of a doctest block did: names, and statements run for effect."""
+    """What earlier examples of the text did: names, and expressions run for their effect."""
 
     def __init__(self) -> None:
         self.names: dict[str, ast.expr] = {}
         self.steps: list[ast.expr] = []
 
     def wrap(self, node: ast.expr) -> ast.expr:
-        """The expression with the block's names: (lambda x: (step, node)[-1])(value)."""
+        """The expression with its names put in: (lambda x: (step, node)[-1])(value)."""
         used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & set(self.names)
         steps = [s for s in self.steps if any(_uses(s, name) for name in used)]
         if not used:
@@ -139,7 +137,7 @@ def _example(
     source: str, want: list[str], block: _Block, about: Subject, span: tuple[int, int]
 ) -> Iterator[Reading]:
     body = parse_statements(source)
-    if body is None or not body:
+    if body is None or not body or re.search(r"#\s*doctest:.*\+SKIP", source):
         return
     *before, last = body
     for statement in before:
@@ -186,6 +184,8 @@ def _output(
     try:
         value = read(output, loose=True)
     except NotLiteral:
+        if "..." in output:  # doctest's ellipsis stands for anything
+            return
         whole = re.fullmatch(r"[A-Za-z_][\w.]*\(.*\)", output)
         if printed and "\n" not in output:
             call = Expression(f"str({ast.unparse(node)})")
@@ -213,6 +213,18 @@ def _remember(statement: ast.stmt, block: _Block) -> None:
         if isinstance(target, ast.Name):
             block.names[target.id] = block.wrap(statement.value)
             return
+    if isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+        for alias in statement.names:
+            source = f"__import__({statement.module!r}, fromlist=['x']).{alias.name}"
+            if alias.name != "*":
+                block.names[alias.asname or alias.name] = ast.parse(source, mode="eval").body
+    elif isinstance(statement, ast.Import):
+        for alias in statement.names:
+            if alias.asname or "." not in alias.name:
+                source = f"__import__({alias.name!r}, fromlist=['x'])"
+                block.names[alias.asname or alias.name] = ast.parse(source, mode="eval").body
+    elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        block.names.pop(statement.name, None)
     if isinstance(statement, ast.Expr):
         block.steps.append(statement.value)
 

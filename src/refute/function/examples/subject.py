@@ -56,6 +56,8 @@ class Subject:
     returns: ast.expr | None
     defined: frozenset[str]
     """Other functions of the module."""
+    names: frozenset[str]
+    """Everything that the module binds at its top level."""
 
     @property
     def name(self) -> str:
@@ -116,7 +118,22 @@ def subject(description: str, entry_point: str, code: str | None) -> Subject:
             for node in (tree.body if tree is not None else ())
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node is not function
         ),
+        names=_top_level_names(tree) if tree is not None else frozenset(),
     )
+
+
+def _top_level_names(tree: ast.Module) -> frozenset[str]:
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        for one in ast.walk(node):
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+                found.add(one.id)
+            elif isinstance(one, ast.alias):
+                found.add((one.asname or one.name).split(".")[0])
+    return frozenset(found)
 
 
 def invocation(node: ast.expr, entry_point: str) -> Invocation:

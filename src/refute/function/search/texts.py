@@ -66,13 +66,20 @@ class Texts:
             return all(part in self.vocabulary for part in parts) or not value
         if len(value) > 2 * self.longest + 4 or not set(value) <= set(self.alphabet):
             return False
-        if self.layouts and layout(value) not in self.layouts:
+        if self.layouts and not self._laid_out(value):
             return False
         if len(self.seen) > 2 and self.shortest == self.longest != len(value):
             return False
         if not self._spaced_as_seen(value):
             return False
         return not self.balanced or _balanced(value)
+
+    def _laid_out(self, value: str) -> bool:
+        """A known layout, and no number is zero unless one was: it may be a denominator or a day."""
+        zero = re.compile(r"(?<!\d)0+(?!\d)")
+        return layout(value) in self.layouts and (
+            zero.search(value) is None or any(map(zero.search, self.seen))
+        )
 
     def _spaced_as_seen(self, value: str) -> bool:
         """No blanks at the ends, and no two in a row, unless some known string has them."""
