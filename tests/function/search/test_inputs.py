@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from refute.function.search.inputs import Proposal, Tier, evident_precondition, propose_inputs
+from refute.function.search.inputs import Proposal, Tier, propose_inputs
+from refute.function.search.precondition import evident_precondition
 from refute.problems import Call, Expression, FunctionProblem, Invocation
 
 

@@ -4,7 +4,7 @@ The rule, in full. A finding is reported when the code under test
 
 - fails to load, or raises `NameError` or `UnboundLocalError`, on any input;
 - raises anything else, exceeds its limits or kills its process on an input inside the evident
-  precondition (`inputs.evident_precondition`: the types, shapes, signs, layouts, relations of the
+  precondition (`evident_precondition`: the types, shapes, signs, layouts and relations of the
   known inputs), unless the exception comes from a ``raise`` or ``assert`` written in the program
   (input validation) or is named in the description (documented behaviour). Time-outs count only
   for inputs no larger than the known ones;
@@ -30,7 +30,7 @@ from refute.function.definitions import Function, find_function, parse_module
 from refute.function.examples import read_examples
 from refute.function.examples.screening import fits_annotation
 from refute.function.search.clues import Clues
-from refute.function.search.inputs import (
+from refute.function.search.precondition import (
     Precondition,
     evident_precondition,
     excluded,

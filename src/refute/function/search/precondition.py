@@ -1,0 +1,182 @@
+"""The evident precondition: what known inputs say about legal arguments, singly and together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refute.function.search import clues as clue_reader
+from refute.function.search.clues import Clues
+from refute.function.search.domain import Domain, learn
+from refute.problems import Call, Expression, FunctionProblem, Invocation
+
+__all__ = [
+    "Precondition",
+    "evident_precondition",
+    "excluded",
+    "gather_for",
+    "known_arguments",
+    "repaired",
+]
+
+Relation = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """What known inputs (or, without any, the clues) suggest about right arguments."""
+
+    domains: tuple[Domain, ...]
+    relations: tuple[Relation, ...] = ()
+    arities: frozenset[int] = frozenset()
+    guessed: bool = False
+    """No input was known: the domains are guesses."""
+
+    def holds(self, args: Sequence[Any]) -> bool:
+        if len(args) not in self.arities:
+            return False
+        return all(
+            domain.accepts(value) for domain, value in zip(self.domains, args, strict=False)
+        ) and all(_related(relation, args) for relation in self.relations)
+
+
+def known_arguments(known: Iterable[Invocation], entry_point: str) -> list[tuple[Any, ...]]:
+    """Argument tuples of known invocations, also of calls inside expressions when literal."""
+    found: list[tuple[Any, ...]] = []
+    for one in known:
+        if isinstance(one, Call):
+            found.append((*one.args, *one.kwargs.values()) if one.kwargs else one.args)
+        else:
+            found += _literal_calls(one, entry_point)
+    return list({repr(args): args for args in found}.values())
+
+
+def _literal_calls(expression: Expression, entry_point: str) -> Iterator[tuple[Any, ...]]:
+    """Arguments of calls in an expression; those of the inner call in ``decode(encode("ab"))``."""
+    try:
+        tree = ast.parse(expression.source, mode="eval")
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) != entry_point:
+            continue
+        args = node.args
+        if len(args) == 1 and isinstance(args[0], ast.Call) and args[0].args:
+            args = args[0].args
+        try:
+            yield tuple(ast.literal_eval(arg) for arg in args)
+        except (ValueError, TypeError, SyntaxError, RecursionError):
+            continue
+
+
+def evident_precondition(
+    problem: FunctionProblem, known: Sequence[Invocation], *, clues: Clues | None = None
+) -> Precondition:
+    """Learn the precondition of a problem's entry point from known inputs and clues."""
+    clues = clues or gather_for(problem)
+    rows = known_arguments(known, problem.entry_point)
+    if not rows:
+        domains = tuple(parameter.domain for parameter in clues.parameters)
+        required = clues.required if not clues.variadic else len(domains) + 2
+        return Precondition(domains, (), frozenset({required, len(domains)}), guessed=True)
+    width = max(map(len, rows))
+    columns = [[row[i] for row in rows if len(row) > i] for i in range(width)]
+    names = [parameter.name for parameter in clues.parameters]
+    domains = tuple(
+        learn(
+            column,
+            marks=_marks(clues, names[i : i + 1], column),
+            words=clues.words,
+        )
+        for i, column in enumerate(columns)
+    )
+    full = [row for row in rows if len(row) == width]
+    return Precondition(domains, _relations(full), frozenset(map(len, rows)))
+
+
+def _relations(rows: Sequence[tuple[Any, ...]]) -> tuple[Relation, ...]:
+    """Relations between two arguments that hold in every known input."""
+    if not rows:
+        return ()
+    width = len(rows[0])
+    kinds = ("ordered", "within", "same length", "one shorter")
+    return tuple(
+        (kind, i, j)
+        for kind in kinds
+        for i in range(width)
+        for j in range(width)
+        if i != j
+        and (len(rows) > 1 or kind != "ordered")
+        and (kind != "same length" or all(type(row[i]) is type(row[j]) for row in rows))
+        and (i < j or kind != "same length")
+        and all(_applies(kind, row[i], row[j]) and _related((kind, i, j), row) for row in rows)
+        and (kind in ("ordered", "within") or any(len(row[j]) > 1 for row in rows))
+    )
+
+
+def _applies(kind: str, a: Any, b: Any) -> bool:
+    sized = isinstance(b, (list, tuple, str, dict))
+    if kind == "ordered":
+        return type(a) is int and type(b) is int
+    if kind == "within":
+        return type(a) is int and sized and len(b) > 0
+    return isinstance(a, (list, tuple, str)) and sized
+
+
+def _related(relation: Relation, args: Sequence[Any]) -> bool:
+    kind, i, j = relation
+    if max(i, j) >= len(args):
+        return True
+    a, b = args[i], args[j]
+    if not _applies(kind, a, b):
+        return kind == "within"
+    if kind == "ordered":
+        return bool(a <= b)
+    if kind == "within":
+        return bool(0 <= a <= len(b))
+    return bool(len(a) == len(b) - (kind == "one shorter"))
+
+
+def repaired(condition: Precondition, args: list[Any]) -> tuple[Any, ...]:
+    """Bring arguments back into their relations where cutting one does it."""
+    for kind, i, j in condition.relations:
+        if kind == "same length" and max(i, j) < len(args):
+            size = min(len(args[i]), len(args[j]))
+            if type(args[i]) in (list, tuple, str) and type(args[j]) in (list, tuple, str):
+                args[i], args[j] = args[i][:size], args[j][:size]
+        elif kind == "one shorter" and max(i, j) < len(args) and type(args[i]) is list:
+            args[i] = args[i][: max(0, len(args[j]) - 1)]
+            args[j] = args[j][: len(args[i]) + 1]
+        elif kind == "within" and max(i, j) < len(args) and len(args[j]):
+            args[i] = min(args[i], len(args[j]))
+    return tuple(args)
+
+
+def excluded(args: Sequence[Any], clues: Clues) -> bool:
+    """The description rules it out: empty where it says "non-empty", zero where "positive"."""
+    for value in args:
+        if isinstance(value, (list, tuple, str, dict)) and len(value) < clues.shortest:
+            return True
+        if clues.positive and type(value) is int and value < 1:
+            return True
+        if clues.natural and type(value) is int and value < 0:
+            return True
+    return False
+
+
+def _marks(clues: Clues, name: Sequence[str], column: Sequence[Any]) -> tuple[float, ...]:
+    """Numbers the code compares this argument with; for strings and lists, all its constants."""
+    own = clues.constants.get(name[0], ()) if name else ()
+    return own if all(type(value) is int for value in column) else (*own, *clues.marks)
+
+
+def gather_for(problem: FunctionProblem) -> Clues:
+    """The clues of a problem."""
+    return clue_reader.gather(
+        problem.code,
+        problem.entry_point,
+        description=problem.description,
+        signature=problem.signature,
+    )
