@@ -10,8 +10,10 @@ from itertools import islice
 from refute.function.contract import Ask, Candidate, FailingTest, Finding, MethodResult, Question
 from refute.function.examples import read_examples
 from refute.function.search.choose import Cluster, clustered, differs, distinct, is_value, vote
+from refute.function.search.edit import Edit, applied
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.repair import Repair, repair
+from refute.function.search.rewrite import rewrite
 from refute.function.search.trial import Trial
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned, Sandbox
@@ -67,7 +69,7 @@ def search(
     if found.survivors and found.trial is not None:
         inputs = probing_inputs(problem, trusted, seed)
         chosen = choose(found, inputs)
-        candidates = [candidate(found.trial, c, problem) for c in chosen[:SHOWN]]
+        candidates = [candidate(found.trial, c) for c in chosen[:SHOWN]]
         failing += derived(found.trial, chosen, inputs)
     return MethodResult(
         given=tuple(trusted),
@@ -129,8 +131,24 @@ def confirmed(trial: Trial, tests: Sequence[UnitTest]) -> list[FailingTest]:
     ]
 
 
-def candidate(trial: Trial, cluster: Cluster, problem: FunctionProblem) -> Candidate:
+def candidate(trial: Trial, cluster: Cluster) -> Candidate:
+    """The likeliest member of a cluster, written into the user's source."""
     result = cluster.best
-    code = ast.unparse(trial.mutated(result.edits))
-    edits = tuple(f"line {edit.line}: {edit.kind}" for edit in result.edits)
-    return Candidate(code, cluster.score, edits)
+    code = rewrite(trial.code, trial.mutated(result.edits))
+    lines = []
+    for place, edit in enumerate(result.edits):
+        with applied(result.edits[:place]):
+            lines.append(described(edit))
+    return Candidate(code, cluster.score, tuple(lines))
+
+
+def described(edit: Edit) -> str:
+    """One line for people about an edit that is not made yet."""
+    change = edit.changes[0]
+    old = getattr(change.owner, change.field)
+    old = old if change.index is None else old[change.index]
+    if isinstance(old, ast.expr) and isinstance(change.new, ast.expr):
+        before, after = ast.unparse(old), ast.unparse(change.new)
+        if len(before) + len(after) <= 100:
+            return f"line {old.lineno}: `{before}` becomes `{after}` ({edit.kind})"
+    return f"line {edit.line}: {edit.kind}"

@@ -139,6 +139,9 @@ def hoists(site: Site, facts: Facts) -> Iterator[Variant]:
             if isinstance(left, ast.BinOp):
                 # Drop the middle operand of a chain: (a op b) op2 c -> a op2 c, or a op c.
                 middle = _dropped(left.op, left.right)
+                additive = (ast.Add, ast.Sub)
+                if isinstance(op, additive) != isinstance(left.op, additive):
+                    middle -= 0.8
                 yield "drop operand", ast.BinOp(left=left.left, op=op, right=right), middle
                 yield "drop operand", ast.BinOp(left=left.left, op=left.op, right=right), middle - 0.2
                 if isinstance(left.left, ast.BinOp):
