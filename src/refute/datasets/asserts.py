@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterable
 
 from refute.datasets.literals import LiteralError, evaluate
+from refute.datasets.sources import parse_module
 from refute.problems import Call, Expression, Trust, UnitTest
 
 __all__ = ["read_assert"]
@@ -22,7 +23,7 @@ def read_assert(
     which the modules of `imports` (``import math``) are made available. Raises `LiteralError`.
     """
     try:
-        body = ast.parse(statement.strip()).body
+        body = parse_module(statement.strip()).body
     except (SyntaxError, ValueError) as e:
         raise LiteralError(f"not Python: {e}") from None
     match body:
@@ -84,7 +85,7 @@ class _Imported(ast.NodeTransformer):
 def _with_imports(node: ast.expr, imports: Iterable[str]) -> ast.expr:
     modules: set[str] = set()
     for line in imports:
-        for statement in ast.parse(line).body:
+        for statement in parse_module(line).body:
             if isinstance(statement, ast.Import):
                 modules |= {a.name for a in statement.names if not a.asname and "." not in a.name}
     visited: ast.expr = _Imported(modules).visit(node)

@@ -23,7 +23,7 @@ from refute.datasets.literals import LiteralError
 from refute.datasets.mbpp_fix import visible
 from refute.datasets.originfmt import read_test_code
 from refute.datasets.rows import Row
-from refute.datasets.sources import SourceProblem, signature_of
+from refute.datasets.sources import SourceProblem, parse_module, signature_of
 from refute.problems import FunctionKey, FunctionProblem
 
 __all__ = ["CHECKERS", "STARTS", "item", "restore"]
@@ -132,7 +132,7 @@ def _prompt(row: Row) -> tuple[str, list[str], str]:
 def _asserts(row: Row, field: str, text: str) -> dict[str, str]:
     """The assert statements of a text: what each calls (the innermost call) -> its source."""
     try:
-        body = ast.parse(text.strip()).body
+        body = parse_module(text.strip()).body
     except (SyntaxError, ValueError) as e:
         raise row.error(field, f"not Python: {e}") from None
     found = {}

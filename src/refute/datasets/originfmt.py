@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.datasets.literals import LiteralError, evaluate, parse
+from refute.datasets.sources import parse_module
 
 __all__ = ["TestCode", "is_extractable", "read_test_code"]
 
@@ -46,7 +47,7 @@ def read_test_code(test: str) -> TestCode:
     """Read a `test` field. Raises `LiteralError` where it is not of a known form."""
     try:
         lists = {match[1]: parse(match[2]) for match in _LIST.finditer(test)}
-        tree = ast.parse(_LIST.sub(_emptied, test))
+        tree = parse_module(_LIST.sub(_emptied, test))
     except (LiteralError, SyntaxError):
         lists, tree = {}, _parse_all(test)  # a list over several lines
     if not lists:
@@ -76,7 +77,7 @@ def _emptied(match: re.Match[str]) -> str:
 
 def _parse_all(test: str) -> ast.Module:
     try:
-        return ast.parse(test)
+        return parse_module(test)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         raise LiteralError(f"not Python: {e}") from None
 

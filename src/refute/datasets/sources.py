@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import ast
 import inspect
+import warnings
 
-__all__ = ["SourceProblem", "docstring_of", "signature_of"]
+__all__ = [
+    "SourceProblem",
+    "docstring_of",
+    "parse_expression",
+    "parse_module",
+    "signature_of",
+]
 
 
 class SourceProblem(ValueError):
     """The source does not parse or does not define the function."""
 
 
+def parse_module(source: str) -> ast.Module:
+    """`ast.parse` that keeps Python's remarks on the program's string escapes to itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
+def parse_expression(source: str) -> ast.expr:
+    """The syntax tree of an expression, as quietly."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source, mode="eval").body
+
+
 def _function(source: str, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef:
     try:
-        body = ast.parse(source).body
+        body = parse_module(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         raise SourceProblem(f"not Python: {e}") from None
     for node in reversed(body):  # the last definition is the one that counts

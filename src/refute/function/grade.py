@@ -19,6 +19,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from refute.datasets.sources import parse_module
 from refute.function.truth import GroundTruth, expected_outputs, run_within
 from refute.problems import (
     Call,
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 STOP_AFTER = 20
-"""After so many calls of a program that were cut short, the rest is not run and counts as failed."""
+"""CPU seconds that calls which are cut short may waste, before the rest counts as failed."""
 TEST_LIMITS = Limits(cpu=2.0)
 SHOWN = 3
 """Candidates that are graded, first ones first (`code_accuracy_top3`)."""
@@ -141,8 +142,9 @@ def grade_program(
 ) -> ProgramGrade:
     """Run a program on the private inputs and compare. Raises `SandboxUnavailable`.
 
-    `truth`: what `expected_outputs` gave for the key, where it is at hand. `stop_after`: give up after
-    so many calls were cut short (time-out, crash); a test that is not run is one that it fails.
+    `truth`: what `expected_outputs` gave for the key, where it is at hand. `stop_after`: give up
+    after so many seconds of calls that were cut short (time-out, crash), two calls at least; a
+    test that is not run is one that the program fails. None: never give up.
     """
     if truth is None:
         truth = expected_outputs(key, box)
@@ -238,8 +240,8 @@ def _contracted(key: FunctionKey) -> Program:
     if not key.contract or not key.contract.strip():
         return Program(key.reference, key.entry_point, "<reference>")
     try:
-        statements = ast.parse(textwrap.dedent(key.contract)).body
-        tree = ast.parse(key.reference)
+        statements = parse_module(textwrap.dedent(key.contract)).body
+        tree = parse_module(key.reference)
     except SyntaxError as e:
         raise ValueError(f"{key.id}: contract or reference is not Python: {e}") from None
     for node in tree.body:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from refute.problems import Call, FunctionKey, Invocation
 from refute.sandbox import (
+    Killed,
     Limits,
     Outcome,
     OutOfMemory,
@@ -42,7 +44,7 @@ _STEPS = (0.25, 1.0, 4.0, 16.0)
 """CPU seconds that the reference is given, one after the other, for calls that need them."""
 _FACTOR = 4.0
 _LARGE = 4 << 30
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,9 @@ class GroundTruth:
     """Expected outcome of each call."""
     limits: tuple[Limits, ...]
     """What each call may use; few different ones."""
-    invalid: tuple[tuple[int, Outcome], ...] = ()
-    """Inputs of the key without an expected output, because the reference does not return: their
-    index
-    in the key and what the reference does. They are not among `calls`."""
+    invalid: tuple[tuple[int, str], ...] = ()
+    """Inputs without an expected output, because the reference does not return: their index in the
+    key and how the reference ends. They are not among `calls`."""
 
 
 def expected_outputs(
@@ -108,20 +109,21 @@ def run_within(
 ) -> list[Outcome]:
     """Run the calls, each within its own limits; one run for each limits that occur.
 
-    `stop_after`: as in `Limits`, for each of these runs.
+    `stop_after`: give up after so many seconds' worth of calls that were cut short, at least two.
     """
     outcomes: dict[int, Outcome] = {}
     for limits in dict.fromkeys(allowed):
         chosen = [i for i, own in enumerate(allowed) if own is limits or own == limits]
         some = calls if len(chosen) == len(calls) else [calls[i] for i in chosen]
-        results = box.run(program, some, replace(limits, stop_after=stop_after))
+        patience = None if stop_after is None else max(2, math.ceil(stop_after / limits.cpu))
+        results = box.run(program, some, replace(limits, stop_after=patience))
         outcomes.update(zip(chosen, results, strict=True))
     return [outcomes[i] for i in range(len(calls))]
 
 
 # -- the reference's results -----------------------------------------------------------------------
 
-_Results = tuple[list[Limits], list[bytes | None], list[tuple[int, Outcome]]]
+_Results = tuple[list[Limits], list[bytes | None], list[tuple[int, str]]]
 
 
 def _reference_results(
@@ -142,9 +144,9 @@ def _reference_results(
         Program(key.reference, key.entry_point, "<reference>"), calls, box, limits
     )
     outputs = [o.data if isinstance(o, Returned) else None for o in outcomes]
-    invalid = [(i, outcomes[i]) for i, data in enumerate(outputs) if data is None]
-    if file is not None and not invalid:  # what did not return may do so on a better day
-        _write(file, steps, outputs)
+    invalid = [(i, repr(outcomes[i])) for i, data in enumerate(outputs) if data is None]
+    if file is not None and not any(isinstance(o, Killed) for o in outcomes):
+        _write(file, steps, outputs, invalid)
     return _allowances(steps, limits), outputs, invalid
 
 
@@ -210,7 +212,7 @@ def _read(file: Path, count: int, limits: Limits) -> _Results | None:
     try:
         content = zlib.decompress(file.read_bytes())
         head, _, body = content.partition(b"\n")
-        steps, sizes = json.loads(head)
+        steps, sizes, ends = json.loads(head)
     except (OSError, ValueError, zlib.error):
         return None
     if len(steps) != count or len(sizes) != count or sum(sizes) != len(body):
@@ -220,13 +222,18 @@ def _read(file: Path, count: int, limits: Limits) -> _Results | None:
     for size in sizes:
         outputs.append(body[at : at + size])
         at += size
-    return _allowances([(level, large) for level, large in steps], limits), outputs, []
+    for index, _ in ends:
+        outputs[index] = None
+    allowed = _allowances([(level, large) for level, large in steps], limits)
+    return allowed, outputs, [(index, end) for index, end in ends]
 
 
-def _write(file: Path, steps: list[_Step], outputs: list[bytes | None]) -> None:
+def _write(
+    file: Path, steps: list[_Step], outputs: list[bytes | None], ends: list[tuple[int, str]]
+) -> None:
     """Store whole or not at all; a cache that cannot be written is only slower."""
     parts = [part or b"" for part in outputs]
-    head = json.dumps([steps, list(map(len, parts))]).encode()
+    head = json.dumps([steps, list(map(len, parts)), ends]).encode()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as scratch:
