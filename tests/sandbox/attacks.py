@@ -6,6 +6,7 @@ names the measures of which at least one must hold for the attack to be stopped;
 never run (as root, without isolation, it would do what it says).
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
 """Workers at every level of isolation, and the check that one still gives right verdicts."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import os

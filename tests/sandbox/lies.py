@@ -3,6 +3,7 @@
 As `attacks`: data only. They may say about themselves what they like; nobody else may be harmed.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from attacks import ANY, CUT

@@ -173,7 +173,7 @@ class _Connection:
     """One server process and the socket to it."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        config["client"] = os.getpid()
+        config["client"], config["heartbeat"] = os.getpid(), _SILENCE / 12
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
         command = [sys.executable, "-P", "-s", "-S", str(_SERVER), str(fd), json.dumps(config)]
@@ -261,7 +261,7 @@ class _Connection:
 
 _SOCKET_KIND = getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM)
 _REPLY_BYTES = 1 << 20
-_SILENCE = 60.0  # seconds; the server gives signs of life every 5
+_SILENCE = 60.0  # seconds; the server gives signs of life twelve times as often
 _PATIENCE = 5.0
 
 

@@ -35,8 +35,7 @@ REQUEST = struct.Struct("<IIIQQQddI")
 """start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall; stop after."""
 
 SCRATCH_BYTES = 64 << 20
-MOST_CUTS = 1000  # in one reply, which must fit one datagram
-HEARTBEAT = 5.0  # seconds between signs of life while a job runs
+MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
 
@@ -82,7 +81,8 @@ class Server:
         is_root = os.geteuid() == 0
         identity = linux.NOBODY if linux and is_root and self._open_to_all() else None
         if linux and "namespaces" in wanted:
-            identity = 1 if linux.enter_namespaces() else None
+            readable = all(_is_readable_by_all(path) for path in self.config["readable"])
+            identity = 1 if linux.enter_namespaces() and readable else None
             self._become_init()
             self.config["scratch"] = "/scratch"
             linux.private_root(self.config["readable"], "/scratch", SCRATCH_BYTES, self.machine)
@@ -274,8 +274,10 @@ class Server:
         """Wait for the child's end, or kill it when one step overruns. Returns (kind, detail)."""
         tick = min(0.05, max(0.002, cpu / 20))
         clock = (~pid << 3) | 2
+        most = 5 * tick  # to count between two looks: a frozen machine is not the program's fault
         seen, cpu_then, wall_then = (-1, 0), 0.0, 0.0
-        beat = time.monotonic() + HEARTBEAT
+        cpu_used = waited = 0.0
+        beat = time.monotonic() + self.config["heartbeat"]
         header = self.child.HEADER
         with _Exit(pid, self.channel, self.client) as exited:
             while True:
@@ -295,23 +297,25 @@ class Server:
                     cpu_now = time.clock_gettime(clock)
                 except (OSError, ValueError):
                     cpu_now = 0.0
+                cpu_used += min(cpu_now - cpu_then, most)
+                waited += min(wall_now - wall_then, most)
+                cpu_then, wall_then = cpu_now, wall_now
                 if mark > seen:  # never backwards: programs can write there, reads can be torn
-                    seen, cpu_then, wall_then = mark, cpu_now, wall_now
+                    seen, cpu_used, waited = mark, 0.0, 0.0
                     if mark[0] >= total:  # nothing is left to do but to exit
                         cpu, wall = min(cpu, 0.2), min(wall, 0.5)
                     continue
                 kind = ""
-                cpu_used = cpu_now - cpu_then
                 if cpu_used >= cpu:
                     kind = "cpu"
-                elif wall_now - wall_then >= wall + STARVED * cpu_used:
+                elif waited >= wall + STARVED * cpu_used:
                     kind = "wall"
                 if kind:
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
                     return kind, ""
                 if wall_now > beat:
-                    beat = wall_now + HEARTBEAT
+                    beat = wall_now + self.config["heartbeat"]
                     self._give_sign_of_life()
 
     def _give_sign_of_life(self) -> None:
@@ -446,6 +450,13 @@ class _Exit:
                 return True
             if time.monotonic() >= deadline:
                 return False
+
+
+def _is_readable_by_all(path: str) -> bool:
+    """Whether another user may read the directory or file (the way to it does not matter)."""
+    mode = os.stat(path).st_mode
+    wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+    return mode & wanted == wanted
 
 
 def _watch_process(pid: int) -> int:

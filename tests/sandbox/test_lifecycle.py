@@ -1,0 +1,222 @@
+"""Processes and files: whoever dies, in whatever way, leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from conftest import LEVELS, children_of, sentinel
+
+from refute.problems import Call
+from refute.sandbox import Limits, Program, Returned, SandboxUnavailable, TimedOut
+from refute.sandbox.local import LocalSandbox
+
+USER = """
+import sys, threading, time
+from refute.problems import Call
+from refute.sandbox import Limits, Program
+from refute.sandbox.local import LocalSandbox
+code = {code!r}
+box = LocalSandbox(measures={measures!r})
+box.run(Program(code="def f(x): return x", entry_point="f"), [Call(args=(1,))])
+print("ready", flush=True)
+{then}
+box.run(Program(code=code, entry_point="f"), [Call(args=(1,))], Limits(cpu=60.0))
+"""
+SPIN = "def f(x):\n    open('left', 'w').close()\n    while 1: pass"
+FORKS = """
+import os, time
+def f(x):
+    for _ in range(3):
+        try:
+            if os.fork() == 0:
+                os.setsid(); time.sleep(100)
+        except OSError: pass
+    while 1: pass
+"""
+
+
+def start(
+    level: str, code: str = SPIN, then: str = "", tmp: Path | None = None
+) -> subprocess.Popen[str]:
+    source = USER.format(code=code, measures=sorted(LEVELS[level]), then=textwrap.dedent(then))
+    environment = os.environ | ({"TMPDIR": str(tmp)} if tmp else {})
+    process = subprocess.Popen(
+        [sys.executable, "-c", source], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def wait_for(condition: object, seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():  # type: ignore[operator]
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def alive(pids: set[int]) -> set[int]:
+    found = set()
+    for pid in pids:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                found.add(pid)
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize("level", ["all", "no-namespaces", "limits-only"])
+@pytest.mark.parametrize("how", ["busy", "forked", "idle"])
+def test_a_killed_client_leaves_nothing(level: str, how: str, tmp_path: Path) -> None:
+    if how == "forked" and level == "limits-only" and os.geteuid() == 0:
+        pytest.skip("processes are not limited for root without seccomp; see docs/sandbox.md")
+    then = "time.sleep(100)" if how == "idle" else ""
+    client = start(level, FORKS if how == "forked" else SPIN, then, tmp_path)
+    pids: set[int] = set()
+    size = 2 if how == "idle" else 3
+    assert wait_for(lambda: len(children_of(client.pid)) >= size)
+    time.sleep(0.1)
+    pids = children_of(client.pid)
+    client.kill()
+    client.wait()
+    assert wait_for(lambda: not alive(pids)), alive(pids)
+    assert wait_for(lambda: not list(tmp_path.iterdir())), list(tmp_path.iterdir())
+
+
+def test_a_fork_of_the_client_does_not_keep_the_server_alive() -> None:
+    then = """
+        import os, signal
+        if os.fork() == 0:
+            signal.pause()
+        time.sleep(100)
+    """
+    client = start("all", then=then)
+    assert wait_for(lambda: len(children_of(client.pid)) >= 3)
+    servers = {
+        p
+        for p in children_of(client.pid)
+        if b"server.py" in Path(f"/proc/{p}/cmdline").read_bytes()
+    }
+    forked = children_of(client.pid) - servers
+    client.kill()
+    client.wait()
+    assert wait_for(lambda: not alive(servers))
+    for pid in forked:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_fork_of_the_client_starts_a_server_of_its_own() -> None:
+    with LocalSandbox() as box:
+        sentinel(box)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                sentinel(box)
+                box.close()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        sentinel(box)
+
+
+def test_a_stopped_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("refute.sandbox.local._SILENCE", 0.5)
+    monkeypatch.setattr("refute.sandbox.local._PATIENCE", 0.5)
+    box = LocalSandbox()
+    sentinel(box)
+    pids = children_of(box._servers[()].process.pid)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(SandboxUnavailable, match="no word"):
+        box.run(Program(code="def f(): pass", entry_point="f"), [Call()])
+    assert wait_for(lambda: not alive(pids))
+    sentinel(box)
+    box.close()
+
+
+def test_a_long_job_is_not_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("refute.sandbox.local._SILENCE", 2.0)
+    with LocalSandbox() as box:
+        sleepy = Program(code="import time\ndef f(): time.sleep(60)", entry_point="f")
+        assert box.run(sleepy, [Call()], Limits(wall=3.0)) == [TimedOut("wall")]
+
+
+def test_several_threads_and_sandboxes() -> None:
+    def work(seed: int) -> list[object]:
+        with LocalSandbox() as box:
+            program = Program(code=f"def f(x): return x * {seed}", entry_point="f")
+            return [box.run(program, [Call(args=(i,))])[0].value for i in range(20)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for seed, found in enumerate(pool.map(work, range(6))):
+            assert found == [i * seed for i in range(20)]
+
+
+def test_started_from_a_thread_that_ends() -> None:
+    box = LocalSandbox()
+    thread = threading.Thread(target=lambda: sentinel(box))
+    thread.start()
+    thread.join()
+    time.sleep(0.1)
+    pid = box._servers[()].process.pid
+    sentinel(box)
+    assert box._servers[()].process.pid == pid
+    box.close()
+
+
+def test_no_files_in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for level, measures in LEVELS.items():
+        with LocalSandbox(measures=measures) as box:
+            sentinel(box)
+            assert (not list(tmp_path.iterdir())) == ("namespaces" in measures), level
+        assert not list(tmp_path.iterdir())
+
+
+def test_an_interpreter_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with pytest.raises(SandboxUnavailable, match="cannot start"):
+        LocalSandbox().protections()
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(SandboxUnavailable, match="ended"):
+        LocalSandbox().protections()
+
+
+BURN = """
+import time
+def f(s):
+    end = time.process_time() + s
+    while time.process_time() < end: pass
+    return s
+"""
+
+
+def test_verdicts_do_not_depend_on_how_busy_the_machine_is() -> None:
+    busy = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(4)]
+    try:
+        with LocalSandbox() as box:
+            calls = [Call(args=(s,)) for s in (0.0, 0.1, 1.5, 0.1)]
+            for _ in range(2):
+                found = box.run(
+                    Program(code=BURN, entry_point="f"), calls, Limits(cpu=0.3, wall=0.5)
+                )
+                kinds = [type(outcome) for outcome in found]
+                assert kinds == [Returned, Returned, TimedOut, Returned], found
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()

@@ -1,0 +1,285 @@
+"""`LocalSandbox` keeps its contract: one right outcome per call, whatever the calls do."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from conftest import children_of, sentinel
+
+from refute.problems import Call, Expression, Invocation
+from refute.sandbox import (
+    Killed,
+    Limits,
+    NotRun,
+    Outcome,
+    OutOfMemory,
+    Program,
+    Raised,
+    Returned,
+    SandboxUnavailable,
+    TimedOut,
+)
+from refute.sandbox.local import LocalSandbox
+from refute.sandbox.values import Unencodable, encode
+
+QUICK = Limits(cpu=0.2, wall=1.0)
+
+
+def on(box: LocalSandbox, code: str, *calls: Invocation, limits: Limits = QUICK) -> list[Outcome]:
+    return box.run(Program(code=code, entry_point="f"), calls, limits)
+
+
+def values(outcomes: list[Outcome]) -> list[object]:
+    return [o.value if isinstance(o, Returned) else type(o).__name__ for o in outcomes]
+
+
+EVERY_END = """
+import os, time
+KEEP = []
+def f(x):
+    if x == "loop":
+        while 1: pass
+    if x == "sleep": time.sleep(100)
+    if x == "exit": os._exit(3)
+    if x == "crash": os.kill(os.getpid(), 11)
+    if x == "memory":
+        while 1: KEEP.append(bytearray(50 << 20))
+    if x == "raise": raise KeyError(x)
+    return x
+"""
+
+
+def test_a_call_that_is_cut_short_costs_the_others_nothing(box: LocalSandbox) -> None:
+    names = [0, "loop", 1, "exit", 2, "sleep", 3, "crash", 4, "memory", 5, "raise", 6, "loop"]
+    limits = Limits(cpu=0.2, wall=0.4, memory=128 << 20)
+    outcomes = on(box, EVERY_END, *(Call(args=(name,)) for name in names), limits=limits)
+    kinds = {"loop": TimedOut, "sleep": TimedOut, "exit": Killed, "crash": Killed}
+    kinds |= {"memory": OutOfMemory, "raise": Raised}
+    for name, outcome in zip(names, outcomes, strict=True):
+        if isinstance(name, int):
+            assert outcome == Returned(encode(name))
+        else:
+            assert type(outcome) is kinds[name], (name, outcome)
+    assert outcomes[1] == TimedOut("cpu")
+    assert outcomes[5] == TimedOut("wall")
+    assert outcomes[3] == Killed("exited with status 3")
+    assert outcomes[7] == Killed("signal 11 (SIGSEGV)")
+    assert outcomes[11] == Raised("KeyError", "'raise'", 12)
+
+
+def test_stop_after(box: LocalSandbox) -> None:
+    calls = [Call(args=(name,)) for name in (1, "exit", 2, "exit", 3, "exit", 4)]
+    limits = Limits(cpu=0.2, stop_after=2)
+    found = values(on(box, EVERY_END, *calls, limits=limits))
+    assert found == [1, "Killed", 2, "Killed", "NotRun", "NotRun", "NotRun"]
+    programs = [Program(code=EVERY_END, entry_point="f")] * 2
+    both = box.run_variants(programs, calls, limits)
+    assert [values(one) for one in both] == [found, found], "counted for each program"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "line"),
+    [
+        ("def f(x: pass", "SyntaxError", 1),
+        ("\nimport nowhere_to_be_found\ndef f(x): pass", "ModuleNotFoundError", 2),
+        ("x = 1\ny = 1 / 0\ndef f(x): pass", "ZeroDivisionError", 2),
+        ("def g(x): pass", "NameError", None),
+        ("raise SystemExit(3)", "SystemExit", 1),
+        ("def f(x): return '\\N{no such name}'", "SyntaxError", 1),
+    ],
+)
+def test_failed_import(box: LocalSandbox, code: str, kind: str, line: int | None) -> None:
+    first, second = on(box, code, Call(args=(1,)), Call(args=(2,)))
+    assert isinstance(first, Raised)
+    assert (first.type, first.line, first.on_import) == (kind, line, True)
+    assert second == first
+
+
+def test_import_that_hangs_or_dies(box: LocalSandbox) -> None:
+    calls = [Call(args=(i,)) for i in range(3)]
+    assert on(box, "while 1: pass\ndef f(x): pass", *calls) == [TimedOut("cpu")] * 3
+    assert on(box, "import os\nos._exit(1)", *calls) == [Killed("exited with status 1")] * 3
+    late = "import time\ntime.sleep(0.05)\nT = time.time()\ndef f(x):\n    return x or 1 / 0"
+    assert values(on(box, late, *calls)) == ["Raised", 1, 2]
+
+
+def test_import_time_is_no_part_of_a_calls_time(box: LocalSandbox) -> None:
+    code = """
+import os, time
+def burn(s):
+    end = time.process_time() + s
+    while time.process_time() < end: pass
+burn(0.3)
+def f(x):
+    if x == 1: os._exit(1)
+    burn(0.3)
+    return x
+"""
+    calls = [Call(args=(i,)) for i in range(4)]
+    assert values(on(box, code, *calls, limits=Limits(cpu=0.5))) == [0, "Killed", 2, 3]
+
+
+def test_calls(box: LocalSandbox) -> None:
+    code = "def f(*a, **k): return a, k\nclass C:\n    @staticmethod\n    def m(x): return x + 1"
+    calls = [
+        Call(),
+        Call(args=(1,), kwargs={"b": [2]}),
+        Call(args=(range(3), bytearray(b"x"))),
+        Expression("f(f(1)[0][0], z=C.m(2))"),
+        Expression("nothing"),
+        Expression("1 +"),
+    ]
+    found = on(box, code, *calls)
+    assert values(found[:4]) == [
+        ((), {}), ((1,), {"b": [2]}), ((range(3), bytearray(b"x")), {}), ((1,), {"z": 3}),
+    ]  # fmt: skip
+    assert isinstance(found[4], Raised)
+    assert found[4].type == "NameError"
+    assert isinstance(found[5], Raised)
+    assert found[5].type == "SyntaxError"
+    method = box.run(Program(code=code, entry_point="C.m"), [Call(args=(1,))])
+    assert values(method) == [2]
+    assert box.run(Program(code=code, entry_point="f"), []) == []
+    assert box.run_variants([], [Call()]) == []
+    with pytest.raises(Unencodable):
+        on(box, code, Call(args=(object(),)))
+
+
+def test_a_mutated_argument_stays_with_its_call(box: LocalSandbox) -> None:
+    shared = [3, 1, 2]
+    calls = [Call(args=(shared, shared)) for _ in range(3)]
+    assert (
+        values(on(box, "def f(a, b): a.sort(); return a, b, a is b", *calls))
+        == [([1, 2, 3], [3, 1, 2], False)] * 3
+    )
+    assert shared == [3, 1, 2]
+
+
+def test_code_objects(box: LocalSandbox) -> None:
+    code = compile("def f(x): return x * 2", "<mine>", "exec")
+    assert values(box.run(Program(code=code, entry_point="f"), [Call(args=(4,))])) == [8]
+
+
+def test_variants_equal_runs(box: LocalSandbox) -> None:
+    codes = [
+        "def f(x): return x + 1",
+        "def f(x): return [x] * x",
+        "def f(x):\n    while x == 2: pass\n    return x",
+        "import os\ndef f(x): return x if x != 1 else os._exit(9)",
+        "def f(x) return",
+        "raise ValueError",
+        "def f(x): return 10 / x",
+        EVERY_END,
+    ]
+    programs = [Program(code=code, entry_point="f") for code in codes]
+    calls = [Call(args=(i,)) for i in (0, 1, 2, 3)]
+    together = box.run_variants(programs, calls, QUICK)
+    assert together == [box.run(program, calls, QUICK) for program in programs]
+
+
+def test_results_that_overflow_the_file(box: LocalSandbox) -> None:
+    calls = [Call(args=(i,)) for i in range(40)]
+    limits = Limits(cpu=5, output=4 << 20)
+    found = on(box, "def f(i): return bytes([i]) * (3 << 20)", *calls, limits=limits)
+    assert all(o == Returned(encode(bytes([i]) * (3 << 20))) for i, o in enumerate(found))
+    digests = on(box, "def f(i): return bytes([i // 2]) * (5 << 20)", *calls[:4], limits=limits)
+    assert digests[0] == digests[1] != digests[2]
+    assert "5242886 bytes" in repr(digests[0])
+
+
+def test_thousands_of_failed_imports_and_cuts(box: LocalSandbox) -> None:
+    long = Program(code=f"raise ValueError('{'x' * 1900}')", entry_point="f")
+    found = box.run_variants([long] * 200, [Call()], Limits(output=0, cpu=0.5))
+    assert all(isinstance(one[0], Raised) for one in found)
+    calls = [Call(args=(i,)) for i in range(300)]
+    died = on(box, "import os\ndef f(i): os._exit(i % 3)", *calls)
+    assert died == [Killed(f"exited with status {i % 3}") for i in range(300)]
+
+
+def test_import_path_and_relative_imports(tmp_path: Path) -> None:
+    package = tmp_path / "parcel"
+    package.mkdir()
+    (package / "__init__.py").write_text("NAME = 'parcel'")
+    (package / "other.py").write_text("def double(x): return 2 * x")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "words").write_text("hello")
+    code = f"""
+from . import NAME
+from .other import double
+def f(x):
+    try: open({str(data / "words")!r}, "a")
+    except OSError: return NAME, double(x), open({str(data / "words")!r}).read()
+"""
+    program = Program(code=code, entry_point="f", module="parcel.mine", filename="parcel/mine.py")
+    with LocalSandbox(import_path=[tmp_path], readable=[data]) as own:
+        assert values(own.run(program, [Call(args=(2,))])) == [("parcel", 4, "hello")]
+
+
+def test_the_same_on_every_run() -> None:
+    code = """
+import random
+def f(x):
+    return [hash("a"), list({"b", "c", "d"}), [random.randrange(99) for _ in range(9)]]
+"""
+    seen = []
+    for _ in range(2):
+        with LocalSandbox() as own:
+            seen += [on(own, code, Call(args=(1,)))[0] for _ in range(2)]
+    assert seen == [seen[0]] * 4
+
+
+def test_a_killed_server_is_an_error_and_the_next_run_works() -> None:
+    with LocalSandbox() as own:
+        assert own.protections()
+        server = own._servers[()].process.pid
+        for pid in {server, *children_of(server)}:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(SandboxUnavailable):
+            on(own, EVERY_END, Call(args=(1,)))
+        sentinel(own)
+
+
+def test_numpy_has_a_worker_of_its_own(box: LocalSandbox) -> None:
+    pytest.importorskip("numpy")
+    code = (
+        "import numpy as np\ndef f(n): return np.arange(n).sum(), np.ones((2, n)), np.float64(0.5)"
+    )
+    (outcome,) = on(box, code, Call(args=(4,)), limits=Limits(cpu=2))
+    total, ones, half = outcome.value
+    assert (total, ones.shape, ones.dtype, half) == (6, (2, 4), "float64", 0.5)
+    bomb = "import numpy as np\ndef f(n): return np.ones((1 << 20, 1 << 14)).sum()"
+    (outcome,) = on(box, bomb, Call(args=(4,)), limits=Limits(cpu=2))
+    assert isinstance(outcome, OutOfMemory | Raised)
+
+
+def test_a_program_that_cannot_be_read_is_not_run(box: LocalSandbox) -> None:
+    assert isinstance(on(box, "", Call())[0], Raised)
+    assert NotRun() == NotRun()
+
+
+def test_close_twice_and_use_again() -> None:
+    others = children_of(os.getpid())
+    own = LocalSandbox()
+    sentinel(own)
+    assert children_of(os.getpid()) > others
+    own.close()
+    own.close()
+    sentinel(own)
+    own.close()
+    assert children_of(os.getpid()) == others
+
+
+def test_the_time_limit_holds(box: LocalSandbox) -> None:
+    code = """
+import time
+def f(s):
+    end = time.process_time() + s
+    while time.process_time() < end: pass
+    return s
+"""
+    calls = [Call(args=(s,)) for s in (0.02, 0.1, 1.5, 0.1)]
+    assert values(on(box, code, *calls, limits=Limits(cpu=0.3))) == [0.02, 0.1, "TimedOut", 0.1]
