@@ -39,7 +39,8 @@ class Canary:
 
     def fill(self, code: str) -> str:
         for mark, text in (
-            ("@CANARY@", str(self.directory)), ("@PORT@", str(self.port)), ("@ABSTRACT@", self.abstract),
+            ("@CANARY@", str(self.directory)), ("@PORT@", str(self.port)),
+            ("@ABSTRACT@", self.abstract),
             ("@HOME@", str(Path.home())), ("@REPO@", str(Path(__file__).parents[2])),
         ):  # fmt: skip
             code = code.replace(mark, text)
