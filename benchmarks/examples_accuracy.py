@@ -109,7 +109,8 @@ def main() -> None:
             print(
                 f"{name}: {having} of {len(problems)} problems have one; {total} tests "
                 f"({total / max(having, 1):.2f} a problem), right {correct / max(total, 1):.2%} "
-                f"[stated {stated_correct}/{stated}, worded {worded_correct}/{worded}], hints {hints}"
+                f"[stated {stated_correct}/{stated}, worded {worded_correct}/{worded}], "
+                f"hints {hints}"
             )
 
 
