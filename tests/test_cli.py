@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.function import verbs
+from refute.function import housed, verbs
 from refute.function.contract import (
     Ask,
     Candidate,
@@ -23,7 +23,7 @@ from refute.function.contract import (
     Question,
 )
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
-from refute.sandbox import Raised, Returned, SandboxUnavailable
+from refute.sandbox import Limits, Raised, Returned, SandboxUnavailable
 from refute.sandbox.values import encode
 
 CODE = '''\
@@ -181,6 +181,13 @@ def test_without_an_oracle(refute: Run, method: Scripted, file: Path) -> None:
     assert err == "refute: half: no oracle for outputs\n"
 
 
+def test_no_oracle_is_said(refute: Run, method: Scripted, file: Path) -> None:
+    status, out, _ = refute("hunt", f"{file}::fine")
+    assert status == 0
+    assert "fine: no failing test found" in out
+    assert "note: no oracle: neither the description nor a test says" in out
+
+
 def test_hunt_writes_a_test_file(refute: Run, method: Scripted, file: Path) -> None:
     output = file.parent / "test_m.py"
     status, _, err = refute("hunt", file, "-o", output)
@@ -311,7 +318,10 @@ def test_ask(
         ("bogus",),
     ],
 )
-def test_bad_input_is_one_line(refute: Run, file: Path, arguments: tuple[str, ...]) -> None:
+def test_bad_input_is_one_line(
+    refute: Run, file: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(housed, "_LOADING", Limits(cpu=0.5))
     (file.parent / "broken.py").write_text("def f(:\n")
     (file.parent / "raises.py").write_text("import no_such_module\n\n\ndef f(): pass\n")
     (file.parent / "loops.py").write_text("def f(): pass\n\n\nwhile True: pass\n")
@@ -358,6 +368,7 @@ def test_a_module_finds_its_neighbours(refute: Run, file: Path) -> None:
     (package / "mod.py").write_text(f"{text}def f(n: int) -> int:\n{doc}{body}")
     status, out, err = refute("hunt", package / "mod.py", "--budget", 2)
     assert (status, err) == (0, "")
+    assert "note" not in out
     assert "f: no failing test found" in out
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from refute.function.literals import NotLiteral, needed_imports, parse_literal, source_of
@@ -32,6 +32,7 @@ plain = st.recursive(
 )
 
 
+@settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(plain, st.sampled_from([None, 40, 100]))
 def test_source_reads_back_as_the_same_value(value: Any, width: int | None) -> None:
     back = parse_literal(source_of(value, width=width))

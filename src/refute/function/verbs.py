@@ -18,6 +18,12 @@ from refute.sandbox import Sandbox
 __all__ = ["Fix", "Hunt", "debug", "hunt", "open_box", "read_description", "read_given"]
 
 
+_NO_ORACLE = (
+    "no oracle: neither the description nor a test says what it should return, so only crashes, "
+    "time-outs and contradictions can be found"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Hunt:
     """What was found out about one function."""
@@ -163,7 +169,10 @@ def _hunt(name: str, result: MethodResult, count: int) -> Hunt:
     failing = result.failing[:count]
     shown = [test.test.call for test in failing]
     findings: Sequence[Finding] = [f for f in result.findings if f.call not in shown]
-    return Hunt(name, failing, tuple(findings[: count - len(failing)]), result.notes)
+    notes = result.notes
+    if not result.given and not failing and not any("oracle" in note for note in notes):
+        notes = (*notes, _NO_ORACLE)
+    return Hunt(name, failing, tuple(findings[: count - len(failing)]), notes)
 
 
 class _Counting:
