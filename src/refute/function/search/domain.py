@@ -8,6 +8,7 @@ never the sign, the element types or the layout of a structured string.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -58,7 +59,7 @@ class Constants:
 class Numbers:
     """Integers or floats between `low` and `high`, the smallest and largest seen or implied."""
 
-    type: type
+    type: builtins.type[Any]
     low: float
     high: float
     marks: tuple[float, ...] = ()
@@ -132,7 +133,7 @@ def _digit_changes(value: int) -> Iterator[int]:
 class Sequences:
     """Lists, tuples or sets. `places`, when set, is one domain a position (fixed length)."""
 
-    type: type
+    type: builtins.type[Any]
     element: Domain
     shortest: int
     longest: int

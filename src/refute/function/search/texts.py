@@ -75,7 +75,7 @@ class Texts:
         return not self.balanced or _balanced(value)
 
     def _laid_out(self, value: str) -> bool:
-        """A known layout, and no number is zero unless one was: it may be a denominator or a day."""
+        """A known layout; no number is zero unless one was: it may be a denominator or a day."""
         zero = re.compile(r"(?<!\d)0+(?!\d)")
         return layout(value) in self.layouts and (
             zero.search(value) is None or any(map(zero.search, self.seen))
