@@ -81,8 +81,8 @@ class Server:
         is_root = os.geteuid() == 0
         identity = linux.NOBODY if linux and is_root and self._open_to_all() else None
         if linux and "namespaces" in wanted:
-            readable = all(_is_readable_by_all(path) for path in self.config["readable"])
-            identity = 1 if linux.enter_namespaces() and readable else None
+            open_to_all = all(_is_readable_by_all(path) for path in self.config["readable"])
+            identity = 1 if linux.enter_namespaces() and open_to_all else None
             self._become_init()
             self.config["scratch"] = "/scratch"
             linux.private_root(self.config["readable"], "/scratch", SCRATCH_BYTES, self.machine)
