@@ -43,7 +43,7 @@ __all__ = [
     "with_failing_tests",
 ]
 
-STOP_AFTER = 20
+STOP_AFTER = 10
 """CPU seconds that calls which are cut short may waste, before the rest counts as failed."""
 TEST_LIMITS = Limits(cpu=2.0)
 SHOWN = 3

@@ -1,0 +1,82 @@
+"""Blind by type (design rule 1): no function takes both an answer key and a method or a model, and
+no module of methods knows what an answer key is."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import refute
+from refute.function.contract import Method
+from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem
+
+ROOT = Path(refute.__file__).parent
+KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item)\b")
+DOERS = re.compile(r"\b(Method|Model|TestGenerator|Debugger|Reproducer)\b")
+GRADERS = {"function/grade.py", "function/metrics.py", "function/truth.py"}
+BENCH = {"function/bench.py"}
+"""Hands a method the problem, then the grader the prediction: it may hold both, in no one function."""
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+
+
+def signatures(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Name and parameter annotations of each function, and fields of each class."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, ast.unparse(node.args)
+        elif isinstance(node, ast.ClassDef):
+            fields = [n for n in node.body if isinstance(n, ast.AnnAssign)]
+            yield node.name, "; ".join(ast.unparse(n.annotation) for n in fields)
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_no_function_takes_a_key_and_a_method() -> None:
+    seen = 0
+    for module, tree in modules():
+        for name, parameters in signatures(tree):
+            takes_key = KEYS.search(parameters) is not None
+            seen += takes_key
+            assert not (takes_key and DOERS.search(parameters)), f"{module}: {name}"
+    assert seen >= 5, "the search itself must find the graders"
+
+
+def test_methods_do_not_know_keys() -> None:
+    for module, tree in modules():
+        if not module.startswith("function/") or module in GRADERS | BENCH:
+            continue
+        for name in imported(tree):
+            assert not KEYS.search(name), f"{module} imports {name}"
+            assert not name.startswith("refute.datasets"), f"{module} imports {name}"
+            graders = ("refute.function.grade", "refute.function.truth")
+            assert not name.startswith(graders), f"{module} imports {name}"
+
+
+def test_graders_do_not_know_methods() -> None:
+    for module, tree in modules():
+        if module in GRADERS:
+            for name in imported(tree):
+                assert not DOERS.search(name), f"{module} imports {name}"
+                assert not name.startswith(("refute.function.search", "refute.models")), module
+
+
+def test_a_method_is_given_a_problem_only() -> None:
+    parameters = inspect.signature(Method.__call__).parameters
+    assert list(parameters) == ["self", "problem", "budget", "seed"]
+    for kind in (FunctionProblem, FunctionPrediction):
+        assert not any(KEYS.search(str(f.type)) for f in kind.__dataclass_fields__.values())
+    assert "reference" in FunctionKey.__dataclass_fields__
+    assert not set(FunctionProblem.__dataclass_fields__) & {"reference", "inputs", "expected"}
