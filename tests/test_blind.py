@@ -18,7 +18,7 @@ KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item)\b")
 DOERS = re.compile(r"\b(Method|Model|TestGenerator|Debugger|Reproducer)\b")
 GRADERS = {"function/grade.py", "function/metrics.py", "function/truth.py"}
 BENCH = {"function/bench.py"}
-"""Hands a method the problem, then the grader the prediction: it may hold both, in no one function."""
+"""Hands the problem to a method, then the prediction to a grader; no one function takes both."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

@@ -105,9 +105,8 @@ def test_checkers_and_tolerance(box: LocalSandbox) -> None:
     )
     assert grade_program("def u(x): return x", key, box).passed
     assert not grade_program("def u(x): return x", replace(key, checker=None), box).passed
-    root = FunctionKey(
-        "t/r", "r", "def r(c): return -c[0] / c[1]", (([1, 2],),), atol=1e-4, checker="polynomial_root"
-    )  # fmt: skip
+    source = "def r(c): return -c[0] / c[1]"
+    root = FunctionKey("t/r", "r", source, (([1, 2],),), atol=1e-4, checker="polynomial_root")
     assert grade_program("def r(c): return -0.50001", root, box).passed
     assert not grade_program("def r(c): return -0.6", root, box).passed
 
