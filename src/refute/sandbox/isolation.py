@@ -83,35 +83,39 @@ def enter_namespaces() -> bool:
     target = os.getpid()
     helper = os.fork()
     if helper == 0:
-        code = b"1"
-        try:
-            if os.read(go_read, 1) == b"g":
-                _write_maps(target, uid, gid, is_root)
-                code = b"0"
-        except OSError:
-            pass
+        os.close(go_write)  # else it would wait for itself when there is nothing to do
+        code = b"0"
+        if os.read(go_read, 1) == b"g":
+            for users in (2, 1) if is_root else (1,):  # root of a namespace may have one user only
+                try:
+                    _write_maps(target, uid, gid, users)
+                except OSError:
+                    continue
+                code = str(users).encode()
+                break
         os.write(done_write, code)
         os._exit(0)
     try:
         flags = _CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWPID | _CLONE_NEWNET
         _check(_libc.unshare(flags | _CLONE_NEWIPC | _CLONE_NEWUTS), "unshare")
         os.write(go_write, b"g")
-        if os.read(done_read, 1) != b"0":
+        users = int(os.read(done_read, 1) or b"0")
+        if not users:
             raise OSError(errno.EPERM, "cannot map users into a namespace")
     finally:
         for fd in (go_read, go_write, done_read, done_write):
             os.close(fd)
         os.waitpid(helper, 0)
-    return is_root
+    return users == 2
 
 
-def _write_maps(pid: int, uid: int, gid: int, is_root: bool) -> None:
+def _write_maps(pid: int, uid: int, gid: int, users: int) -> None:
     def put(name: str, text: str) -> None:
         with open(f"/proc/{pid}/{name}", "w") as file:
             file.write(text)
 
-    second = f"\n1 {NOBODY} 1" if is_root else ""
-    if not is_root:
+    second = f"\n1 {NOBODY} 1" if users == 2 else ""
+    if users == 1:
         put("setgroups", "deny")
     put("uid_map", f"0 {uid} 1{second}")
     put("gid_map", f"0 {gid} 1{second}")
