@@ -129,6 +129,13 @@ def test_f_5() -> None:
     )
 
 
+def test_a_contradiction_is_no_test(tmp_path: Path) -> None:
+    finding = Finding(Call((1,)), "contradiction", Returned(encode("1")), "int promised, got str")
+    text = page(tmp_path, failing(Call((1,)), 2), findings=[finding])
+    assert "# test_f_2 is not written: int promised, got str\n" in text
+    assert "def test_f_2" not in text
+
+
 def run_pytest(path: Path) -> dict[str, int]:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path.name]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)

@@ -21,7 +21,7 @@ from refute.function.show import describe
 from refute.function.source import write_atomically
 from refute.function.target import Module
 from refute.problems import Call, Invocation, Trust
-from refute.sandbox import Killed, OutOfMemory, TimedOut
+from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import Iterated, NDArray, Opaque
 
 __all__ = ["render", "write_tests"]
@@ -120,6 +120,8 @@ class _Page:
     def body(self, function: str, item: FailingTest | Finding) -> list[str]:
         """The statements of a test, laid out at column 0 in lines of at most `self.room`."""
         if isinstance(item, Finding):
+            if isinstance(item.actual, Returned):  # a contradiction: no call fails by itself
+                raise NotLiteral(_line(item.reason))
             return [self.call(item.call, function, self.room)]
         test = item.test
         if test.raises is not None:

@@ -54,7 +54,9 @@ def print_bench(result: Result, console: Console) -> None:
     console.print(table)
     fixed = result.n - result.abstained
     right = fixed - result.wrong_fixes
-    parts = [f"fixes: {right} right, {result.wrong_fixes} wrong, {result.abstained} abstained"]
+    parts = ["the code as it is, no method"]
+    if settings.method != "none":
+        parts = [f"fixes: {right} right, {result.wrong_fixes} wrong, {result.abstained} abstained"]
     if result.errors:
         parts.append(f"{len(result.errors)} without a result (not counted)")
     console.print(Text("; ".join(parts)))
