@@ -5,11 +5,21 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
-from refute.function.contract import Ask, Candidate, FailingTest, Finding, MethodResult, Question
+from refute.function.contract import (
+    Ask,
+    Candidate,
+    FailingTest,
+    Finding,
+    MethodResult,
+    Question,
+)
 from refute.function.examples import read_examples
-from refute.function.search.choose import Cluster, clustered, differs, distinct, is_value, vote
+from refute.function.search.choose import Cluster, Hints, clustered, distinct, question_for, vote
+from refute.function.search.choose import differs as outcomes_differ
+from refute.function.search.crashes import find_crashes
 from refute.function.search.edit import Edit, applied
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.repair import Repair, repair
@@ -25,21 +35,19 @@ INPUTS = 120
 """Inputs on which survivors are told apart and derived tests are looked for."""
 SHOWN = 3
 MOST_DERIVED = 5
-CONFIDENT = 0.6
+MOST_QUESTIONS = 3
+CONFIDENT = 0.5
 """Least confidence of an emitted derived test."""
 
 
-def trusted_tests(problem: FunctionProblem) -> tuple[list[UnitTest], list[UnitTest]]:
-    """The tests to believe (given, stated, worded) and the hints, each call once."""
-    read = read_examples(problem.description, problem.entry_point, code=problem.code)
-    trusted: dict[str, UnitTest] = {}
-    hints: list[UnitTest] = []
-    for test in (*problem.tests, *sorted(read, key=lambda t: t.trust)):
-        if test.trust <= Trust.WORDED:
-            trusted.setdefault(repr(test.call), test)
-        elif test.trust == Trust.HINT:
-            hints.append(test)
-    return list(trusted.values()), hints
+@dataclass(slots=True)
+class _State:
+    """What `search` collects on its way."""
+
+    trusted: list[UnitTest]
+    hints: list[UnitTest]
+    notes: list[str] = field(default_factory=list)
+    tried: int = 0
 
 
 def search(
@@ -51,50 +59,167 @@ def search(
     ask: Ask | None = None,
     max_candidates: int | None = None,
 ) -> MethodResult:
-    """Find failing tests for `problem.code`, and fixes that pass every trusted test."""
+    """Find failing tests for `problem.code`, and fixes that pass every trusted test.
+
+    Trusted are the given tests and those that the description states or words; what only the code
+    says about itself ranks fixes but never asks for one. Without a trusted test that fails there is
+    nothing to repair: the result then holds what can be shown without an oracle (`find_crashes`).
+
+    `budget`: seconds, about. `seed`: of the proposed inputs. `ask`: answers a question that tells the
+    best fixes apart; the answer becomes a trusted test. `max_candidates`: try this many candidates
+    whatever the time, for a result that does not depend on the clock. Raises `SandboxUnavailable`.
+    """
     start = time.monotonic()
     trusted, hints = trusted_tests(problem)
-    found = repair(
-        problem, trusted, box=box, budget=budget * 0.8, seed=seed, max_candidates=max_candidates
-    )
-    failing = [
-        FailingTest(test, outcome)
-        for test, outcome, ok in zip(found.tests, found.outcomes, found.passed, strict=True)
-        if not ok
-    ]
-    notes = list(found.notes)
-    tried = found.trial.tried if found.trial is not None else 0
+    state = _State(trusted, hints)
+    found = _repaired(problem, state, box, start + 0.8 * budget, seed, max_candidates)
     candidates: list[Candidate] = []
+    predicted: list[FailingTest] = []
     question = None
     if found.survivors and found.trial is not None:
-        inputs = probing_inputs(problem, trusted, seed)
-        chosen = choose(found, inputs)
-        candidates = [candidate(found.trial, c) for c in chosen[:SHOWN]]
-        failing += derived(found.trial, chosen, inputs)
+        inputs = probing_inputs(problem, state.trusted, seed)
+        clusters = choose(found, inputs, hints)
+        for _ in range(MOST_QUESTIONS):
+            question, index = question_for(clusters[:SHOWN], inputs)
+            if ask is None or question is None:
+                break
+            try:
+                answer = ask(question)
+            except KeyError:
+                break
+            test = UnitTest(question.call, answer, source="your answer")
+            state.trusted.append(test)
+            expected = expect_test(test)
+            clusters = [c for c in clusters if matches(c.outcomes[index], expected)]
+            question = None
+            if not clusters:
+                state.notes.append("no candidate agreed with the answer; searched again with it")
+                until = time.monotonic() + 0.5 * budget
+                found = _repaired(problem, state, box, until, seed, max_candidates)
+                if found.trial is None or not found.survivors:
+                    break
+                clusters = choose(found, inputs, hints)
+        if found.trial is not None and clusters:
+            candidates = [candidate(found.trial, cluster) for cluster in clusters[:SHOWN]]
+            predicted = derived(found.trial, clusters, inputs)
+    failing = _failing(problem, state.trusted, found, box)
+    findings: list[Finding] = []
+    if not failing:
+        findings = _without_oracle(problem, state, seed, box)
+    elif not candidates:
+        state.notes.append("no edit passes all examples: no fix is proposed")
     return MethodResult(
-        given=tuple(trusted),
-        failing=tuple(failing),
+        given=tuple(state.trusted),
+        failing=(*failing, *predicted),
         candidates=tuple(candidates),
+        findings=tuple(findings),
         question=question,
-        tried=tried,
+        tried=state.tried,
         seconds=time.monotonic() - start,
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(state.notes)),
     )
+
+
+def trusted_tests(problem: FunctionProblem) -> tuple[list[UnitTest], list[UnitTest]]:
+    """The tests to believe (given, stated, worded) and the hints, each call once."""
+    read = read_examples(problem.description, problem.entry_point, code=problem.code)
+    trusted: dict[str, UnitTest] = {}
+    hints: list[UnitTest] = []
+    for test in (*problem.tests, *sorted(read, key=lambda t: t.trust)):
+        if test.trust <= Trust.WORDED:
+            trusted.setdefault(repr(test.call), test)
+        elif test.trust == Trust.HINT and test.raises is None:
+            hints.append(test)
+    return list(trusted.values()), [h for h in hints if repr(h.call) not in trusted]
+
+
+def _repaired(
+    problem: FunctionProblem,
+    state: _State,
+    box: Sandbox,
+    until: float,
+    seed: int,
+    max_candidates: int | None,
+) -> Repair:
+    found = repair(
+        problem,
+        state.trusted,
+        box=box,
+        budget=max(0.5, until - time.monotonic()),
+        seed=seed,
+        max_candidates=max_candidates,
+    )
+    state.notes += found.notes
+    state.tried += found.trial.tried if found.trial is not None else 0
+    return found
+
+
+def _failing(
+    problem: FunctionProblem, trusted: Sequence[UnitTest], found: Repair, box: Sandbox
+) -> list[FailingTest]:
+    """The trusted tests that the code under test fails."""
+    known = {
+        id(test): FailingTest(test, outcome)
+        for test, outcome, ok in zip(found.tests, found.outcomes, found.passed, strict=True)
+        if not ok
+    }
+    seen = set(map(id, found.tests))
+    answers = [test for test in trusted if id(test) not in seen]
+    outcomes = (
+        box.run(Program(problem.code, problem.entry_point), [t.call for t in answers])
+        if answers
+        else []
+    )
+    for test, outcome in zip(answers, outcomes, strict=True):
+        if not matches(outcome, expect_test(test)):
+            known[id(test)] = FailingTest(test, outcome)
+    return [known[id(test)] for test in trusted if id(test) in known]
+
+
+def _without_oracle(
+    problem: FunctionProblem, state: _State, seed: int, box: Sandbox
+) -> list[Finding]:
+    """What can be shown when no trusted test fails."""
+    count = len(state.trusted)
+    if count:
+        state.notes.append(
+            f"the code passes its {count} example{'s' * (count > 1)}; "
+            "no oracle for outputs on other inputs"
+        )
+    else:
+        state.notes.append("no example says what is right: no oracle for outputs")
+    program = Program(problem.code, problem.entry_point)
+    calls = [call for call, _ in probing_inputs(problem, state.trusted, seed)]
+    limits = Limits(cpu=0.5, wall=3.0, stop_after=3)
+    outcomes = box.run(program, calls, limits) if calls else []
+    if state.hints:
+        said = box.run(program, [hint.call for hint in state.hints], limits)
+        for hint, outcome in zip(state.hints, said, strict=True):
+            if not matches(outcome, expect_test(hint)):
+                state.notes.append(
+                    f"the code contradicts its own {hint.source or 'comment'}; "
+                    "not repaired on a hint alone"
+                )
+                break
+    return find_crashes(problem, calls, outcomes)
 
 
 def probing_inputs(
     problem: FunctionProblem, trusted: Sequence[UnitTest], seed: int, most: int = INPUTS
 ) -> list[tuple[Call, Tier]]:
+    """Inputs near the known ones, with how far each is from them."""
     known = [test.call for test in trusted]
     proposals = islice(propose_inputs(problem, known, seed=seed), most)
     return [(p.call, p.tier) for p in proposals if p.tier <= Tier.EDGE]
 
 
-def choose(found: Repair, inputs: Sequence[tuple[Call, Tier]]) -> list[Cluster]:
+def choose(
+    found: Repair, inputs: Sequence[tuple[Call, Tier]], hints: Sequence[UnitTest]
+) -> list[Cluster]:
+    """Survivors grouped by behaviour, best first."""
     assert found.trial is not None
-    trial = found.trial
-    survivors = distinct(trial, found.survivors)
-    return clustered(trial, survivors, [call for call, _ in inputs])
+    survivors = distinct(found.trial, found.survivors)
+    return clustered(found.trial, survivors, inputs, Hints(tuple(hints)))
 
 
 def derived(
@@ -105,7 +230,7 @@ def derived(
     drafts: list[tuple[float, int, UnitTest]] = []
     for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
         wanted = clusters[0].outcomes[index]
-        if not isinstance(wanted, Returned) or not differs(wanted, got):
+        if not isinstance(wanted, Returned) or not outcomes_differ(wanted, got):
             continue
         confidence = vote(clusters, index) * (1.0 if tier == Tier.IN_DOMAIN else 0.7)
         if confidence < CONFIDENT:
@@ -115,8 +240,7 @@ def derived(
         )
         drafts.append((-confidence, index, test))
     drafts.sort(key=lambda draft: draft[:2])
-    tests = [draft[2] for draft in drafts[:MOST_DERIVED]]
-    return confirmed(trial, tests)
+    return confirmed(trial, [draft[2] for draft in drafts[:MOST_DERIVED]])
 
 
 def confirmed(trial: Trial, tests: Sequence[UnitTest]) -> list[FailingTest]:

@@ -121,7 +121,7 @@ def _once_more(trial: Trial, found: Repair, results: list[Result]) -> None:
         for r in starved
         if all(ok or _out_of_fuel(o) for o, ok in zip(r.outcomes, r.passed, strict=True))
     ]
-    for result in trial.run(((r.edits, r.weight) for r in starved[:40]), batch=10):
+    for result in trial.run(((r.edits, r.weight) for r in starved[:40])):
         if result.fits:
             found.survivors.append(result)
     if not found.survivors:

@@ -27,6 +27,7 @@ from refute.sandbox.equality import Expected, expect_test, matches
 
 __all__ = ["OutOfBudget", "Result", "Trial", "order_tests"]
 
+FIRST_BATCH = 60
 BATCH = 250
 AMPLE = 30_000
 """Rounds allowed to the code under test, once."""
@@ -111,20 +112,23 @@ class Trial:
             return not names & {"print", self.entry_point}
         return not (isinstance(stmt, ast.If) and "__name__" in ast.dump(stmt.test))
 
-    def run(
-        self, candidates: Iterable[tuple[tuple[Edit, ...], float]], batch: int = BATCH
-    ) -> Iterator[Result]:
+    def run(self, candidates: Iterable[tuple[tuple[Edit, ...], float]]) -> Iterator[Result]:
         """Run candidates (edits, weight) on all tests, in order. Raises `OutOfBudget` in the middle."""
         pending: list[tuple[tuple[Edit, ...], float]] = []
         programs: list[Program] = []
+        size = FIRST_BATCH
         for edits, weight in candidates:
             code = self.compiled(edits)
             if code is None:
                 continue
             pending.append((edits, weight))
             programs.append(Program(code, self.entry_point))
-            if len(programs) >= batch:
+            if len(programs) >= size:
+                start = time.monotonic()
                 yield from self._flush(pending, programs)
+                # Slow candidates go in small batches, so that the budget is looked at in time.
+                took = time.monotonic() - start
+                size = max(8, size // 4) if took > 0.8 else min(BATCH, size * 2)
                 pending, programs = [], []
                 self.check_budget()
         yield from self._flush(pending, programs)
@@ -176,7 +180,7 @@ class Trial:
             else:
                 outcome = TimedOut()
             outcomes.append(outcome)
-        self.fuel = 2_000 + 1_000 * len(self.tests) + 10 * used
+        self.fuel = 2_000 + 1_000 * len(self.tests) + min(10 * used, max(3 * used, 30_000))
         return outcomes, reached
 
     def behaviours(
