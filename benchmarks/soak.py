@@ -255,6 +255,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--cpu", type=float, default=0.1, help="CPU seconds for a call")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after about so many")
     options = parser.parse_args()
     print(vars(options), flush=True)
     before, running = files(), servers()
@@ -276,6 +277,8 @@ def main() -> int:
             seconds = time.monotonic() - began
             line = f"{done} programs, {sentinels} sentinels, {respawned} fresh workers,"
             print(line, f"{seconds:.0f} s", dict(ends), f"wrong: {len(wrong)}", flush=True)
+            if seconds > 60 * options.minutes:
+                break
     time.sleep(1)
     processes = left_running(running, os.getpid())
     new = {

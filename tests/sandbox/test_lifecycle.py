@@ -196,6 +196,21 @@ def test_an_interpreter_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> No
         LocalSandbox().protections()
 
 
+def test_where_user_namespaces_are_refused() -> None:
+    source = "from refute.sandbox.local import LocalSandbox as L; print(L().protections())"
+    refuse = 'echo 0 > /proc/sys/user/max_user_namespaces || exit 9; exec "$@"'
+    try:
+        done = subprocess.run(
+            ["unshare", "-U", "-r", "sh", "-c", refuse, "-", sys.executable, "-c", source],
+            capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+    except FileNotFoundError:
+        pytest.skip("no unshare command")
+    if done.returncode == 9 or "unshare" in done.stderr:
+        pytest.skip("cannot simulate it here")
+    assert "'namespaces': False" in done.stdout, done.stderr
+
+
 BURN = """
 import time
 def f(s):
