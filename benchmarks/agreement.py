@@ -22,20 +22,33 @@ from pathlib import Path
 from refute.datasets import Item, load
 from refute.datasets.mbpp_fix import STARTS_HARD
 from refute.datasets.rows import find_file, read_rows
-from refute.function.grade import ProgramGrade, grade_program
+from refute.function.grade import STOP_AFTER, ProgramGrade, grade_program
 from refute.function.metrics import mean
 from refute.function.truth import expected_outputs
+from refute.sandbox import SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
 
 
-def grades(items: list[Item], box: LocalSandbox) -> dict[str, ProgramGrade]:
+def grades(
+    items: list[Item], box: LocalSandbox, stop_after: int | None = STOP_AFTER
+) -> dict[str, ProgramGrade]:
     """Our verdicts by problem."""
     result = {}
     for item in items:
         truth = expected_outputs(item.key, box)
         for index, outcome in truth.invalid:
             print(f"  {item.problem.id}: input {index} not graded: the reference ends in {outcome}")
-        result[item.problem.id] = grade_program(item.problem.code, item.key, box, truth=truth)
+        for attempt in range(3):
+            try:
+                grade = grade_program(
+                    item.problem.code, item.key, box, truth=truth, stop_after=stop_after
+                )
+                break
+            except SandboxUnavailable as error:
+                print(f"  {item.problem.id}: {error}")
+                if attempt == 2:
+                    raise
+        result[item.problem.id] = grade
     return result
 
 
@@ -67,7 +80,7 @@ def canonical(name: str, data: Path, box: LocalSandbox) -> None:
 
 def he_fix(data: Path, peer: str, box: LocalSandbox) -> None:
     items = load("he-fix", data=data)
-    ours = grades(items, box)
+    ours = grades(items, box, stop_after=1)  # pass or fail is all that is compared
     rows = [
         {"id": i.problem.id, "code": i.problem.code,
          "evalplus": "HumanEval/" + i.problem.id.rpartition("/")[2]}

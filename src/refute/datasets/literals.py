@@ -93,6 +93,7 @@ class _long_ints:
 
 # -- the fastest way -------------------------------------------------------------------------------
 
+_NESTED = "[" * (_DEEP + 1)
 _NOT_JSON = re.compile(r"""["\\({]|nan|inf|NaN|Inf""", re.IGNORECASE)
 _JSON_NAME = re.compile("true|false|null")
 _NAME = re.compile("true|false|null|none", re.IGNORECASE)
@@ -100,7 +101,7 @@ _NAME = re.compile("true|false|null|none", re.IGNORECASE)
 
 def _as_json(text: str) -> Any:
     """Lists of numbers and simple strings are JSON but for quotes and names. Else ValueError."""
-    if _NOT_JSON.search(text):
+    if _NOT_JSON.search(text) or _NESTED in text.replace(" ", ""):
         raise ValueError
     if "'" not in text and not _JSON_NAME.search(text):
         text = text.replace("True", "true").replace("False", "false").replace("None", "null")
