@@ -88,6 +88,12 @@ def test_it(n, want, extra):
     ]
 
 
+def test_other_names_of_the_function(tmp_path: Path) -> None:
+    text = "from pkg.mod import f as g\nCALL = f(2)\n\ndef test_it():\n    assert g(1) == 2\n"
+    text += "\ndef test_other():\n    assert CALL == 3\n"
+    assert pairs(read(tmp_path, text).tests) == [((1,), 2), ((2,), 3)]
+
+
 def test_unittest_methods(tmp_path: Path) -> None:
     text = """
 import unittest

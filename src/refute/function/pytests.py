@@ -174,6 +174,8 @@ class _Reader:
 
     def statement(self, node: ast.stmt, scope: _Scope) -> _Scope:
         match node:
+            case ast.FunctionDef() | ast.ClassDef() if not self.concerns(node, scope):
+                pass
             case ast.FunctionDef(name=name) if name.startswith("test"):
                 scope_of_test = replace(scope, uses=_uses(node))
                 for values in self.rows(node, scope):
@@ -361,6 +363,13 @@ class _Reader:
         if isinstance(node, ast.Attribute):
             return node.attr == self.entry_point
         return isinstance(node, ast.Name) and node.id == self.entry_point
+
+    def concerns(self, node: ast.AST, scope: _Scope) -> bool:
+        """Whether the function under test is named in `node`, directly or by another name."""
+        others = {**self.imported, **scope.names}
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & others.keys()
+        places = [node, *(others[name] for name in names)]
+        return any(self.means(inner) for place in places for inner in ast.walk(place))
 
     def called(self, node: ast.expr) -> Call | None:
         """`node` as a call of the function under test with literal arguments, if it is one."""
