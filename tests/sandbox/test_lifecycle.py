@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from attacks import ATTACKS
 from conftest import LEVELS, children_of, sentinel
 
 from refute.problems import Call
@@ -184,6 +185,8 @@ def test_no_files_in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         with LocalSandbox(measures=measures) as box:
             sentinel(box)
             assert (not list(tmp_path.iterdir())) == ("namespaces" in measures), level
+            (odd,) = [attack for attack in ATTACKS if attack.name == "odd names and modes"]
+            box.run(Program(code=odd.code, entry_point="f"), [Call(args=(1,))])
         assert not list(tmp_path.iterdir())
 
 

@@ -530,7 +530,9 @@ def main() -> None:
     """Isolate, say hello, serve."""
     channel = socket.socket(fileno=int(sys.argv[1]))
     server = Server(channel, json.loads(sys.argv[2]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's business
+    if os.getpid() != os.getsid(0):
+        os.setsid()  # what a terminal or shell sends to the group is for the client
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     server.warm_up()
     try:
         server.isolate()

@@ -16,6 +16,16 @@ def empty(directory: str) -> bool:
     Sub-directories are moved up to `directory` before they are removed, so that neither the depth
     of a nest nor the length of its paths matters. Links are removed, never followed.
     """
+    if _empty(directory):
+        return True
+    try:
+        os.chmod(directory, 0o700)  # a program may have closed it to its owner
+    except OSError:
+        return False
+    return _empty(directory)
+
+
+def _empty(directory: str) -> bool:
     moved = 0
     try:
         while True:
