@@ -48,7 +48,7 @@ def cli() -> None:
     """Unit tests that prove Python code wrong, and fixes that prove themselves right."""
 
 
-@cli.command()
+@cli.command(short_help="Find unit tests that the function fails.")
 @_target
 @click.option(
     "-n", "count", type=click.IntRange(1), default=3, show_default=True, help="Tests per function."
