@@ -67,6 +67,7 @@ class Server:
         self.program_filter: Any = None
         self.own_pids = False
         self.baseline = 0
+        self.next_beat = 0.0
         self.client = _watch_process(config["client"])
 
     # -- isolation, once ---------------------------------------------------------------------------
@@ -220,6 +221,7 @@ class Server:
                 return
             fds = array.array("i")
             fds.frombytes(ancillary[0][2])
+            self.next_beat = time.monotonic() + self.config["heartbeat"]
             try:
                 reply = self.job(fds[0], fds[1], REQUEST.unpack(data))
             finally:
@@ -277,7 +279,6 @@ class Server:
         most = 5 * tick  # to count between two looks: a frozen machine is not the program's fault
         seen, cpu_then, wall_then = (-1, 0), 0.0, 0.0
         cpu_used = waited = 0.0
-        beat = time.monotonic() + self.config["heartbeat"]
         header = self.child.HEADER
         with _Exit(pid, self.channel, self.client) as exited:
             while True:
@@ -300,6 +301,7 @@ class Server:
                 cpu_used += min(cpu_now - cpu_then, most)
                 waited += min(wall_now - wall_then, most)
                 cpu_then, wall_then = cpu_now, wall_now
+                self._give_sign_of_life(wall_now)
                 if mark > seen:  # never backwards: programs can write there, reads can be torn
                     seen, cpu_used, waited = mark, 0.0, 0.0
                     if mark[0] >= total:  # nothing is left to do but to exit
@@ -314,11 +316,12 @@ class Server:
                     os.kill(pid, signal.SIGKILL)
                     os.waitpid(pid, 0)
                     return kind, ""
-                if wall_now > beat:
-                    beat = wall_now + self.config["heartbeat"]
-                    self._give_sign_of_life()
 
-    def _give_sign_of_life(self) -> None:
+    def _give_sign_of_life(self, now: float) -> None:
+        """Now and then, also when a job takes long because many of its calls are cut short."""
+        if now < self.next_beat:
+            return
+        self.next_beat = now + self.config["heartbeat"]
         try:
             self.channel.send(b"{}", socket.MSG_DONTWAIT)
         except OSError:  # the client is stopped, or gone: seen elsewhere
@@ -363,49 +366,6 @@ class Server:
         except BaseException:
             os._exit(97)
         os._exit(0)
-
-
-class _Timer:
-    """Times one step of a child by its CPU clock, and by how long it was blocked.
-
-    A busy machine must not change a verdict, so time in which the child wanted the CPU but did not
-    get it does not count: `wall` bounds the stretches in which it used less than a hundredth of a
-    CPU, and only ten times `wall` bounds plain elapsed time.
-    """
-
-    def __init__(self, pid: int, cpu: float, wall: float) -> None:
-        self.clock = (~pid << 3) | 2
-        self.cpu, self.wall = cpu, wall
-        self.restart()
-
-    def restart(self) -> None:
-        self.cpu_start = self.cpu_seen = self._cpu()
-        self.wall_start = self.wall_seen = time.monotonic()
-        self.blocked = 0.0
-
-    def _cpu(self) -> float:
-        try:
-            return time.clock_gettime(self.clock)
-        except (
-            OSError,
-            ValueError,
-            AttributeError,
-        ):  # no such clock: the wall limit is all there is
-            return 0.0
-
-    def expired(self) -> str:
-        """The limit that this step ran into: "cpu", "wall" or none ("")."""
-        cpu, wall = self._cpu(), time.monotonic()
-        window = wall - self.wall_seen
-        if window >= min(0.25, self.wall / 4):
-            if cpu - self.cpu_seen < window / 100:
-                self.blocked += window
-            self.cpu_seen, self.wall_seen = cpu, wall
-        if cpu - self.cpu_start >= self.cpu:
-            return "cpu"
-        if self.blocked >= self.wall or wall - self.wall_start >= 10 * self.wall:
-            return "wall"
-        return ""
 
 
 class _Exit:
