@@ -56,9 +56,7 @@ def main() -> None:
             start = time.monotonic()
             result = search(problem, box=box, budget=options.budget)
             seconds.append(time.monotonic() - start)
-            right = [
-                grade_program(c.code, key, box, truth=truth).passed for c in result.candidates
-            ]
+            right = [grade_program(c.code, key, box, truth=truth).passed for c in result.candidates]
             derived = [f.test for f in result.failing if f.test.trust == Trust.PREDICTED]
             graded = grade_tests(derived, problem, key, box)
             verdict = (
@@ -81,12 +79,12 @@ def main() -> None:
                 f"{'+' if ok else '-'} {' & '.join(c.edits)} ({c.score:.2f})"
                 for c, ok in zip(result.candidates, right, strict=True)
             )
-            print(
-                f"{problem.id:14} {problem.entry_point[:22]:22} {verdict:8} {len(result.given)} tests, "
-                f"{result.tried:6} tried, {seconds[-1]:5.1f} s, derived {graded.both}/{len(derived)}"
-                f"  {edits} {' '.join(result.notes)}",
-                flush=True,
+            line = (
+                f"{problem.id:14} {problem.entry_point[:22]:22} {verdict:8}"
+                f" {len(result.given)} tests, {result.tried:6} tried, {seconds[-1]:5.1f} s,"
+                f" derived {graded.both}/{len(derived)}  {edits} {' '.join(result.notes)}"
             )
+            print(line, flush=True)
             if options.diff:
                 for candidate in result.candidates:
                     print(difference(problem.code, candidate.code), flush=True)

@@ -24,13 +24,11 @@ PER_DOUBLING = 0.15
 
 CRASHES = -3.0
 """Log weight per share of in-domain inputs on which only the candidate crashes."""
-ODD_TYPE = -1.5
+ODD_TYPE = -3.0
 """Log weight per share of in-domain inputs with an output of a type that no test expects."""
-CONSTANT = -1.0
+CONSTANT = -3.0
 """The output is the same whatever the input."""
-CHANGED = -1.0
-"""Log weight per share of in-domain inputs on which the output changes: code is mostly right."""
-HINT_LOST = -1.5
+HINT_LOST = -3.0
 """A self-test of the code that it passes and the candidate does not."""
 HINT_WON = 0.7
 
@@ -118,13 +116,11 @@ def _plausibility(
         )
         score += CRASHES * crashes / len(inside)
         kinds = {type(t.expected).__name__ for t in trial.tests if t.raises is None}
-        odd = sum(isinstance(after[i], Returned) and _kind(after[i]) not in kinds for i in inside)
+        odd = sum(_kind(after[i]) not in (None, *kinds) for i in inside)
         score += ODD_TYPE * odd / len(inside)
         varied = len({behaviour([after[i]]) for i in inside})
         if len(inside) >= 6 and varied == 1:
             score += CONSTANT
-        changed = sum(behaviour([before[i]]) != behaviour([after[i]]) for i in inside)
-        score += CHANGED * changed / len(inside)
     for test, old, new in zip(
         hints.tests, before[len(inputs) :], after[len(inputs) :], strict=True
     ):
@@ -134,7 +130,10 @@ def _plausibility(
     return score
 
 
-def _kind(outcome: Returned) -> str:
+def _kind(outcome: Outcome) -> str | None:
+    """Name of the type of what was returned; None where nothing was."""
+    if not isinstance(outcome, Returned):
+        return None
     try:
         return type(outcome.value).__name__
     except MalformedValue:
@@ -178,4 +177,3 @@ def differs(a: Outcome, b: Outcome) -> bool:
     if isinstance(a, NotRun) or isinstance(b, NotRun):
         return False
     return behaviour([a]) != behaviour([b])
-

@@ -15,7 +15,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """Set `owner.field` (or its item `index`) to `new`: a node, a list of nodes, or a plain value."""
+    """Set `owner.field` (or its item `index`) to `new`: a node or a list of nodes."""
 
     owner: ast.AST
     field: str

@@ -14,7 +14,6 @@ from refute.function.contract import (
     FailingTest,
     Finding,
     MethodResult,
-    Question,
 )
 from refute.function.examples import read_examples
 from refute.function.search.choose import Cluster, Hints, clustered, distinct, question_for, vote
@@ -65,9 +64,9 @@ def search(
     says about itself ranks fixes but never asks for one. Without a trusted test that fails there is
     nothing to repair: the result then holds what can be shown without an oracle (`find_crashes`).
 
-    `budget`: seconds, about. `seed`: of the proposed inputs. `ask`: answers a question that tells the
-    best fixes apart; the answer becomes a trusted test. `max_candidates`: try this many candidates
-    whatever the time, for a result that does not depend on the clock. Raises `SandboxUnavailable`.
+    `budget`: seconds, about. `seed`: of the proposed inputs. `ask`: answers a question that tells
+    the best fixes apart; the answer becomes a trusted test. `max_candidates`: try this many whatever
+    the time, for a result that does not depend on the clock. Raises `SandboxUnavailable`.
     """
     start = time.monotonic()
     trusted, hints = trusted_tests(problem)

@@ -92,8 +92,7 @@ def gather(tree: ast.Module, description: str) -> Facts:
         tuple(strings),
         tuple(
             dict.fromkeys(
-                a or b
-                for a, b in re.findall(r"'([^'\n]{1,12})'|\"([^\"\n]{1,12})\"", description)
+                a or b for a, b in re.findall(r"'([^'\n]{1,12})'|\"([^\"\n]{1,12})\"", description)
             )
         )[:12],
         frozenset(re.findall(r"[a-z]+", description.lower())),

@@ -1,19 +1,31 @@
 """Loop fuel and statement marks, put into a syntax tree.
 
 A mutated program often never ends. Each loop round, comprehension round and function entry of an
-instrumented tree takes one unit of fuel from an iterator that ends, so that such a candidate dies with
-`StopIteration` after a known number of rounds, whatever the clock says. This is an economy, not a
-safeguard: the sandbox limits the program in any case, and survivors are confirmed without fuel.
+instrumented tree takes one unit of fuel from an iterator that ends, so that such a candidate dies
+with `StopIteration` after a known number of rounds, whatever the clock says. This is an economy, no
+safeguard: the sandbox limits the program in any case, and fixes are confirmed without fuel.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from refute.function.search.edit import copy_of
 
-__all__ = ["FUEL", "FUEL_LEFT", "TAKE_HITS", "fuelled", "REFUEL", "is_mark", "marked", "prelude", "refuelling", "stripped"]
+__all__ = [
+    "FUEL",
+    "FUEL_LEFT",
+    "REFUEL",
+    "TAKE_HITS",
+    "fuelled",
+    "is_mark",
+    "marked",
+    "prelude",
+    "refuelling",
+    "stripped",
+]
 
 FUEL = "__fuel__"
 HIT = "__hit__"
@@ -33,9 +45,7 @@ def prelude(fuel: int) -> list[ast.stmt]:
 
 def refuelling(fuel: int) -> list[ast.stmt]:
     """As `prelude`, with a function `REFUEL` that fills the tank again before a call."""
-    source = (
-        f"def __refuel__():\n    global {FUEL}\n    {FUEL} = __repeat__(True, {fuel}).__next__"
-    )
+    source = f"def __refuel__():\n    global {FUEL}\n    {FUEL} = __repeat__(True, {fuel}).__next__"
     return prelude(fuel) + ast.parse(source).body
 
 
@@ -131,7 +141,7 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _call(near: ast.expr | ast.stmt, name: str, *args: int) -> ast.Call:
-    place = {
+    place: dict[str, Any] = {
         "lineno": near.lineno,
         "col_offset": near.col_offset,
         "end_lineno": near.end_lineno,

@@ -7,13 +7,19 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from refute.function.search.edit import Change, Edit, copy_of, located
+from refute.function.search.edit import Edit, copy_of, located
 from refute.function.search.facts import Facts
-from refute.function.search.operators import statements, swapped_returns, variants
+from refute.function.search.operators import (
+    Draft,
+    early_returns,
+    statements,
+    swapped_returns,
+    variants,
+)
 from refute.function.search.prior import PAIR_PENALTY, log_weight
 from refute.function.search.sites import Site, expressions, statement_lists
 
-__all__ = ["compose", "frontier", "singles"]
+__all__ = ["frontier", "singles"]
 
 SiteBonus = Callable[[tuple[ast.stmt, ...]], float | None]
 """Addition to the log weight of edits in these statements; None: they cannot matter, leave out."""
@@ -29,7 +35,8 @@ def singles(
     edits: list[Edit] = []
     equal_constants: dict[tuple[int, type, object], list[Site]] = defaultdict(list)
     for site in expressions(tree):
-        stmts = (site.context.stmt,) if site.context.stmt is not None else ()
+        own = site.context.stmt
+        stmts: tuple[ast.stmt, ...] = () if own is None else (own,)
         if within is not None and (not stmts or id(stmts[0]) not in within):
             continue
         extra = bonus(stmts)
@@ -50,25 +57,18 @@ def singles(
         if within is not None and within.isdisjoint(map(id, body)):
             continue
         drafts = list(statements(owner, field, body, context, facts))
-        counts = Counter(kind for kind, *_ in drafts)
-        for kind, changes, addition, stmts in drafts:
-            _append(edits, kind, changes, addition, stmts, counts[kind], bonus)
         if isinstance(owner, ast.FunctionDef) and within is None:
-            for kind, changes, addition, stmts in swapped_returns(owner):
-                _append(edits, kind, changes, addition, stmts, 1, bonus)
+            drafts += swapped_returns(owner)
+            drafts += early_returns(owner, facts)
+        counts = Counter(kind for kind, *_ in drafts)
+        for draft in drafts:
+            _append(edits, draft, counts[draft[0]], bonus)
     edits.sort(key=lambda edit: -edit.weight)
     return edits
 
 
-def _append(
-    edits: list[Edit],
-    kind: str,
-    changes: tuple[Change, ...],
-    addition: float,
-    stmts: tuple[ast.stmt, ...],
-    alternatives: int,
-    bonus: SiteBonus,
-) -> None:
+def _append(edits: list[Edit], draft: Draft, alternatives: int, bonus: SiteBonus) -> None:
+    kind, changes, addition, stmts = draft
     extra = bonus(stmts)
     if extra is None:
         return
@@ -109,8 +109,8 @@ def frontier(
 ) -> Iterator[tuple[int, Edit, float]]:
     """Pairs best first: yields (index of the first edit, second edit, joint log weight).
 
-    `seconds(i)` returns the edits, likeliest first, of the program after `firsts[i]`; it is asked only
-    when its turn comes.
+    `seconds(i)` returns the edits, likeliest first, of the program after `firsts[i]`; it is asked
+    only when its turn comes.
     """
     heap: list[tuple[float, int, int]] = []
     ready: dict[int, Sequence[Edit]] = {}
@@ -126,8 +126,3 @@ def frontier(
         j += 1
         if j < len(ready[i]):
             heapq.heappush(heap, (-(firsts[i][0] + ready[i][j].weight), i, j))
-
-
-def compose(edits: Sequence[Edit]) -> str:
-    """Names of the kinds of several edits, for reports."""
-    return " + ".join(edit.kind for edit in edits)

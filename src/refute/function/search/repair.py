@@ -21,6 +21,10 @@ __all__ = ["Repair", "repair"]
 
 FIRSTS = 60
 """First halves of pairs that are followed up."""
+WEAK = -3.0
+"""Single edits no likelier than this do not end the search: a pair may be likelier."""
+GUARDED = 2
+"""Failing tests that a guard at the start must mend before it is believed."""
 STANDING = 5_000
 """Single edits kept as second halves."""
 
@@ -57,8 +61,8 @@ def repair(
 ) -> Repair:
     """Find edits of `problem.code` that pass all `tests`, within `budget` seconds.
 
-    The order of the candidates is fixed; with `max_candidates` the clock plays no part and the result
-    is fully deterministic. `seed` is unused so far: nothing here is drawn at random.
+    The order of the candidates is fixed; with `max_candidates` the clock plays no part and the
+    result is fully deterministic. `seed` is unused so far: nothing here is drawn at random.
     """
     deadline = time.monotonic() + budget
     code, entry_point = problem.code, problem.entry_point
@@ -81,17 +85,23 @@ def repair(
     )
     if found.fails:
         try:
-            _search(trial, found, problem, [reached[i] for i in order])
+            _search(trial, found, problem, [reached[i] for i in order], budget)
         except OutOfBudget:
             found.notes.append(f"out of budget after {trial.tried} candidates")
     return found
 
 
 def _search(
-    trial: Trial, found: Repair, problem: FunctionProblem, reached: list[set[int] | None]
+    trial: Trial,
+    found: Repair,
+    problem: FunctionProblem,
+    reached: list[set[int] | None],
+    budget: float,
 ) -> None:
     facts = gather(trial.tree, problem.description)
     edits = singles(trial.tree, facts, _Bonus(reached, found.passed, every=True))
+    if found.passed.count(False) < GUARDED:
+        edits = [edit for edit in edits if edit.kind != "early return"]
     results: list[Result] = []
     for result in trial.run(((edit,), edit.weight) for edit in edits):
         results.append(result)
@@ -100,12 +110,16 @@ def _search(
     found.complete = True
     if not found.survivors:
         _once_more(trial, found, results)
-    if found.survivors:
+    best = max((r.weight for r in found.survivors), default=WEAK)
+    if best > WEAK:
         return
+    if found.survivors:
+        trial.deadline = min(trial.deadline, time.monotonic() + 0.3 * budget)
+    before = len(found.survivors)
     for result in trial.run(_pairs(trial, facts, found, results, reached)):
         if result.fits:
             found.survivors.append(result)
-            if len(found.survivors) == 1:
+            if len(found.survivors) == 1 + before:
                 # The frontier goes best first: what comes much later is much less likely.
                 now = time.monotonic()
                 trial.deadline = min(trial.deadline, now + max(0.5, 0.25 * (trial.deadline - now)))
@@ -121,7 +135,7 @@ def _once_more(trial: Trial, found: Repair, results: list[Result]) -> None:
         for r in starved
         if all(ok or _out_of_fuel(o) for o, ok in zip(r.outcomes, r.passed, strict=True))
     ]
-    for result in trial.run(((r.edits, r.weight) for r in starved[:40])):
+    for result in trial.run((r.edits, r.weight) for r in starved[:40]):
         if result.fits:
             found.survivors.append(result)
     if not found.survivors:
@@ -178,8 +192,10 @@ def _pairs(
     for i, second, weight in frontier(firsts, seconds):
         first = firsts[i][1]
         key = frozenset((id(first), id(second)))
-        if key in done:
+        guard_alone = second.kind == "early return" and found.passed.count(False) < GUARDED
+        if key in done or guard_alone:
             continue
+        done.add(key)
         yield (first, second), weight
 
 

@@ -1,9 +1,9 @@
 """Write an edited syntax tree back into its source, touching only what the edit changed.
 
-Comments, blank lines and formatting outside the smallest changed expression or statement stay as they
-are, and unchanged parts inside it keep their text. Every result is parsed again and must equal the
-edited tree; where that fails, the enclosing statements are written anew, then the function, then the
-module.
+Comments, blank lines and formatting outside the smallest changed expression or statement stay as
+they are, and unchanged parts inside it keep their text. Every result is parsed again and must equal
+the edited tree; where that fails, the enclosing statements are written anew, then the function,
+then the module.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["rewrite"]
 
 _HOLE = "_refute_hole_{}_"
 _HOLES = re.compile(r"_refute_hole_(\d+)_")
-_ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set,
-          ast.ListComp, ast.SetComp, ast.DictComp)  # fmt: skip
+_ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict,
+          ast.Set, ast.ListComp, ast.SetComp, ast.DictComp)  # fmt: skip
 
 
 class _TooFine(Exception):
@@ -56,9 +56,9 @@ def rewrite(source: str, new: ast.Module) -> str:
             text = _spliced(source, pieces, parentheses)
             if _parses_to(text, new):
                 return text
-    text = writer.functions(old, new)
-    if text is not None and _parses_to(text, new):
-        return text
+    anew = writer.functions(old, new)
+    if anew is not None and _parses_to(anew, new):
+        return anew
     return ast.unparse(new) + "\n"
 
 
@@ -108,7 +108,7 @@ class _Writer:
         return self.source[start:end]
 
     def first_line(self, stmt: ast.stmt) -> int:
-        decorators = getattr(stmt, "decorator_list", [])
+        decorators: list[ast.expr] = getattr(stmt, "decorator_list", [])
         return min([stmt.lineno, *[d.lineno for d in decorators]])
 
     def whole_lines(self, stmt: ast.stmt) -> tuple[int, int]:
@@ -130,9 +130,7 @@ class _Writer:
 
     # -- differences -------------------------------------------------------------------------------
 
-    def statements(
-        self, old: list[ast.stmt], new: list[ast.stmt], coarse: bool
-    ) -> list[_Piece]:
+    def statements(self, old: list[ast.stmt], new: list[ast.stmt], coarse: bool) -> list[_Piece]:
         before, after = [ast.dump(s) for s in old], [ast.dump(s) for s in new]
         pieces: list[_Piece] = []
         matcher = SequenceMatcher(None, before, after, autojunk=False)
@@ -164,8 +162,7 @@ class _Writer:
         return pieces
 
     def statement(self, old: ast.stmt, new: ast.stmt, coarse: bool) -> list[_Piece]:
-        compound = isinstance(old, ast.If | ast.For | ast.While | ast.FunctionDef | ast.With | ast.Try
-                              | ast.AsyncFunctionDef | ast.ClassDef)  # fmt: skip
+        compound = hasattr(old, "body")
         if type(old) is type(new) and (compound or not coarse):
             try:
                 return self.fields(old, new, coarse)

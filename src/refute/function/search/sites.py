@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from refute.function.search.edit import Change
@@ -37,7 +37,7 @@ class Site:
     index: int | None
     node: ast.expr
     context: Context
-    parents: tuple[ast.AST, ...] = field(default=())
+    parents: tuple[ast.AST, ...] = ()
     """From the statement's expression down to the owner."""
 
     def change(self, new: object) -> Change:

@@ -12,11 +12,11 @@ from types import CodeType
 from refute.function.search.edit import Edit, applied
 from refute.function.search.fuel import (
     FUEL_LEFT,
+    REFUEL,
     TAKE_HITS,
     after_future,
     fuelled,
     marked,
-    REFUEL,
     prelude,
     refuelling,
     stripped,
@@ -113,7 +113,7 @@ class Trial:
         return not (isinstance(stmt, ast.If) and "__name__" in ast.dump(stmt.test))
 
     def run(self, candidates: Iterable[tuple[tuple[Edit, ...], float]]) -> Iterator[Result]:
-        """Run candidates (edits, weight) on all tests, in order. Raises `OutOfBudget` in the middle."""
+        """Run candidates (edits, weight) on all tests, in order. Raises `OutOfBudget`."""
         pending: list[tuple[tuple[Edit, ...], float]] = []
         programs: list[Program] = []
         size = FIRST_BATCH
@@ -186,7 +186,7 @@ class Trial:
     def behaviours(
         self, edited: Sequence[Sequence[Edit]], inputs: Sequence[Invocation]
     ) -> list[list[Outcome]]:
-        """What edited programs do on `inputs`, each with a full tank; `TimedOut` when it is empty."""
+        """What edited programs do on `inputs`, each with a full tank; `TimedOut`: it ran dry."""
         programs: list[Program] = []
         for edits in edited:
             code = self.compiled(edits, refuel=True)
@@ -219,9 +219,7 @@ def compiled(tree: ast.Module) -> CodeType | None:
         return None
 
 
-def order_tests(
-    tests: Sequence[UnitTest], failing: Sequence[bool]
-) -> tuple[UnitTest, ...]:
+def order_tests(tests: Sequence[UnitTest], failing: Sequence[bool]) -> tuple[UnitTest, ...]:
     """Failing tests first, each group in its own order."""
     pairs = list(zip(tests, failing, strict=True))
     return tuple([t for t, bad in pairs if bad] + [t for t, bad in pairs if not bad])
@@ -229,4 +227,3 @@ def order_tests(
 
 def is_call(call: Invocation) -> bool:
     return isinstance(call, Call)
-

@@ -6,16 +6,22 @@ import ast
 from collections.abc import Iterator
 
 from refute.function.search.facts import Facts
+from refute.function.search.operators.algebra import operators
+from refute.function.search.operators.build import Variant
 from refute.function.search.operators.calls import arguments, callees
-from refute.function.search.operators.shapes import extensions, hoists, operators, slices, wraps
-from refute.function.search.operators.statements import Draft, statements, swapped_returns
-from refute.function.search.operators.values import Variant, constants, names, replacements
+from refute.function.search.operators.extending import extensions
+from refute.function.search.operators.hoisting import hoists
+from refute.function.search.operators.insertions import Draft, early_returns
+from refute.function.search.operators.statements import statements, swapped_returns
+from refute.function.search.operators.values import constants, names, replacements
+from refute.function.search.operators.wrapping import slices, wraps
 from refute.function.search.sites import Site
 
-__all__ = ["Draft", "Variant", "statements", "swapped_returns", "variants"]
+__all__ = ["Draft", "Variant", "early_returns", "statements", "swapped_returns", "variants"]
 
 _FAMILIES = (
-    constants, names, operators, hoists, callees, arguments, extensions, wraps, slices, replacements,
+    constants, names, operators, hoists, callees, arguments, extensions, wraps, slices,
+    replacements,
 )  # fmt: skip
 
 

@@ -6,49 +6,42 @@ import ast
 from collections.abc import Iterator
 
 from refute.function.search.facts import Facts, may_be
-from refute.function.search.operators.values import Variant, const, load, number
+from refute.function.search.operators.build import Variant, binary, call, const, load, number
 from refute.function.search.sites import Site
 
 __all__ = ["arguments", "callees"]
 
-_FUNCTION_GROUPS = (
-    ("min", "max"), ("min", "sum"), ("max", "sum"), ("sum", "len"), ("any", "all"),
-    ("sorted", "reversed"), ("sorted", "set"), ("sorted", "list"), ("list", "set"),
-    ("list", "tuple"), ("int", "float"), ("int", "round"), ("int", "str"), ("int", "len"),
-    ("abs", "int"), ("abs", "len"), ("ord", "int"), ("chr", "str"), ("bin", "hex"),
-    ("bin", "oct"), ("bin", "str"), ("set", "tuple"), ("round", "float"), ("zip", "enumerate"),
-    ("range", "len"), ("map", "filter"), ("ceil", "floor"), ("floor", "round"), ("len", "max"),
-    ("hex", "oct"), ("enumerate", "range"), ("sum", "any"), ("sum", "all"), ("permutations", "combinations"),
-    ("combinations", "combinations_with_replacement"), ("zip", "zip_longest"), ("list", "sorted"),
-    ("bisect_left", "bisect_right"), ("gcd", "lcm"), ("str", "repr"), ("heappop", "heappush"),
-)  # fmt: skip
-_METHOD_GROUPS = (
-    ("append", "extend"), ("append", "add"), ("append", "remove"), ("add", "remove"),
-    ("add", "discard"), ("add", "update"), ("upper", "lower"), ("isupper", "islower"),
-    ("startswith", "endswith"), ("lstrip", "rstrip"), ("strip", "lstrip"), ("strip", "rstrip"),
-    ("find", "rfind"), ("index", "rindex"), ("find", "index"), ("find", "count"),
-    ("index", "count"), ("keys", "values"), ("items", "values"), ("items", "keys"),
-    ("isalpha", "isdigit"), ("isalnum", "isalpha"), ("isalnum", "isdigit"), ("isdigit", "isnumeric"),
-    ("isdigit", "isdecimal"), ("isalpha", "isspace"), ("isalpha", "islower"), ("isalpha", "isupper"),
-    ("union", "intersection"), ("intersection", "difference"), ("union", "difference"),
-    ("symmetric_difference", "difference"), ("issubset", "issuperset"), ("split", "splitlines"),
-    ("split", "rsplit"), ("upper", "capitalize"), ("upper", "title"), ("lower", "title"),
-    ("title", "capitalize"), ("swapcase", "upper"), ("swapcase", "lower"), ("ljust", "rjust"),
-    ("pop", "remove"), ("insert", "append"), ("floor", "ceil"), ("floor", "trunc"), ("sqrt", "pow"),
-    ("search", "match"), ("match", "fullmatch"), ("search", "fullmatch"), ("findall", "finditer"),
-    ("search", "findall"), ("popleft", "pop"), ("appendleft", "append"), ("sin", "cos"), ("cos", "tan"),
-    ("bisect_left", "bisect_right"), ("gcd", "lcm"), ("permutations", "combinations"),
-    ("combinations", "combinations_with_replacement"), ("zip", "zip_longest"), ("zfill", "ljust"),
-    ("product", "combinations"), ("heappop", "heappushpop"), ("nsmallest", "nlargest"), ("partition", "rpartition"),
-    ("most_common", "items"), ("update", "add"), ("replace", "strip"), ("log", "log10"), ("log", "log2"),
-    ("sub", "findall"), ("mean", "median"), ("isprintable", "isascii"), ("removeprefix", "removesuffix"),
-    ("islower", "isalpha"),
-)  # fmt: skip
+_FUNCTION_GROUPS = """
+    min/max min/sum max/sum sum/len any/all sorted/reversed sorted/set sorted/list
+    list/set list/tuple int/float int/round int/str int/len abs/int abs/len ord/int
+    chr/str bin/hex bin/oct bin/str set/tuple round/float zip/enumerate range/len
+    map/filter ceil/floor floor/round len/max hex/oct enumerate/range sum/any sum/all
+    permutations/combinations combinations/combinations_with_replacement zip/zip_longest
+    list/sorted bisect_left/bisect_right gcd/lcm str/repr heappop/heappush
+"""
+_METHOD_GROUPS = """
+    append/extend append/add append/remove add/remove add/discard add/update upper/lower
+    isupper/islower startswith/endswith lstrip/rstrip strip/lstrip strip/rstrip
+    find/rfind index/rindex find/index find/count index/count keys/values items/values
+    items/keys isalpha/isdigit isalnum/isalpha isalnum/isdigit isdigit/isnumeric
+    isdigit/isdecimal isalpha/isspace isalpha/islower isalpha/isupper union/intersection
+    intersection/difference union/difference symmetric_difference/difference
+    issubset/issuperset split/splitlines split/rsplit upper/capitalize upper/title
+    lower/title title/capitalize swapcase/upper swapcase/lower ljust/rjust pop/remove
+    insert/append floor/ceil floor/trunc sqrt/pow search/match match/fullmatch
+    search/fullmatch findall/finditer search/findall popleft/pop appendleft/append
+    sin/cos cos/tan bisect_left/bisect_right gcd/lcm permutations/combinations
+    combinations/combinations_with_replacement zip/zip_longest zfill/ljust
+    product/combinations heappop/heappushpop nsmallest/nlargest partition/rpartition
+    most_common/items update/add replace/strip log/log10 log/log2 sub/findall
+    mean/median isprintable/isascii removeprefix/removesuffix islower/isalpha
+"""
 
 
-def _partners(groups: tuple[tuple[str, str], ...]) -> dict[str, list[str]]:
+def _partners(groups: str) -> dict[str, list[str]]:
+    """Name -> names it is mistaken for, from text of `a/b` pairs."""
     table: dict[str, list[str]] = {}
-    for a, b in groups:
+    for a, b in (pair.split("/") for pair in groups.split()):
         table.setdefault(a, []).append(b)
         table.setdefault(b, []).append(a)
     return {name: list(dict.fromkeys(others)) for name, others in table.items()}
@@ -89,7 +82,9 @@ def _imported(facts: Facts) -> set[str]:
 
 def _keys() -> list[tuple[ast.expr, float]]:
     """Sort keys that people write."""
-    x = ast.arguments(posonlyargs=[], args=[ast.arg(arg="x")], kwonlyargs=[], kw_defaults=[], defaults=[])
+    x = ast.arguments(
+        posonlyargs=[], args=[ast.arg(arg="x")], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
 
     def key(body: ast.expr) -> ast.Lambda:
         return ast.Lambda(args=x, body=body)
@@ -98,7 +93,7 @@ def _keys() -> list[tuple[ast.expr, float]]:
         return ast.Subscript(value=load("x"), slice=number(at), ctx=ast.Load())
 
     def length() -> ast.expr:
-        return ast.Call(func=load("len"), args=[load("x")], keywords=[])
+        return call("len", load("x"))
 
     return [
         (load("len"), 0.3),
@@ -128,15 +123,32 @@ def arguments(site: Site, facts: Facts) -> Iterator[Variant]:
             swapped = list(args)
             swapped[i], swapped[j] = swapped[j], swapped[i]
             yield "swap arguments", ast.Call(func, swapped, keywords), 0.0
-    if isinstance(func, ast.Attribute) and len(args) == 1 and not keywords:
-        if func.attr in ("difference", "startswith", "endswith", "count", "issubset", "join", "index"):
-            other = ast.Attribute(value=args[0], attr=func.attr, ctx=ast.Load())
-            yield "swap arguments", ast.Call(other, [func.value], []), 0.0
+    if (
+        isinstance(func, ast.Attribute)
+        and len(args) == 1
+        and not keywords
+        and func.attr
+        in (
+            "difference",
+            "startswith",
+            "endswith",
+            "count",
+            "issubset",
+            "join",
+            "index",
+        )
+    ):
+        other = ast.Attribute(value=args[0], attr=func.attr, ctx=ast.Load())
+        yield "swap arguments", ast.Call(other, [func.value], []), 0.0
     given = {keyword.arg for keyword in keywords}
     for at, keyword in enumerate(keywords):
         if keyword.arg == "reverse" and not isinstance(keyword.value, ast.Constant):
             inverse = ast.keyword("reverse", ast.UnaryOp(op=ast.Not(), operand=keyword.value))
-            yield "reverse", ast.Call(func, args, [*keywords[:at], inverse, *keywords[at + 1 :]]), 0.0
+            yield (
+                "reverse",
+                ast.Call(func, args, [*keywords[:at], inverse, *keywords[at + 1 :]]),
+                0.0,
+            )
     if name in ("sorted", "sort", "min", "max"):
         if name in ("sorted", "sort") and "reverse" not in given:
             more = [*keywords, ast.keyword("reverse", const(True))]
@@ -167,7 +179,11 @@ def arguments(site: Site, facts: Facts) -> Iterator[Variant]:
         cut = ast.Slice(lower=const(1), upper=None, step=None)
         tail = ast.Subscript(value=args[1], slice=cut, ctx=ast.Load())
         yield "slice", ast.Call(func, [args[0], tail], []), 0.0
-    if name in ("pop", "strip", "index") and len(args) == 0 and name == "pop":
+    if name in ("strip", "lstrip", "rstrip") and isinstance(func, ast.Attribute):
+        everywhere = ast.Attribute(value=func.value, attr="replace", ctx=ast.Load())
+        gone = args[0] if args else const(" ")
+        yield "strip to replace", ast.Call(everywhere, [gone, const("")], []), 0.0
+    if name == "pop" and not args:
         yield "base", ast.Call(func, [const(0)], []), 0.0
     if isinstance(func, ast.Name) and func.id in facts.functions:
         for place, variable in enumerate(site.context.names[:6]):
@@ -182,15 +198,15 @@ def _ranges(node: ast.Call) -> Iterator[Variant]:
     if len(args) == 1:
         for start, extra in ((1, 0.3), (2, 0.0)):
             yield "range start", ast.Call(func, [const(start), args[0]], []), extra
-        shifted = ast.BinOp(left=args[0], op=ast.Add(), right=const(1))
+        shifted = binary(args[0], ast.Add(), const(1))
         yield "range start", ast.Call(func, [const(1), shifted], []), 0.2
-        backward = [ast.BinOp(left=args[0], op=ast.Sub(), right=const(1)), number(-1), number(-1)]
+        backward = [binary(args[0], ast.Sub(), const(1)), number(-1), number(-1)]
         yield "range step", ast.Call(func, backward, []), -0.3
         yield "range step", ast.Call(func, [const(0), args[0], const(2)], []), 0.0
     elif len(args) == 2:
         for step, extra in ((2, 0.3), (-1, 0.0), (3, -1.0)):
             yield "range step", ast.Call(func, [*args, number(step)], []), extra
-        up = [ast.BinOp(left=a, op=ast.Add(), right=const(1)) for a in args]
+        up = [binary(a, ast.Add(), const(1)) for a in args]
         yield "range shift", ast.Call(func, list(up), []), 0.0
         yield "range start", ast.Call(func, [args[1]], []), -0.7
     elif len(args) == 3:

@@ -11,20 +11,27 @@ from collections.abc import Iterator
 from refute.function.search.edit import Change, copy_of
 from refute.function.search.facts import Facts
 from refute.function.search.fuel import is_mark
-from refute.function.search.operators.shapes import ARITHMETIC, negated
-from refute.function.search.operators.values import const, load, number
+from refute.function.search.operators.algebra import ARITHMETIC
+from refute.function.search.operators.build import binary, call, compare, const, load, negated
+from refute.function.search.operators.insertions import (
+    Draft,
+    clamps,
+    counts,
+    guards,
+    is_docstring,
+    store,
+    updates,
+)
 from refute.function.search.sites import Context
 
-__all__ = ["Draft", "statements", "swapped_returns"]
-
-Draft = tuple[str, tuple[Change, ...], float, tuple[ast.stmt, ...]]
+__all__ = ["statements", "swapped_returns"]
 
 
 def statements(
     owner: ast.AST, field: str, body: list[ast.stmt], context: Context, facts: Facts
 ) -> Iterator[Draft]:
     """All edits of one list of statements."""
-    real = [at for at, stmt in enumerate(body) if not is_mark(stmt) and not _is_docstring(stmt)]
+    real = [at for at, stmt in enumerate(body) if not is_mark(stmt) and not is_docstring(stmt)]
 
     def new(items: list[ast.stmt]) -> tuple[Change, ...]:
         if not any(not is_mark(item) for item in items):
@@ -85,7 +92,8 @@ def statements(
                 less = [s for s in stmt.body if s is not head]
                 out = Change(stmt, "body", None, less)
                 yield "out of loop", (out, *new([*before, head, stmt, *after])), 0.0, (stmt,)
-            yield from _updates(stmt, context)
+            yield from updates(stmt, context)
+            yield from clamps(stmt)
     if context.loops and not isinstance(body[-1], ast.Return | ast.Break | ast.Continue):
         tail = body[real[-1]] if real else None
         if tail is not None:
@@ -134,11 +142,13 @@ def _rewritten(
             for other, extra in ARITHMETIC.get(type(op), ()):
                 new = ast.AugAssign(target=target, op=other(), value=value)
                 yield "augmented", [new], extra
+            if isinstance(op, ast.Add) and isinstance(value, ast.Constant) and value.value == 1:
+                yield from counts(target, context, facts)
             if isinstance(target, ast.Name):
                 plain = ast.Assign(targets=[target], value=value)
                 yield "augmented to plain", [plain], 0.0
                 if isinstance(op, ast.Add):
-                    before = ast.BinOp(left=value, op=op, right=load(target.id))
+                    before = binary(value, op, load(target.id))
                     yield "prepend", [ast.Assign(targets=[target], value=before)], 0.0
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
             if name in {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}:
@@ -149,7 +159,7 @@ def _rewritten(
                 yield "plain to augmented", [new], inside
                 if context.loops:
                     for function in ("max", "min"):
-                        best = ast.Call(func=load(function), args=[load(name), value], keywords=[])
+                        best = call(function, load(name), value)
                         yield "keep best", [ast.Assign(targets=[target], value=best)], 0.0
         case ast.Return(value=value):
             if value is not None and isinstance(value, ast.expr) and _is_condition(value):
@@ -159,20 +169,14 @@ def _rewritten(
                     yield "return other", [ast.Return(value=result)], 0.0
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) as c):
             if attr in ("append", "add") and len(c.args) == 1:
-                member = ast.Compare(
-                    left=c.args[0], ops=[ast.NotIn()], comparators=[load(name)]
-                )
+                member = compare(c.args[0], ast.NotIn(), load(name))
                 yield "guard", [ast.If(test=member, body=[stmt], orelse=[])], 0.5
             if attr not in ("append", "add", "extend", "sort", "reverse", "insert", "update"):
-                yield "keep result", [ast.Assign(targets=[_store(name)], value=c)], 0.0
+                yield "keep result", [ast.Assign(targets=[store(name)], value=c)], 0.0
         case ast.Expr(value=value) if isinstance(value, ast.Call | ast.Compare | ast.BinOp):
             yield "missing return", [ast.Return(value=value)], 0.0
     if context.loops and isinstance(stmt, ast.Assign | ast.AugAssign | ast.Expr | ast.Return):
-        yield from _guards(stmt, context, facts)
-
-
-def _store(name: str) -> ast.Name:
-    return ast.Name(id=name, ctx=ast.Store())
+        yield from guards(stmt, context, facts)
 
 
 def _is_condition(node: ast.expr) -> bool:
@@ -185,68 +189,6 @@ def _is_condition(node: ast.expr) -> bool:
 
 def _results(context: Context) -> list[ast.expr]:
     return [const(True), const(False), const(0), *[load(name) for name in context.names[:5]]]
-
-
-def _guards(
-    stmt: ast.stmt, context: Context, facts: Facts
-) -> Iterator[tuple[str, list[ast.stmt], float]]:
-    """A condition on loop variables around a statement inside a loop."""
-    tests: list[tuple[ast.expr, float]] = [(atom, 0.0) for atom in facts.atoms[:6]]
-    tests += [(negated(atom), -0.5) for atom in facts.atoms[:6]]
-    fresh = [name for name in context.names if name in context.fresh]
-    others = [name for name in context.names if name not in context.fresh][:4]
-    for i, a in enumerate(fresh):
-        for b in (*fresh[i + 1 :], *others):
-            both = {facts.types.get(a, "?"), facts.types.get(b, "?")} - {"?"}
-            if len(both) > 1:
-                continue
-            for op, extra in ((ast.Eq(), 0.3), (ast.NotEq(), 0.0), (ast.Lt(), -0.3), (ast.Gt(), -0.3),
-                              (ast.NotIn(), -0.5)):  # fmt: skip
-                test = ast.Compare(left=load(a), ops=[op], comparators=[load(b)])
-                tests.append((test, extra))
-        for op, extra in ((ast.Gt(), 0.0), (ast.GtE(), -0.5), (ast.Lt(), -0.5), (ast.NotEq(), -0.3)):
-            if facts.types.get(a, "?") in ("?", "int", "num"):
-                zero = ast.Compare(left=load(a), ops=[op], comparators=[const(0)])
-                tests.append((zero, extra - 0.3))
-        for rest in (0, 1):
-            if facts.types.get(a, "?") in ("?", "int", "num"):
-                left = ast.BinOp(left=load(a), op=ast.Mod(), right=const(2))
-                parity = ast.Compare(left=left, ops=[ast.Eq()], comparators=[const(rest)])
-                tests.append((parity, 0.0))
-    for test, extra in tests:
-        yield "guard", [ast.If(test=test, body=[stmt], orelse=[])], extra
-
-
-def _updates(loop: ast.For | ast.While, context: Context) -> Iterator[Draft]:
-    """A missing update of a variable in a loop: `n += 1`, `n -= 1`, `n //= 10`."""
-    assigned = {
-        node.id
-        for node in ast.walk(loop)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    tested: list[str] = []
-    if isinstance(loop, ast.While):
-        tested = [n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)]
-    nested = [
-        n.id
-        for inner in ast.walk(loop)
-        if isinstance(inner, ast.While) and inner is not loop
-        for n in ast.walk(inner.test)
-        if isinstance(n, ast.Name)
-    ]
-    local = [name for name in context.names if name not in context.fresh]
-    for name in dict.fromkeys((*tested, *nested, *local[:5])):
-        missing = 0.0 if name in tested and name not in assigned else -1.0
-        if name in tested and name in assigned:
-            missing = -1.5
-        for op, value in (
-            (ast.Add(), 1), (ast.Sub(), 1), (ast.FloorDiv(), 10), (ast.FloorDiv(), 2),
-        ):  # fmt: skip
-            if isinstance(op, ast.FloorDiv) and name not in tested:
-                continue
-            update = ast.AugAssign(target=_store(name), op=op, value=number(value))
-            changes = (Change(loop, "body", None, [*loop.body, update]),)
-            yield "insert update", changes, missing, (loop,)
 
 
 def swapped_returns(function: ast.FunctionDef) -> Iterator[Draft]:
@@ -268,11 +210,3 @@ def swapped_returns(function: ast.FunctionDef) -> Iterator[Draft]:
             )
             constants = isinstance(a.value, ast.Constant) and isinstance(b.value, ast.Constant)
             yield "swap returns", changes, 0.0 if constants else -1.0, (a, b)
-
-
-def _is_docstring(stmt: ast.stmt) -> bool:
-    return (
-        isinstance(stmt, ast.Expr)
-        and isinstance(stmt.value, ast.Constant)
-        and isinstance(stmt.value.value, str)
-    )

@@ -5,30 +5,14 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator
-from typing import Any
 
 from refute.function.search.facts import Facts, fits, may_be, type_of
+from refute.function.search.operators.build import Variant, call, const, load, number
 from refute.function.search.sites import Site
 
-__all__ = ["Variant", "constants", "names", "replacements"]
-
-Variant = tuple[str, ast.expr, float]
-"""Kind of the operator, new expression, addition to the log weight."""
+__all__ = ["constants", "names", "replacements"]
 
 _PAIRED = {"(": ")", ")": "(", "[": "]", "]": "[", "{": "}", "}": "{", "<": ">", ">": "<"}
-
-
-def const(value: Any) -> ast.Constant:
-    return ast.Constant(value=value)
-
-
-def load(name: str) -> ast.Name:
-    return ast.Name(id=name, ctx=ast.Load())
-
-
-def number(value: int) -> ast.expr:
-    """An integer as the parser builds it: a negative one is a negated constant."""
-    return const(value) if value >= 0 else ast.UnaryOp(op=ast.USub(), operand=const(-value))
 
 
 def constants(site: Site, facts: Facts) -> Iterator[Variant]:
@@ -83,8 +67,7 @@ def _integers(site: Site, value: int, facts: Facts, initial: bool) -> Iterator[V
         yield "constant type", ast.List(elts=[], ctx=ast.Load()), 0.0
         yield "constant type", const(float(value)), -1.0
         for sign in ("inf", "-inf"):
-            call = ast.Call(func=load("float"), args=[const(sign)], keywords=[])
-            yield "initial infinite", call, 0.0
+            yield "initial infinite", call("float", const(sign)), 0.0
         yield "constant type", const(None), 0.0
         for name in _parameters(site):
             first = ast.Subscript(value=load(name), slice=const(0), ctx=ast.Load())
@@ -200,7 +183,7 @@ def replacements(site: Site, facts: Facts) -> Iterator[Variant]:
             for place, name in enumerate(site.context.names[:8]):
                 sized = facts.types.get(name, "?") not in ("int", "float", "num", "bool")
                 if name != node.id and sized:
-                    length = ast.Call(func=load("len"), args=[load(name)], keywords=[])
+                    length = call("len", load(name))
                     yield "variable to length", length, -0.08 * place
         if kind in ("?", "int", "num", "float"):
             for value in dict.fromkeys((0, 1, 2, *facts.integers[:6], *facts.told_integers[:4])):
@@ -218,7 +201,7 @@ def replacements(site: Site, facts: Facts) -> Iterator[Variant]:
                 extra += 1.5
             yield "constant to variable", load(name), extra - 0.08 * place
             if isinstance(node.value, int) and fits(site, name, facts):
-                length = ast.Call(func=load("len"), args=[load(name)], keywords=[])
+                length = call("len", load(name))
                 if facts.types.get(name, "?") not in ("int", "float", "num", "bool"):
                     yield "constant to length", length, -0.08 * place
         return

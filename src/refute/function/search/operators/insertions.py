@@ -1,0 +1,200 @@
+"""Statements that are missing: conditions around, updates in loops, checks of the arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from refute.function.search.edit import Change
+from refute.function.search.facts import Facts
+from refute.function.search.fuel import is_mark
+from refute.function.search.operators.build import (
+    binary,
+    call,
+    compare,
+    const,
+    load,
+    negated,
+    number,
+)
+from refute.function.search.sites import Context
+
+__all__ = [
+    "Draft", "clamps", "counts", "early_returns", "guards", "is_docstring", "store", "updates",
+]  # fmt: skip
+
+Draft = tuple[str, tuple[Change, ...], float, tuple[ast.stmt, ...]]
+"""Kind of the operator, changes, addition to the log weight, statements it happens in."""
+
+
+def counts(
+    target: ast.Name | ast.Attribute | ast.Subscript, context: Context, facts: Facts
+) -> Iterator[tuple[str, list[ast.stmt], float]]:
+    """`count += 1` where every occurrence was to be counted: `count += items.count(x)`."""
+    sequences = [
+        n for n in context.names if facts.types.get(n, "?") in ("?", "list", "str", "tuple")
+    ]
+    for whole in [n for n in sequences if n not in context.fresh][:4]:
+        for part in context.names[:4]:
+            if part != whole and part != getattr(target, "id", None):
+                count = ast.Attribute(value=load(whole), attr="count", ctx=ast.Load())
+                call = ast.Call(func=count, args=[load(part)], keywords=[])
+                yield "count all", [ast.AugAssign(target=target, op=ast.Add(), value=call)], 0.0
+
+
+_PAIR_TESTS: tuple[tuple[ast.cmpop, float], ...] = (
+    (ast.Eq(), 0.3), (ast.NotEq(), 0.0), (ast.Lt(), -0.3), (ast.Gt(), -0.3), (ast.NotIn(), -0.5),
+)  # fmt: skip
+_ZERO_TESTS: tuple[tuple[ast.cmpop, float], ...] = (
+    (ast.Gt(), 0.0), (ast.GtE(), -0.5), (ast.Lt(), -0.5), (ast.NotEq(), -0.3),
+)  # fmt: skip
+_ORDERS: tuple[ast.cmpop, ...] = (ast.Eq(), ast.Gt(), ast.Lt(), ast.GtE(), ast.NotIn())
+
+
+def guards(
+    stmt: ast.stmt, context: Context, facts: Facts
+) -> Iterator[tuple[str, list[ast.stmt], float]]:
+    """A condition on loop variables around a statement inside a loop."""
+    tests: list[tuple[ast.expr, float]] = [(atom, 0.0) for atom in facts.atoms[:6]]
+    tests += [(negated(atom), -0.5) for atom in facts.atoms[:6]]
+    fresh = [name for name in context.names if name in context.fresh]
+    others = [name for name in context.names if name not in context.fresh][:4]
+    for i, a in enumerate(fresh):
+        for b in (*fresh[i + 1 :], *others):
+            both = {facts.types.get(a, "?"), facts.types.get(b, "?")} - {"?"}
+            if len(both) > 1:
+                continue
+            for op, extra in _PAIR_TESTS:
+                test = compare(load(a), op, load(b))
+                tests.append((test, extra))
+        for op, extra in _ZERO_TESTS:
+            if facts.types.get(a, "?") in ("?", "int", "num"):
+                zero = compare(load(a), op, const(0))
+                tests.append((zero, extra - 0.3))
+        for rest in (0, 1):
+            if facts.types.get(a, "?") in ("?", "int", "num"):
+                left = binary(load(a), ast.Mod(), const(2))
+                parity = compare(left, ast.Eq(), const(rest))
+                tests.append((parity, 0.0))
+    for condition, extra in tests:
+        yield "guard", [ast.If(test=condition, body=[stmt], orelse=[])], extra
+
+
+def updates(loop: ast.For | ast.While, context: Context) -> Iterator[Draft]:
+    """A missing update of a variable in a loop: `n += 1`, `n -= 1`, `n //= 10`."""
+    assigned = {
+        node.id
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    tested: list[str] = []
+    if isinstance(loop, ast.While):
+        tested = [n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)]
+    nested = [
+        n.id
+        for inner in ast.walk(loop)
+        if isinstance(inner, ast.While) and inner is not loop
+        for n in ast.walk(inner.test)
+        if isinstance(n, ast.Name)
+    ]
+    local = [name for name in context.names if name not in context.fresh]
+    for name in dict.fromkeys((*tested, *nested, *local[:5])):
+        missing = 0.0 if name in tested and name not in assigned else -1.0
+        if name in tested and name in assigned:
+            missing = -1.5
+        for op, value in (
+            (ast.Add(), 1), (ast.Sub(), 1), (ast.FloorDiv(), 10), (ast.FloorDiv(), 2),
+        ):  # fmt: skip
+            if isinstance(op, ast.FloorDiv) and name not in tested:
+                continue
+            update = ast.AugAssign(target=store(name), op=op, value=number(value))
+            changes = (Change(loop, "body", None, [*loop.body, update]),)
+            yield "insert update", changes, missing, (loop,)
+
+
+def clamps(loop: ast.For | ast.While) -> Iterator[Draft]:
+    """A missing floor of an accumulator in a loop: `total = max(total, 0)`."""
+    added = [
+        node.target.id
+        for node in ast.walk(loop)
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
+    ]
+    for name in dict.fromkeys(added):
+        for place, items in enumerate(([*loop.body], [*loop.body])):
+            floor = call("max", load(name), const(0))
+            clamp = ast.Assign(targets=[store(name)], value=floor)
+            if place == 0:
+                items.append(clamp)
+            else:
+                after = next((i for i, s in enumerate(items) if _adds(s, name)), None)
+                if after is None or after == len(loop.body) - 1:
+                    continue
+                items.insert(after + 1, clamp)
+            yield "clamp", (Change(loop, "body", None, items),), 0.0, (loop,)
+
+
+def _adds(stmt: ast.stmt, name: str) -> bool:
+    return (
+        isinstance(stmt, ast.AugAssign)
+        and isinstance(stmt.target, ast.Name)
+        and stmt.target.id == name
+    )
+
+
+def early_returns(function: ast.FunctionDef, facts: Facts) -> Iterator[Draft]:
+    """A missing check of the arguments at the start: `if not items: return 0`.
+
+    A guard can answer any one example, so the search takes these only where they mend several.
+    """
+    names = [arg.arg for arg in function.args.args][:4]
+    tests: list[tuple[ast.expr, float]] = []
+    for name in names:
+        kind = facts.types.get(name, "?")
+        tests.append((negated(load(name)), 0.3))
+        sized = kind in ("?", "list", "str", "tuple", "dict", "set")
+        if kind in ("?", "int", "float", "num"):
+            for op, value in ((ast.LtE(), 0), (ast.Lt(), 0), (ast.Eq(), 1), (ast.LtE(), 1),
+                              (ast.Lt(), 2)):  # fmt: skip
+                test = compare(load(name), op, const(value))
+                tests.append((test, 0.0))
+        if sized:
+            length = call("len", load(name))
+            for value in (1, 2):
+                less = compare(length, ast.LtE(), const(value))
+                tests.append((less, -0.3))
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            sides = [call("len", load(n)) for n in (a, b)]
+            tests.append((ast.Compare(sides[0], [ast.NotEq()], [sides[1]]), 0.5))
+            for order in _ORDERS:
+                tests.append((compare(load(a), order, load(b)), -0.3))
+    results: list[ast.expr] = [
+        const(False),
+        const(True),
+        const(0),
+        const(None),
+        const(""),
+        number(-1),
+    ]
+    results += [const(1), ast.List(elts=[], ctx=ast.Load()), *[load(name) for name in names]]
+    place = next(
+        (i for i, s in enumerate(function.body) if not is_mark(s) and not is_docstring(s)), 0
+    )
+    first = function.body[place]
+    for condition, extra in tests:
+        for result in results:
+            guard = ast.If(test=condition, body=[ast.Return(value=result)], orelse=[])
+            body = [*function.body[:place], guard, *function.body[place:]]
+            yield "early return", (Change(function, "body", None, body),), extra, (first,)
+
+
+def store(name: str) -> ast.Name:
+    return ast.Name(id=name, ctx=ast.Store())
+
+
+def is_docstring(stmt: ast.stmt) -> bool:
+    return (
+        isinstance(stmt, ast.Expr)
+        and isinstance(stmt.value, ast.Constant)
+        and isinstance(stmt.value.value, str)
+    )
