@@ -149,6 +149,36 @@ def test_a_stopped_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     box.close()
 
 
+def test_an_interrupted_run_does_not_answer_the_next() -> None:
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with LocalSandbox() as box:
+            sentinel(box)
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(Interrupted):
+                box.run(Program(code=SPIN, entry_point="f"), [Call(args=(1,))], Limits(cpu=9.0))
+            sentinel(box)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_new_server_is_never_weaker(monkeypatch: pytest.MonkeyPatch) -> None:
+    with LocalSandbox() as box:
+        if not box.protections()["namespaces"]:
+            pytest.skip("no namespaces here")
+        box._servers.popitem()[1].close()
+        monkeypatch.setattr(box, "_measures", frozenset({"landlock", "seccomp"}))
+        with pytest.raises(SandboxUnavailable, match="namespaces"):
+            sentinel(box)
+
+
 def test_a_long_job_is_not_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("refute.sandbox.local._SILENCE", 2.0)
     with LocalSandbox() as box:

@@ -79,6 +79,7 @@ class LocalSandbox:
         self._measures = frozenset(measures)
         self._servers: dict[tuple[str, ...], _Connection] = {}
         self._owner = os.getpid()
+        self._held: list[str] = []  # measures that the first server got
 
     def __enter__(self) -> LocalSandbox:
         return self
@@ -122,7 +123,9 @@ class LocalSandbox:
             server = self._server(heavy)
             try:
                 start, tainted = server.job(payload, start, total, width, limits, bodies, cuts)
-            except SandboxUnavailable:
+            except (
+                BaseException
+            ):  # also Ctrl-C: an answer under way must not meet the next question
                 self._servers.pop(heavy).close()
                 raise
             if tainted:
@@ -147,10 +150,15 @@ class LocalSandbox:
             try:
                 connection = self._connect(heavy, measures)
             except SandboxUnavailable:
-                if "namespaces" not in measures:
+                if "namespaces" not in measures or self._held:
                     raise
                 self._measures = measures - {"namespaces"}
                 connection = self._connect(heavy, self._measures)
+            weaker = [name for name in self._held if not connection.protections[name]]
+            if weaker:  # what `protections` said must go on holding
+                connection.close()
+                raise SandboxUnavailable(f"a new server could not get {', '.join(weaker)} again")
+            self._held = [name for name, held in connection.protections.items() if held]
             self._servers[heavy] = connection
         return self._servers[heavy]
 
