@@ -42,7 +42,7 @@ def split_parcels(weights: list[float], limit: float) -> list[list[float]]:
     parcels = []
     current = []
     for weight in weights:
-        if sum(current) + weight >= limit:  # the parcel is full
+        if current and sum(current) + weight >= limit:  # the parcel is full
             parcels.append(current)
             current = []
         current.append(weight)
