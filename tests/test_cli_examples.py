@@ -1,0 +1,57 @@
+"""The README's promise on the real examples: red test, fix, green test; no model anywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from refute import cli
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def python(*arguments: str, cwd: Path) -> int:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, capture_output=True, check=False
+    ).returncode
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_red_fix_green(
+    example: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(example, tmp_path)
+    name, tests = example.name, "test_it.py"
+    pytest_it = ("-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
+    assert cli.run(["hunt", name, "-o", tests]) == 1
+    assert python(*pytest_it, cwd=tmp_path) == 1
+    capsys.readouterr()
+    assert cli.run(["debug", name, "--write", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["fixed"] is True
+    assert (tmp_path / name).read_text() == document["code"]
+    removed = re.findall(r"^-(?!--)", document["diff"], re.MULTILINE)
+    assert 1 <= len(removed) <= 2  # one line for each of at most two faults
+    assert python(*pytest_it, cwd=tmp_path) == 0
+    assert python("-m", "doctest", name, cwd=tmp_path) == 0
+    assert cli.run(["hunt", name]) == 0
+
+
+def test_the_readme_has_two_commands_and_they_name_real_files() -> None:
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert [block.count("\n") for block in blocks[:2]] == [1, 1]
+    paths = re.findall(r"\b(?:examples|docs|src|benchmarks)/[\w/]+\.(?:py|md)\b", text)
+    assert len(paths) >= 4
+    assert [path for path in paths if not (ROOT / path).exists()] == []
