@@ -168,16 +168,19 @@ class _Writer:
                 return self.fields(old, new, coarse)
             except _TooFine:
                 pass
-        start, stop = self.span(old)
         text = self.rendered([new], self.indentation(old), [old])
-        body = text[len(self.indentation(old)) :].rstrip("\n")
+        indent = self.indentation(old)
+        start, stop = self.span(old)
         if self.source.startswith("elif", start):
             if not isinstance(new, ast.If):
                 raise _TooFine
-            body = "el" + body
-        elif compound or "\n" in body:
-            self.whole_lines(old)  # must stand alone
-        return [_Piece(start, stop, body, False)]
+            text = f"{indent}el{text[len(indent) :]}"
+        elif not compound and text.count("\n") == 1:
+            return [_Piece(start, stop, text[len(indent) :].rstrip("\n"), False)]
+        start, stop = self.whole_lines(old)
+        if not self.source[start:stop].endswith("\n"):
+            text = text.rstrip("\n")
+        return [_Piece(start, stop, text, False)]
 
     def fields(self, old: ast.AST, new: ast.AST, coarse: bool) -> list[_Piece]:
         """Pieces inside a node of the same type. Raises `_TooFine`."""

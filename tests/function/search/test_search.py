@@ -1,0 +1,160 @@
+"""The engine as its callers see it, on small programs of our own, in the real sandbox."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from refute.function.contract import Question
+from refute.function.search import repair, search
+from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.sandbox import Sandbox, TimedOut
+from refute.sandbox.local import LocalSandbox
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[Sandbox]:
+    with LocalSandbox() as sandbox:
+        yield sandbox
+
+
+def problem(code: str, description: str = "", tests: tuple[UnitTest, ...] = ()) -> FunctionProblem:
+    tree = ast.parse(code)
+    name = next(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    return FunctionProblem("own/1", description, name, name, code, tests)
+
+
+SPREAD = """\
+def spread(items):
+    # largest minus smallest
+    low  = min(items)
+    high = min(items)   # <- here
+    return high - low
+"""
+
+
+def test_a_bug_shown_by_examples_is_fixed_in_place(box: Sandbox) -> None:
+    text = "Largest minus smallest.\n>>> spread([1, 5, 2])\n4\n>>> spread([3])\n0\n"
+    result = search(problem(SPREAD, text), box=box)
+    assert result.candidates[0].code == SPREAD.replace("high = min", "high = max")
+    assert "line 4" in result.candidates[0].edits[0]
+    assert result.failing[0].test.trust == Trust.STATED
+    derived = [f.test for f in result.failing if f.test.trust == Trust.PREDICTED]
+    assert derived
+    for test in derived:
+        (items,) = test.call.args  # type: ignore[union-attr]
+        assert test.expected == max(items) - min(items)
+        assert 0.5 <= test.confidence <= 1
+    assert result.findings == ()
+
+
+def test_right_code_is_left_alone(box: Sandbox) -> None:
+    code = SPREAD.replace("high = min", "high = max")
+    result = search(problem(code, ">>> spread([1, 5, 2])\n4\n"), box=box)
+    assert (result.candidates, result.failing, result.tried) == ((), (), 0)
+    assert "no oracle" in " ".join(result.notes)
+
+
+def test_partial_fixes_are_not_shown(box: Sandbox) -> None:
+    code = "def f(a):\n    return a\n"
+    tests = (
+        UnitTest(Call((1,)), "one"), UnitTest(Call((2,)), "zwei"), UnitTest(Call((3,)), [3, 1, 4]),
+    )  # fmt: skip
+    result = search(problem(code, tests=tests), box=box, budget=1.5)
+    assert result.candidates == ()
+    assert len(result.failing) == 3
+    assert "no fix is proposed" in " ".join(result.notes)
+
+
+def test_a_hint_alone_asks_for_no_fix(box: Sandbox) -> None:
+    code = "def double(a):\n    return a + 2\n\n\nassert double(3) == 6\n"
+    result = search(problem(code, "Twice a number."), box=box)
+    assert result.candidates == ()
+    assert result.failing == ()
+
+
+def test_endless_loops_cost_little_and_are_repaired(box: Sandbox) -> None:
+    code = (
+        "def digits(n):\n    count = 0\n    while n > 0:\n        n -= 0\n        count += 1\n"
+        "    return count\n"
+    )
+    text = ">>> digits(305)\n3\n>>> digits(7)\n1\n>>> digits(0)\n0\n"
+    result = search(problem(code, text), box=box)
+    assert isinstance(result.failing[0].actual, TimedOut)
+    assert result.seconds < 12
+    if result.candidates:
+        space: dict[str, object] = {}
+        exec(result.candidates[0].code, space)  # our own program, mended by our own edits
+        assert space["digits"](305) == 3  # type: ignore[operator]
+
+
+def test_two_edits_where_one_is_not_enough(box: Sandbox) -> None:
+    code = "def f(a, b):\n    x = a - b\n    y = a - b\n    return x * y\n"
+    tests = (
+        UnitTest(Call((5, 2)), 49), UnitTest(Call((1, 1)), 4), UnitTest(Call((0, 3)), 9),
+        UnitTest(Call((2, -7)), 25),
+    )  # fmt: skip
+    result = search(problem(code, tests=tests), box=box)
+    assert result.candidates
+    space: dict[str, object] = {}
+    exec(result.candidates[0].code, space)
+    assert space["f"](10, 4) == 196  # type: ignore[operator]
+
+
+def test_the_same_seed_and_count_give_the_same_result(box: Sandbox) -> None:
+    text = ">>> spread([1, 5, 2])\n4\n"
+    first, second = (
+        search(problem(SPREAD, text), box=box, seed=3, max_candidates=400) for _ in range(2)
+    )
+    assert first.tried == second.tried
+    assert first.candidates == second.candidates
+    assert first.failing == second.failing
+    assert first.question == second.question
+
+
+AMBIGUOUS = "def pick(a, b):\n    return a * b\n"
+
+
+def test_an_answer_prunes_the_candidates(box: Sandbox) -> None:
+    asked: list[Question] = []
+
+    def ask(question: Question) -> int:
+        asked.append(question)
+        a, b = question.call.args  # type: ignore[union-attr]
+        return int(a + b)
+
+    given = (UnitTest(Call((3, 1)), 4), UnitTest(Call((4, 1)), 5))
+    silent = search(problem(AMBIGUOUS, tests=given), box=box)
+    assert silent.question is not None
+    assert len(silent.question.outputs) == len(silent.candidates) > 1
+    result = search(problem(AMBIGUOUS, tests=given), box=box, ask=ask)
+    assert asked
+    assert "a + b" in result.candidates[0].code
+    assert any(test.source == "your answer" for test in result.given)
+
+
+def test_an_unanswered_question_changes_nothing(box: Sandbox) -> None:
+    def ask(question: Question) -> int:
+        raise KeyError
+
+    given = (UnitTest(Call((3, 1)), 4), UnitTest(Call((4, 1)), 5))
+    silent = search(problem(AMBIGUOUS, tests=given), box=box)
+    result = search(problem(AMBIGUOUS, tests=given), box=box, ask=ask)
+    assert result.candidates == silent.candidates
+
+
+def test_code_that_does_not_parse_is_no_crash(box: Sandbox) -> None:
+    bad = FunctionProblem("own/2", ">>> f(1)\n1\n", "f(a)", "f", "def f(a:\n    return 1\n")
+    result = search(bad, box=box)
+    assert result.candidates == ()
+    assert any("does not parse" in note for note in result.notes)
+
+
+def test_repair_takes_tests_from_elsewhere(box: Sandbox) -> None:
+    found = repair(problem(AMBIGUOUS), [UnitTest(Call((3, 1)), 2)], box=box, budget=2)
+    assert found.fails
+    assert found.complete
+    assert all(result.fits for result in found.survivors)
+    assert found.survivors
