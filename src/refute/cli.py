@@ -161,7 +161,7 @@ def debug(
         ):
             fixes.append(one)
             if not as_json:
-                tables.print_fix(one, name, out)
+                tables.print_fix(one, name, out, asked=ask)
             else:
                 _remark(err, (f"{one.hunt.function}: {note}" for note in one.hunt.notes))
     if as_json:

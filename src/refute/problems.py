@@ -110,7 +110,7 @@ class FunctionKey:
     checker: str | None = None
     """Name of a special checker in `refute.sandbox.equality`, where equality is not the rule."""
     contract: str | None = None
-    """Statements that raise on invalid arguments, to stand first in the entry point's body; None: no
+    """Statements that raise on invalid arguments, first in the entry point's body; None: no
     contract is known (then an input is valid when the reference returns)."""
 
 
@@ -123,6 +123,6 @@ class FunctionPrediction:
     status: Literal["fixed", "abstained", "passes"]
     """`passes`: no test that the method believes in fails on the code under test."""
     candidates: tuple[str, ...] = ()
-    """Module sources of the proposed fixes, best first; behaviourally distinct; empty: abstained."""
+    """Module sources of the fixes, best first; behaviourally distinct; empty: abstained."""
     tests: tuple[UnitTest, ...] = ()
     """The unit tests that the method generated (not the given ones)."""

@@ -291,7 +291,7 @@ def _digest(items: Sequence[Item]) -> str:
     for item in items:
         problem, key = item.problem, item.key
         texts = [problem.id, problem.description, problem.signature, problem.entry_point]
-        texts += [problem.code, key.reference, repr(key.atol), str(key.checker)]
+        texts += [problem.code, key.reference, repr(key.atol), str(key.checker), str(key.contract)]
         tests = [(call_source(t.call, ""), expected_source(t)) for t in problem.tests]
         for part in (texts, tests, list(key.inputs), key.expected):
             digest.update(_bytes(part))

@@ -26,7 +26,7 @@ class Finding:
     kind: Literal["crash", "timeout", "contradiction"]
     actual: Outcome
     reason: str
-    """One line for people: "raises IndexError on a list of one", "example says 3, annotation str"."""
+    """One line for people: "raises IndexError on [1]", "example says 3, annotation str"."""
 
 
 @dataclass(frozen=True, slots=True)

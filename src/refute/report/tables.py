@@ -9,12 +9,12 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from refute.function.contract import FailingTest, Finding, Question
+from refute.function.contract import FailingTest, Finding
 from refute.function.show import call_source, describe, expected_source
 from refute.function.verbs import Fix, Hunt
 from refute.problems import Trust
 
-__all__ = ["print_fix", "print_hunt", "print_question"]
+__all__ = ["print_fix", "print_hunt"]
 
 CELL = 400
 """Longest text in a cell, in characters."""
@@ -33,8 +33,13 @@ def print_hunt(hunt: Hunt, console: Console) -> None:
         console.print(Text(f"note: {note}", style="dim"))
 
 
-def print_fix(fix: Fix, name: str, console: Console, *, tests: int = 5) -> None:
-    """The fix of one function as a diff, with the tests that justify it and the alternatives."""
+def print_fix(
+    fix: Fix, name: str, console: Console, *, tests: int = 5, asked: bool = False
+) -> None:
+    """The fix of one function as a diff, with the tests that justify it and the alternatives.
+
+    `name`: the file's, in the diff; `asked`: the user was asked already (`--ask`).
+    """
     function = fix.hunt.function
     if fix.hunt.failing:
         shown = fix.hunt.failing[:tests]
@@ -48,7 +53,7 @@ def print_fix(fix: Fix, name: str, console: Console, *, tests: int = 5) -> None:
         best = fix.result.candidates[0]
         console.print(Text.assemble((function, "bold"), ": fixed: ", "; ".join(best.edits)))
         print_diff(fix.diff(name), console)
-        _alternatives(fix, console)
+        _alternatives(fix, console, asked)
     elif fix.hunt.failing:
         console.print(Text.assemble((function, "bold"), ": no fix found that passes every test"))
     else:
@@ -65,15 +70,7 @@ def print_diff(diff: str, console: Console) -> None:
         console.file.write(diff)
 
 
-def print_question(function: str, question: Question, console: Console) -> None:
-    """What the user is asked, with what each candidate answers."""
-    call = call_source(question.call, function)
-    console.print(Text(f"What is right for {_short(call)}?"))
-    for number, text in enumerate(dict.fromkeys(map(describe, question.outputs)), 1):
-        console.print(Text(f"  {number}) {_short(text)}"))
-
-
-def _alternatives(fix: Fix, console: Console) -> None:
+def _alternatives(fix: Fix, console: Console, asked: bool) -> None:
     others, question = fix.result.candidates[1:], fix.result.question
     if not others:
         return
@@ -85,7 +82,10 @@ def _alternatives(fix: Fix, console: Console) -> None:
         console.print(Text(f"they differ on {call}:", style="dim"))
         for number, outcome in enumerate(question.outputs, 1):
             console.print(Text(f"  {number}. {_short(describe(outcome))}", style="dim"))
-        console.print(Text("answer with --ask, or add a test with --tests", style="dim"))
+        hint = (
+            "add a test with --tests" if asked else "answer with --ask, or add a test with --tests"
+        )
+        console.print(Text(hint, style="dim"))
 
 
 def _table(title: str, function: str, tests: Sequence[FailingTest]) -> Table:
