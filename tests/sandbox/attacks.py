@@ -7,6 +7,7 @@ never run (as root, without isolation, it would do what it says).
 """
 
 # ruff: noqa: E501
+# fmt: off
 from __future__ import annotations
 
 from dataclasses import dataclass

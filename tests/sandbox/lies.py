@@ -4,6 +4,7 @@ As `attacks`: data only. They may say about themselves what they like; nobody el
 """
 
 # ruff: noqa: E501
+# fmt: off
 from __future__ import annotations
 
 from attacks import ANY, CUT
