@@ -15,7 +15,7 @@ from refute.sandbox import NotRun, Outcome, Raised, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["Cluster", "Hints", "clustered", "differs", "distinct", "question_for", "vote"]
+__all__ = ["MOST", "Cluster", "Hints", "clustered", "differs", "distinct", "question_for", "vote"]
 
 MOST = 80
 """Survivors that are compared by behaviour, likeliest first."""

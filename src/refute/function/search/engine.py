@@ -16,7 +16,15 @@ from refute.function.contract import (
     MethodResult,
 )
 from refute.function.examples import read_examples
-from refute.function.search.choose import Cluster, Hints, clustered, distinct, question_for, vote
+from refute.function.search.choose import (
+    MOST,
+    Cluster,
+    Hints,
+    clustered,
+    distinct,
+    question_for,
+    vote,
+)
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.crashes import find_crashes
 from refute.function.search.edit import Edit, applied
@@ -65,8 +73,8 @@ def search(
     nothing to repair: the result then holds what can be shown without an oracle (`find_crashes`).
 
     `budget`: seconds, about. `seed`: of the proposed inputs. `ask`: answers a question that tells
-    the best fixes apart; the answer becomes a trusted test. `max_candidates`: try this many whatever
-    the time, for a result that does not depend on the clock. Raises `SandboxUnavailable`.
+    the best fixes apart; the answer becomes a trusted test. `max_candidates`: try this many
+    whatever the time: a result that does not depend on the clock. Raises `SandboxUnavailable`.
     """
     start = time.monotonic()
     trusted, hints = trusted_tests(problem)
@@ -76,7 +84,7 @@ def search(
     predicted: list[FailingTest] = []
     question = None
     if found.survivors and found.trial is not None:
-        inputs = probing_inputs(problem, state.trusted, seed)
+        inputs = affordable(found, probing_inputs(problem, state.trusted, seed))
         clusters = choose(found, inputs, hints)
         for _ in range(MOST_QUESTIONS):
             question, index = question_for(clusters[:SHOWN], inputs)
@@ -210,6 +218,19 @@ def probing_inputs(
     known = [test.call for test in trusted]
     proposals = islice(propose_inputs(problem, known, seed=seed), most)
     return [(p.call, p.tier) for p in proposals if p.tier <= Tier.EDGE]
+
+
+def affordable(
+    found: Repair, inputs: list[tuple[Call, Tier]], seconds: float = 1.5
+) -> list[tuple[Call, Tier]]:
+    """As many inputs as all survivors can be run on in about `seconds`, a dozen at least."""
+    trial = found.trial
+    if trial is None or trial.max_candidates is not None or len(inputs) < 24:
+        return inputs
+    start = time.monotonic()
+    trial.behaviours([()], [call for call, _ in inputs[:24]])
+    each = (time.monotonic() - start) / 24
+    return inputs[: max(12, int(seconds / (each * (1 + min(MOST, len(found.survivors))))))]
 
 
 def choose(

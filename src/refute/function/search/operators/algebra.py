@@ -98,7 +98,7 @@ def operators(site: Site, facts: Facts) -> Iterator[Variant]:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             yield "drop minus", operand, 0.0
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            yield "swap branches", ast.IfExp(test=test, body=orelse, orelse=body), 0.0
+            yield "swap branches", ast.IfExp(test=test, body=orelse, orelse=body), -0.5
         case ast.Tuple(elts=elts) | ast.List(elts=elts) if 1 < len(elts) <= 6:
             for i in range(len(elts)):
                 for j in range(i + 1, len(elts)):

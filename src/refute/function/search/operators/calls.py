@@ -155,6 +155,8 @@ def arguments(site: Site, facts: Facts) -> Iterator[Variant]:
             yield "reverse", ast.Call(func, args, more), 0.0
         if "key" not in given and (len(args) == 1 or name == "sort"):
             for key, extra in _keys():
+                if name in ("min", "max") and getattr(key, "id", "") == "len":
+                    extra += 0.6
                 yield "sort key", ast.Call(func, args, [*keywords, ast.keyword("key", key)]), extra
         if name in ("min", "max") and "default" not in given and len(args) == 1:
             for value in (0, None):

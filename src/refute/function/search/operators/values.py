@@ -79,6 +79,8 @@ def _integers(site: Site, value: int, facts: Facts, initial: bool) -> Iterator[V
 def _place(site: Site) -> float:
     """Off-by-one is commonest where a number bounds something."""
     owner = site.owner
+    if isinstance(owner, ast.AugAssign) and getattr(site.node, "value", 0) == 1:
+        return -1.5  # `count += 1` is the idiom
     if isinstance(owner, ast.Subscript | ast.Slice | ast.Compare):
         return 0.2
     if isinstance(owner, ast.Call):
