@@ -57,15 +57,19 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 
 
-def seeds() -> list[tuple[str, str]]:
-    """Programs to mutate, as (source, entry point)."""
-    found: list[tuple[str, str]] = []
+Seed = tuple[str, str, list[list[Any]]]
+
+
+def seeds() -> list[Seed]:
+    """Programs to mutate, as (source, entry point, known inputs)."""
+    found: list[Seed] = []
     data = Path(os.environ.get("REFUTE_DATA", ROOT.parent / "shared" / "data"))
     for path in data.glob("HumanEvalPlus.jsonl*") if data.is_dir() else ():
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
             for line in file:
                 row = json.loads(line)
-                found.append((row["prompt"] + row["canonical_solution"], row["entry_point"]))
+                source = row["prompt"] + row["canonical_solution"]
+                found.append((source, row["entry_point"], row["base_input"]))
     for name in LIBRARY:
         path = Path(os.__file__).with_name(f"{name}.py")
         if not path.exists():
@@ -73,7 +77,7 @@ def seeds() -> list[tuple[str, str]]:
         with tokenize.open(path) as file:
             source = file.read()
         names = [n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
-        found += [(source, name) for name in names[:6]]
+        found += [(source, name, []) for name in names[:6]]
     return found
 
 
@@ -113,9 +117,9 @@ class Mutator(ast.NodeTransformer):
         return ast.copy_location(ast.Pass(), node) if self.rng.random() < self.rate / 4 else node
 
 
-def hostile(rng: random.Random, programs: list[tuple[str, str]], attacks: list[str]) -> Program:
-    """One random mutation."""
-    source, entry = rng.choice(programs)
+def hostile(rng: random.Random, programs: list[Seed], attacks: list[str]) -> tuple[Program, Any]:
+    """One random mutation, and inputs on which to call it."""
+    source, entry, known = rng.choice(programs)
     code = source
     if rng.random() < 0.8:
         tree = Mutator(rng, rng.choice((0.02, 0.1, 0.4))).visit(ast.parse(source))
@@ -132,7 +136,11 @@ def hostile(rng: random.Random, programs: list[tuple[str, str]], attacks: list[s
             + rng.choice(("", "\0", "(" * 50, "while 1: pass\n", "\x85"))
             + code[at + size :]
         )
-    return Program(code=code, entry_point=entry)
+    if known and rng.random() < 0.8:
+        return Program(code=code, entry_point=entry), [rng.choice(known) for _ in range(2)]
+    arity = rng.choice((1, 1, 2, 2, 3))
+    inputs = [[rng.choice(VALUES) for _ in range(arity)] for _ in range(2)]
+    return Program(code=code, entry_point=entry), inputs
 
 
 def splice(rng: random.Random, tree: ast.Module, entry: str, attack: str) -> None:
@@ -145,7 +153,7 @@ def splice(rng: random.Random, tree: ast.Module, entry: str, attack: str) -> Non
     (call,) = ast.parse(rng.choice(("attack_(1)", "_ = attack_(1)", "return attack_(1)"))).body[:1]
     places = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == entry]
     for place in places:
-        place.body.insert(rng.randint(0, len(place.body)), call)
+        place.body.insert(rng.choice((0, rng.randint(0, len(place.body)))), call)
 
 
 def attack_sources() -> list[str]:
@@ -182,9 +190,8 @@ def work(job: tuple[int, int, float]) -> dict[str, Any]:
             return {"wrong": [f"isolation is not complete here: {box.protections()}"]}
         worker = box._servers[()].process.pid
         for number in range(count):
-            program = hostile(rng, programs, attacks)
-            arity = rng.choice((1, 1, 2, 2, 3))
-            calls = [Call(args=tuple(rng.choice(VALUES) for _ in range(arity))) for _ in range(2)]
+            program, inputs = hostile(rng, programs, attacks)
+            calls = [Call(args=tuple(given)) for given in inputs]
             try:
                 for outcome in box.run(program, calls, limits):
                     ends[type(outcome).__name__] += 1

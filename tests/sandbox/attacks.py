@@ -431,6 +431,17 @@ attack("odd names and modes", r"""
             except OSError: pass
         return x
     """, (Returned,), respawns=True)
+attack("a link in place of the scratch", """
+    import os
+    def f(x):
+        here = os.getcwd()
+        for path in (here, os.path.dirname(here)):
+            try:
+                os.rename(path, path + 'x')
+                os.symlink('@CANARY@', path)
+            except OSError: pass
+        return x
+    """, (Returned,), respawns=True, needs=(*WALLED, "unprivileged user"))
 attack("remove the scratch itself", """
     import os, shutil
     def f(x):

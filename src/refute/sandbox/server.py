@@ -67,6 +67,8 @@ class Server:
         self.program_filter: Any = None
         self.own_pids = False
         self.baseline = 0
+        self.outer = ""
+        self.scratch_inode = (0, 0)
         self.next_beat = 0.0
         self.client = _watch_process(config["client"])
 
@@ -93,6 +95,7 @@ class Server:
             self._leave_janitor()
         self._open_children()
         os.chdir(self.config["scratch"])
+        self.scratch_inode = self.tidy.inode(".")
         os.environ["HOME"] = os.environ["TMPDIR"] = self.config["scratch"]
         if identity is not None:
             linux.drop_user(identity)
@@ -125,12 +128,17 @@ class Server:
         os.setsid()  # a group of its own: a group's signals cross the border of a namespace
 
     def _make_scratch(self, identity: int | None) -> None:
-        """A private directory on the host's file system, where there is no private one."""
-        path = os.path.join(self.config["scratch"], f"refute-{os.getpid()}-{os.urandom(8).hex()}")
+        """A private directory on the host's file system, where there is no private one.
+
+        It lies in another, which stays the caller's: `nobody` cannot put a link in its place.
+        """
+        outer = os.path.join(self.config["scratch"], f"refute-{os.getpid()}-{os.urandom(8).hex()}")
+        path = os.path.join(outer, "scratch")
+        os.mkdir(outer, 0o700 if identity is None else 0o711)
         os.mkdir(path, 0o700)
         if identity is not None:
             os.chown(path, identity, identity)
-        self.config["scratch"] = path
+        self.config["scratch"], self.outer = path, outer
 
     def _leave_janitor(self) -> None:
         """Fork: the child goes on; this process waits for its end, whatever ends it, and clears up:
@@ -143,9 +151,10 @@ class Server:
             return
         self.channel.close()
         self._open_children()
+        known = self.tidy.inode(self.outer)
         _, status = os.waitpid(pid, 0)
         _kill_descendants(self.children)
-        self.tidy.remove(self.config["scratch"])
+        self.tidy.remove(self.outer, known)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
     def _open_to_all(self) -> bool:
@@ -341,7 +350,7 @@ class Server:
                 pass
         except ChildProcessError:
             pass
-        return not self.tidy.empty(self.config["scratch"])
+        return not self.tidy.empty(self.config["scratch"], self.scratch_inode)
 
     def _be_child(
         self, payload: int, results: int, capacity: int, start: int, committed: int, memory: int,

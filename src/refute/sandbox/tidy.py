@@ -6,16 +6,31 @@ Loaded by path inside the sandbox: standard library only.
 from __future__ import annotations
 
 import os
+import stat
 
 _MOST = 200_000  # entries; a private directory of 64 MiB cannot hold more
 
 
-def empty(directory: str) -> bool:
+def inode(directory: str) -> tuple[int, int]:
+    """What a directory is recognised by, whatever takes its place; (0, 0): it is none."""
+    try:
+        found = os.lstat(directory)
+    except OSError:
+        return 0, 0
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else (0, 0)
+
+
+def empty(directory: str, known: tuple[int, int]) -> bool:
     """Delete everything below `directory`; returns whether it is empty now. Never raises OSError.
+
+    Does nothing unless it still is the directory with the inode `known`: a program may have put a
+    link to another in its place.
 
     Sub-directories are moved up to `directory` before they are removed, so that neither the depth
     of a nest nor the length of its paths matters. Links are removed, never followed.
     """
+    if inode(directory) != known or known == (0, 0):
+        return False
     if _empty(directory):
         return True
     try:
@@ -78,9 +93,9 @@ def _hollow(path: str, directory: str, moved: int) -> int:
     return moved
 
 
-def remove(directory: str) -> bool:
-    """Delete `directory` and all below it; returns whether it is gone."""
-    emptied = empty(directory)
+def remove(directory: str, known: tuple[int, int]) -> bool:
+    """Delete `directory` and all below it, as `empty` does; returns whether it is gone."""
+    emptied = empty(directory, known)
     try:
         os.rmdir(directory)
     except FileNotFoundError:
