@@ -75,6 +75,24 @@ def test_a_hint_alone_asks_for_no_fix(box: Sandbox) -> None:
     assert result.failing == ()
 
 
+def test_a_fix_that_fails_the_modules_own_check_is_not_shown(box: Sandbox) -> None:
+    code = "def inc(a):\n    return a - 1\n\n\nassert inc(0) == -1\n"
+    tests = (UnitTest(Call((1,)), 2), UnitTest(Call((5,)), 6), UnitTest(Call((7,)), 8))
+    result = search(problem(code, tests=tests), box=box, budget=3)
+    for candidate in result.candidates:
+        space: dict[str, object] = {}
+        exec(candidate.code, space)  # the module loads: its own assert holds
+    assert result.failing
+
+
+def test_edits_are_told_in_the_programs_own_words(box: Sandbox) -> None:
+    code = "def total(items):\n    return max([x for x in items])\n"
+    tests = (UnitTest(Call(([1, 2, 3],)), 6), UnitTest(Call(([5, 5],)), 10))
+    result = search(problem(code, tests=tests), box=box)
+    assert "sum([x for x in items])" in result.candidates[0].code
+    assert not any("__fuel__" in line for c in result.candidates for line in c.edits)
+
+
 def test_endless_loops_cost_little_and_are_repaired(box: Sandbox) -> None:
     code = (
         "def digits(n):\n    count = 0\n    while n > 0:\n        n -= 0\n        count += 1\n"
@@ -115,6 +133,15 @@ def test_the_same_seed_and_count_give_the_same_result(box: Sandbox) -> None:
 
 
 AMBIGUOUS = "def pick(a, b):\n    return a * b\n"
+
+
+def test_one_example_that_fits_many_programs_is_not_enough(box: Sandbox) -> None:
+    code = "def odd(a, b):\n    return a % 2 == b\n"
+    one = (UnitTest(Call((3, 4)), True),)
+    result = search(problem(code, tests=one), box=box)
+    assert result.candidates == ()
+    assert [f.test.trust for f in result.failing] == [Trust.STATED]
+    assert "one example" in " ".join(result.notes)
 
 
 def test_an_answer_prunes_the_candidates(box: Sandbox) -> None:

@@ -15,7 +15,17 @@ from refute.sandbox import NotRun, Outcome, Raised, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["MOST", "Cluster", "Hints", "clustered", "differs", "distinct", "question_for", "vote"]
+__all__ = [
+    "MOST",
+    "Cluster",
+    "Hints",
+    "believable",
+    "clustered",
+    "differs",
+    "distinct",
+    "question_for",
+    "vote",
+]
 
 MOST = 80
 """Survivors that are compared by behaviour, likeliest first."""
@@ -170,6 +180,23 @@ def vote(clusters: Sequence[Cluster], index: int) -> float:
         if behaviour(cluster.outcomes[index : index + 1]) == winner:
             agree += mass
     return agree / total
+
+
+def believable(clusters: Sequence[Cluster], tests: Sequence[UnitTest]) -> bool:
+    """Whether the first cluster may be proposed: one example alone fits many wrong programs.
+
+    How much one example says depends on its output: a truth value is met by accident half of the
+    time, a long list hardly ever. Thresholds from the development data, both folds.
+    """
+    if len(tests) > 1:
+        return True
+    share = 1.0 / sum(math.exp(c.score - clusters[0].score) for c in clusters)
+    expected = tests[0].expected
+    if expected is None or isinstance(expected, bool):
+        return share >= 0.8 and clusters[0].score >= -3.5
+    if isinstance(expected, int | float):
+        return share >= 0.45 and clusters[0].score >= -3.5 and len(clusters) <= 6
+    return share >= 0.45 and clusters[0].score >= -6.0
 
 
 def differs(a: Outcome, b: Outcome) -> bool:

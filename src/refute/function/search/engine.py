@@ -20,6 +20,7 @@ from refute.function.search.choose import (
     MOST,
     Cluster,
     Hints,
+    believable,
     clustered,
     distinct,
     question_for,
@@ -28,6 +29,7 @@ from refute.function.search.choose import (
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.crashes import find_crashes
 from refute.function.search.edit import Edit, applied
+from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.repair import Repair, repair
 from refute.function.search.rewrite import rewrite
@@ -87,6 +89,8 @@ def search(
         inputs = affordable(found, probing_inputs(problem, state.trusted, seed))
         clusters = choose(found, inputs, hints)
         for _ in range(MOST_QUESTIONS):
+            assert found.trial is not None
+            clusters = sound(found.trial, clusters)
             question, index = question_for(clusters[:SHOWN], inputs)
             if ask is None or question is None:
                 break
@@ -106,6 +110,13 @@ def search(
                 if found.trial is None or not found.survivors:
                     break
                 clusters = choose(found, inputs, hints)
+        if found.trial is not None and ask is not None:
+            clusters = sound(found.trial, clusters)
+        if clusters and not believable(clusters, state.trusted):
+            state.notes.append(
+                f"one example does not tell {len(clusters)} possible fixes apart: give another"
+            )
+            clusters, question = [], None
         if found.trial is not None and clusters:
             candidates = [candidate(found.trial, cluster) for cluster in clusters[:SHOWN]]
             predicted = derived(found.trial, clusters, inputs)
@@ -113,7 +124,7 @@ def search(
     findings: list[Finding] = []
     if not failing:
         findings = _without_oracle(problem, state, seed, box)
-    elif not candidates:
+    elif not candidates and not found.survivors:
         state.notes.append("no edit passes all examples: no fix is proposed")
     return MethodResult(
         given=tuple(state.trusted),
@@ -242,6 +253,28 @@ def choose(
     return clustered(found.trial, survivors, inputs, Hints(tuple(hints)))
 
 
+def sound(trial: Trial, clusters: Sequence[Cluster]) -> list[Cluster]:
+    """The clusters without those among the first whose program fails a test when run as written.
+
+    Candidates were run with fuel and without the module's own self-tests; this is the real thing.
+    """
+    kept: list[Cluster] = []
+    limits = Limits(cpu=1.0, wall=4.0, stop_after=1)
+    for place, cluster in enumerate(clusters):
+        if len(kept) >= SHOWN:
+            return [*kept, *clusters[place:]]
+        program = Program(written(trial, cluster), trial.entry_point)
+        outcomes = trial.box.run(program, trial.calls, limits)
+        if all(map(matches, outcomes, trial.expected)):
+            kept.append(cluster)
+    return kept
+
+
+def written(trial: Trial, cluster: Cluster) -> str:
+    """The user's source with the edits of a cluster's likeliest member."""
+    return rewrite(trial.code, trial.mutated(cluster.best.edits))
+
+
 def derived(
     trial: Trial, clusters: Sequence[Cluster], inputs: Sequence[tuple[Call, Tier]]
 ) -> list[FailingTest]:
@@ -278,7 +311,7 @@ def confirmed(trial: Trial, tests: Sequence[UnitTest]) -> list[FailingTest]:
 def candidate(trial: Trial, cluster: Cluster) -> Candidate:
     """The likeliest member of a cluster, written into the user's source."""
     result = cluster.best
-    code = rewrite(trial.code, trial.mutated(result.edits))
+    code = written(trial, cluster)
     lines = []
     for place, edit in enumerate(result.edits):
         with applied(result.edits[:place]):
@@ -292,7 +325,7 @@ def described(edit: Edit) -> str:
     old = getattr(change.owner, change.field)
     old = old if change.index is None else old[change.index]
     if isinstance(old, ast.expr) and isinstance(change.new, ast.expr):
-        before, after = ast.unparse(old), ast.unparse(change.new)
+        before, after = ast.unparse(stripped(old)), ast.unparse(stripped(change.new))
         if len(before) + len(after) <= 100:
             return f"line {old.lineno}: `{before}` becomes `{after}` ({edit.kind})"
     return f"line {edit.line}: {edit.kind}"

@@ -62,6 +62,8 @@ class Facts:
     """Variable -> rough type."""
     used: dict[str, int]
     """Variable -> number of loads."""
+    indices: frozenset[str]
+    """Variables in the role of an index: loops over `range` and `enumerate`, subscripts."""
     atoms: tuple[ast.expr, ...]
     """Conditions of the program without `and`, `or`, `not`."""
 
@@ -100,6 +102,7 @@ def gather(tree: ast.Module, description: str) -> Facts:
         tuple(n.name for n in tree.body if isinstance(n, ast.FunctionDef)),
         types,
         used,
+        _indices(tree),
         tuple(atoms.values())[:12],
     )
     for _ in range(2):
@@ -117,6 +120,21 @@ def gather(tree: ast.Module, description: str) -> Facts:
                 elif type_of(iterable, facts) == "str":
                     _learn(facts, node.target.id, "str")
     return facts
+
+
+def _indices(tree: ast.Module) -> frozenset[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            inside = (node.slice,)
+            found.update(n.id for s in inside for n in ast.walk(s) if isinstance(n, ast.Name))
+        elif isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
+            target = node.target
+            if _callee(node.iter) == "enumerate" and isinstance(target, ast.Tuple):
+                target = target.elts[0]
+            if _callee(node.iter) in ("range", "enumerate") and isinstance(target, ast.Name):
+                found.add(target.id)
+    return frozenset(found)
 
 
 def _learn(facts: Facts, name: str, kind: str) -> None:

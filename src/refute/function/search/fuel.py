@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from refute.function.search.edit import copy_of
 
@@ -26,6 +26,8 @@ __all__ = [
     "refuelling",
     "stripped",
 ]
+
+_Tree = TypeVar("_Tree", bound=ast.AST)
 
 FUEL = "__fuel__"
 HIT = "__hit__"
@@ -70,7 +72,7 @@ def fuelled(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def stripped(tree: ast.Module) -> ast.Module:
+def stripped(tree: _Tree) -> _Tree:
     """A copy of `tree` without what `fuelled` put in."""
     clean = copy_of(tree)
     for node in ast.walk(clean):

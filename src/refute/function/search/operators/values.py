@@ -169,6 +169,8 @@ def names(site: Site, facts: Facts) -> Iterator[Variant]:
             extra += 1.5
         if name in site.context.fresh:
             extra += 0.4
+        if (name in facts.indices) != (node.id in facts.indices):
+            extra -= 0.7  # an index and a value are seldom taken for each other
         yield "variable", load(name), extra - 0.08 * place
 
 
