@@ -268,3 +268,13 @@ def test_verdicts_do_not_depend_on_how_busy_the_machine_is() -> None:
         for process in busy:
             process.kill()
             process.wait()
+
+
+@pytest.mark.parametrize("seconds", [0.02, 9.0], ids=["many calls", "many calls cut short"])
+def test_a_long_job_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr("refute.sandbox.local._SILENCE", 1.5)
+    count = 150 if seconds < 1 else 5
+    with LocalSandbox() as box:
+        calls = [Call(args=(seconds,))] * count
+        found = box.run(Program(code=BURN, entry_point="f"), calls, Limits(cpu=0.4))
+    assert {type(outcome) for outcome in found} == {Returned if seconds < 1 else TimedOut}
