@@ -193,7 +193,7 @@ def believable(clusters: Sequence[Cluster], tests: Sequence[UnitTest]) -> bool:
     share = 1.0 / sum(math.exp(c.score - clusters[0].score) for c in clusters)
     expected = tests[0].expected
     if expected is None or isinstance(expected, bool):
-        return share >= 0.8 and clusters[0].score >= -3.5
+        return share >= 0.9 and clusters[0].score >= -3.5
     if isinstance(expected, int | float):
         return share >= 0.45 and clusters[0].score >= -3.5 and len(clusters) <= 6
     return share >= 0.45 and clusters[0].score >= -6.0

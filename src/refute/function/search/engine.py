@@ -85,6 +85,7 @@ def search(
     candidates: list[Candidate] = []
     predicted: list[FailingTest] = []
     question = None
+    unsure = False
     if found.survivors and found.trial is not None:
         inputs = affordable(found, probing_inputs(problem, state.trusted, seed))
         clusters = choose(found, inputs, hints)
@@ -112,7 +113,8 @@ def search(
                 clusters = choose(found, inputs, hints)
         if found.trial is not None and ask is not None:
             clusters = sound(found.trial, clusters)
-        if clusters and not believable(clusters, state.trusted):
+        unsure = bool(clusters) and not believable(clusters, state.trusted)
+        if unsure:
             state.notes.append(
                 f"one example does not tell {len(clusters)} possible fixes apart: give another"
             )
@@ -124,8 +126,10 @@ def search(
     findings: list[Finding] = []
     if not failing:
         findings = _without_oracle(problem, state, seed, box)
-    elif not candidates and not found.survivors:
+    elif not found.survivors:
         state.notes.append("no edit passes all examples: no fix is proposed")
+    elif not candidates and not unsure:
+        state.notes.append("the fixes found fail when run as written: none is proposed")
     return MethodResult(
         given=tuple(state.trusted),
         failing=(*failing, *predicted),

@@ -40,7 +40,7 @@ ARITHMETIC: dict[type[ast.operator], tuple[tuple[type[ast.operator], float], ...
     ast.Div: ((ast.FloorDiv, 0.0), (ast.Mult, -0.5), (ast.Mod, -0.7), (ast.Sub, -1.5)),
     ast.FloorDiv: ((ast.Div, 0.0), (ast.Mod, 0.0), (ast.Mult, -1), (ast.Sub, -1.5)),
     ast.Mod: (
-        (ast.FloorDiv, -0.7), (ast.Div, -0.7), (ast.Mult, -1.2), (ast.Sub, -1.2), (ast.Add, -2),
+        (ast.FloorDiv, -1.0), (ast.Div, -1.0), (ast.Mult, -1.2), (ast.Sub, -1.2), (ast.Add, -2),
     ),
     ast.Pow: ((ast.Mult, 0.0), (ast.Add, -1.5)),
     ast.BitAnd: ((ast.BitOr, 0.0), (ast.BitXor, -0.3)),
@@ -49,6 +49,7 @@ ARITHMETIC: dict[type[ast.operator], tuple[tuple[type[ast.operator], float], ...
     ast.LShift: ((ast.RShift, 0.0),),
     ast.RShift: ((ast.LShift, 0.0),),
 }  # fmt: skip
+_RISING = (ast.Lt, ast.LtE)
 _SYMMETRIC = (ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
@@ -64,7 +65,9 @@ def operators(site: Site, facts: Facts) -> Iterator[Variant]:
         case ast.Compare():
             for at, op in enumerate(node.ops):
                 for other, extra in _COMPARE[type(op)]:
-                    yield "compare", _compare(node, at, other()), extra
+                    turned = len(node.ops) > 1 and (type(op) in _RISING) != (other in _RISING)
+                    # `a < b > c` is hardly ever meant.
+                    yield "compare", _compare(node, at, other()), extra - 2.0 * turned
             if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq):
                 right = node.comparators[0]
                 if isinstance(right, ast.Constant):
@@ -85,8 +88,12 @@ def operators(site: Site, facts: Facts) -> Iterator[Variant]:
                 )
                 yield "swap operands", swapped, 0.0
         case ast.BinOp(left=left, op=op, right=right):
+            # One operator of `a + b + c` is seldom meant to be another.
+            near = (left, right, site.owner)
+            chain = any(isinstance(x, ast.BinOp) and type(x.op) is type(op) for x in near)
+            odd = -0.5 if chain else 0.0
             for other_op, extra in ARITHMETIC.get(type(op), ()):
-                yield "arithmetic", binary(left, other_op(), right), extra
+                yield "arithmetic", binary(left, other_op(), right), extra + odd
             plain = isinstance(op, ast.Add) and type_of(node, facts) in ("int", "float", "num")
             if not isinstance(op, _SYMMETRIC) and not plain:
                 extra = -0.7 if isinstance(op, ast.Add) else 0.0
