@@ -6,8 +6,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from refute.datasets.literals import LiteralError, evaluate
 from refute.datasets.sources import parse_module
+from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Trust, UnitTest
 
 __all__ = ["read_assert"]
@@ -20,36 +20,36 @@ def read_assert(
 
     ``assert f(1) == 2`` is a call with arguments and an expected output. Where the entry point's
     call is wrapped (``set(f(x)) == {1}``, ``math.isclose(f(x), 1.5)``) it is an `Expression`, in
-    which the modules of `imports` (``import math``) are made available. Raises `LiteralError`.
+    which the modules of `imports` (``import math``) are made available. Raises `NotLiteral`.
     """
     try:
         body = parse_module(statement.strip()).body
     except (SyntaxError, ValueError) as e:
-        raise LiteralError(f"not Python: {e}") from None
+        raise NotLiteral(f"not Python: {e}") from None
     match body:
         case [ast.Assert(ast.Compare(left, [ast.Eq()], [right]))]:
             if not _calls(left, entry_point):
                 left, right = right, left
             try:
-                return _unit_test(left, evaluate(right), entry_point, imports, source)
-            except (LiteralError, TypeError, ValueError):
+                return _unit_test(left, read_literal(right), entry_point, imports, source)
+            except NotLiteral:
                 whole = ast.Compare(left, [ast.Eq()], [right])
                 return _unit_test(whole, True, entry_point, imports, source)
         case [ast.Assert(condition)]:
             truth = ast.Call(ast.Name("bool"), [condition], [])
             return _unit_test(truth, True, entry_point, imports, source)
-    raise LiteralError(f"not an assert: {statement.strip()[:60]}")
+    raise NotLiteral(f"not an assert: {statement.strip()[:60]}")
 
 
 def _unit_test(
     left: ast.expr, expected: object, entry_point: str, imports: Iterable[str], source: str
 ) -> UnitTest:
     if not _calls(left, entry_point):
-        raise LiteralError(f"does not call {entry_point}")
+        raise NotLiteral(f"does not call {entry_point}")
     call: Call | Expression
     try:
         call = _plain_call(left, entry_point)
-    except (LiteralError, TypeError, ValueError):
+    except NotLiteral:
         call = Expression(ast.unparse(_with_imports(left, imports)))
     return UnitTest(call, expected, trust=Trust.STATED, source=source)
 
@@ -57,10 +57,10 @@ def _unit_test(
 def _plain_call(node: ast.expr, entry_point: str) -> Call:
     match node:
         case ast.Call(ast.Name(name), args, keywords) if name == entry_point:
-            kwargs = {k.arg: evaluate(k.value) for k in keywords if k.arg is not None}
+            kwargs = {k.arg: read_literal(k.value) for k in keywords if k.arg is not None}
             if len(kwargs) == len(keywords):
-                return Call(tuple(evaluate(arg) for arg in args), kwargs)
-    raise LiteralError("not a plain call")
+                return Call(tuple(read_literal(arg) for arg in args), kwargs)
+    raise NotLiteral("not a plain call")
 
 
 def _calls(node: ast.expr, entry_point: str) -> bool:

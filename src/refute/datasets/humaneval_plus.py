@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from refute.datasets.item import Item, Options
-from refute.datasets.literals import LiteralError
 from refute.datasets.originfmt import read_test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
+from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem
 
 __all__ = ["CHECKERS", "STARTS", "arguments", "item", "key"]
@@ -66,7 +66,7 @@ def key(row: Row) -> FunctionKey:
         )
     try:
         code = read_test_code(row.text("test"))
-    except LiteralError as e:
+    except NotLiteral as e:
         raise row.error("test", str(e)) from None
     return FunctionKey(
         **common, inputs=code.inputs, expected=code.expected, atol=code.atol, checker=code.checker

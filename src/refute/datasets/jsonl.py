@@ -27,10 +27,11 @@ from typing import Any
 
 from refute.datasets.asserts import read_assert
 from refute.datasets.item import Item, Options
-from refute.datasets.literals import LiteralError, parse
+from refute.datasets.literals import parse
 from refute.datasets.originfmt import read_test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
+from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
 from refute.sandbox.equality import CHECKERS
 
@@ -69,7 +70,7 @@ def _tests(row: Row, name: str) -> tuple[UnitTest, ...]:
         try:
             source = f"visible test {number + 1}"
             tests.append(read_assert(text, name, imports=imports, source=source))
-        except (LiteralError, SyntaxError) as e:
+        except (NotLiteral, SyntaxError) as e:
             raise row.error(field, f"item {number}: {e}") from None
     return tuple(tests)
 
@@ -84,7 +85,7 @@ def _key(row: Row, identity: str, name: str) -> FunctionKey:
     else:
         try:
             code = read_test_code(row.text("test"))
-        except LiteralError as e:
+        except NotLiteral as e:
             raise row.error("test", str(e)) from None
         inputs, expected = code.inputs, code.expected
         atol, checker = code.atol or atol, code.checker or checker
@@ -118,7 +119,7 @@ def _list(row: Row, field: str) -> list[Any]:
         return row.items(field)
     try:
         value = parse(row.text(field))
-    except LiteralError as e:
+    except NotLiteral as e:
         raise row.error(field, str(e)) from None
     if not isinstance(value, list | tuple):
         raise row.error(field, "must be a list")

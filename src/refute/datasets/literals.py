@@ -2,10 +2,8 @@
 
 Benchmarks keep their private tests as source text: megabytes of ``[[1, 2.5, 'x'], ...]``. `parse`
 reads what ``repr`` writes for plain values with one regular expression and a stack (about eight
-times as fast as `ast.parse`, measured on HumanEval+), and leaves everything else to `evaluate`, a
-small evaluator over the syntax tree: unary and binary plus and minus, the names inf and nan, and
-the calls ``set() frozenset() tuple() list() dict() complex() float() int() range()`` of such
-values.
+times as fast as `ast.parse`, measured on HumanEval+), and leaves everything else to
+`refute.literals`.
 """
 
 from __future__ import annotations
@@ -14,14 +12,11 @@ import ast
 import json
 import math
 import re
-import sys
 from typing import Any
 
-from refute.datasets.sources import parse_expression
+from refute.literals import LongIntegers, parse_literal
 
-__all__ = ["LiteralError", "evaluate", "parse"]
-
-_LIMIT = 100_000  # digits; the ints of the benchmarks' expected outputs exceed Python's 4300
+__all__ = ["parse"]
 
 _DEEP = 150  # nested brackets; Python's own parser gives up at 200
 
@@ -49,17 +44,13 @@ _NAMES = {
 }
 
 
-class LiteralError(ValueError):
-    """The text is not a value that can be read without executing it."""
-
-
 class _Unusual(Exception):
     """The text is not what `repr` writes: read it the slow way."""
 
 
 def parse(text: str) -> Any:
-    """The value of a Python literal expression. Raises `LiteralError`; executes nothing."""
-    with _long_ints():
+    """The value of a Python literal expression. Raises `NotLiteral`; executes nothing."""
+    with LongIntegers():
         text = text.strip()
         try:
             return _as_json(text)
@@ -68,27 +59,7 @@ def parse(text: str) -> Any:
         try:
             return _fast(text)
         except (_Unusual, IndexError, ValueError, TypeError):
-            return _slow(text)
-
-
-def _slow(text: str) -> Any:
-    try:
-        return evaluate(parse_expression(text.strip()))
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, ArithmeticError) as e:
-        if isinstance(e, LiteralError):
-            raise
-        raise LiteralError(f"not a literal: {e}") from None
-
-
-class _long_ints:
-    """Lifts Python's limit on the digits of an int to a bounded one while it is entered."""
-
-    def __enter__(self) -> None:
-        self.old = sys.get_int_max_str_digits()
-        sys.set_int_max_str_digits(_LIMIT)
-
-    def __exit__(self, *exc: object) -> None:
-        sys.set_int_max_str_digits(self.old)
+            return parse_literal(text)
 
 
 # -- the fastest way -------------------------------------------------------------------------------
@@ -182,57 +153,3 @@ def _close(opener: str, closer: str, items: list[Any], comma: bool) -> Any:
     if opener == "d" and closer == "}" and len(items) % 2 == 0:
         return dict(zip(items[::2], items[1::2], strict=True))
     raise _Unusual
-
-
-# -- the slow way ----------------------------------------------------------------------------------
-
-
-def evaluate(node: ast.expr) -> Any:
-    """The value of a syntax tree of literals. Raises `LiteralError` on anything else."""
-    match node:
-        case ast.Constant(value) if value is not Ellipsis:
-            return value
-        case ast.List(elts):
-            return [evaluate(item) for item in elts]
-        case ast.Tuple(elts):
-            return tuple(evaluate(item) for item in elts)
-        case ast.Set(elts):
-            return {evaluate(item) for item in elts}
-        case ast.Dict(keys, values) if None not in keys:
-            pairs = zip(keys, values, strict=True)
-            return {evaluate(key): evaluate(value) for key, value in pairs if key is not None}
-        case ast.UnaryOp(ast.USub() | ast.UAdd() as sign, operand):
-            number = _number(evaluate(operand), node)
-            return -number if isinstance(sign, ast.USub) else +number
-        case ast.BinOp(left, ast.Add(), right):
-            return _number(evaluate(left), node) + _number(evaluate(right), node)
-        case ast.BinOp(left, ast.Sub(), right):
-            return _number(evaluate(left), node) - _number(evaluate(right), node)
-        case ast.Name("inf" | "nan" as name) | ast.Attribute(ast.Name(), "inf" | "nan" as name):
-            return _NAMES[name]
-        case ast.Call(ast.Name(name), args, []) if name in _CALLS:
-            return _CALLS[name](*[evaluate(arg) for arg in args])
-    raise LiteralError(f"not a literal: {ast.unparse(node)[:60]}")
-
-
-def _number(value: Any, node: ast.expr) -> Any:
-    if type(value) not in (int, float, complex, bool):
-        raise LiteralError(f"not a literal: {ast.unparse(node)[:60]}")
-    return value
-
-
-def _range(*bounds: int) -> range:
-    return range(*bounds)
-
-
-_CALLS: dict[str, Any] = {
-    "complex": complex,
-    "dict": dict,
-    "float": float,
-    "frozenset": frozenset,
-    "int": int,
-    "list": list,
-    "range": _range,
-    "set": set,
-    "tuple": tuple,
-}

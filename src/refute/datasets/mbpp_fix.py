@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from refute.datasets.asserts import read_assert
 from refute.datasets.item import Item, Options
-from refute.datasets.literals import LiteralError
 from refute.datasets.originfmt import read_test_code
 from refute.datasets.rows import Row
+from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
 
 __all__ = ["STARTS", "STARTS_HARD", "item", "visible"]
@@ -31,7 +31,7 @@ def item(row: Row, options: Options) -> Item:
     name = row.text("entry_point")
     try:
         code = read_test_code(row.text("test"))
-    except LiteralError as e:
+    except NotLiteral as e:
         raise row.error("test", str(e)) from None
     if code.entry_point not in (None, name):
         raise row.error("test", f"calls {code.entry_point}, but the entry point is {name}")
@@ -75,6 +75,6 @@ def visible(
         source = f"visible test {number + 1}"
         try:
             tests.append(read_assert(line, name, imports=imports, source=source))
-        except (LiteralError, SyntaxError) as e:
+        except (NotLiteral, SyntaxError) as e:
             raise row.error(field, f"item {number}: {e}") from None
     return lines, tuple(tests)

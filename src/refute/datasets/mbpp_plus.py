@@ -19,11 +19,11 @@ from typing import Any
 
 from refute.datasets.humaneval_plus import arguments
 from refute.datasets.item import Item, Options
-from refute.datasets.literals import LiteralError
 from refute.datasets.mbpp_fix import visible
 from refute.datasets.originfmt import read_test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, parse_module, signature_of
+from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem
 
 __all__ = ["CHECKERS", "STARTS", "item", "restore"]
@@ -98,7 +98,7 @@ def _key(row: Row) -> FunctionKey:
         )
     try:
         code = read_test_code(row.text("test"))
-    except LiteralError as e:
+    except NotLiteral as e:
         raise row.error("test", str(e)) from None
     if code.entry_point is None:
         raise row.error("test", "does not name the function that it calls")

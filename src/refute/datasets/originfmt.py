@@ -14,8 +14,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from refute.datasets.literals import LiteralError, evaluate, parse
+from refute.datasets.literals import parse
 from refute.datasets.sources import parse_module
+from refute.literals import NotLiteral, read_literal
 
 __all__ = ["TestCode", "is_extractable", "read_test_code"]
 
@@ -44,29 +45,29 @@ def is_extractable(test: str) -> bool:
 
 
 def read_test_code(test: str) -> TestCode:
-    """Read a `test` field. Raises `LiteralError` where it is not of a known form."""
+    """Read a `test` field. Raises `NotLiteral` where it is not of a known form."""
     try:
         lists = {match[1]: parse(match[2]) for match in _LIST.finditer(test)}
         tree = parse_module(_LIST.sub(_emptied, test))
-    except (LiteralError, SyntaxError):
+    except (NotLiteral, SyntaxError):
         lists, tree = {}, _parse_all(test)  # a list over several lines
     if not lists:
         lists = {
-            node.targets[0].id: evaluate(node.value)
+            node.targets[0].id: read_literal(node.value)
             for node in ast.walk(tree)
             if isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Name)
             and node.targets[0].id in ("inputs", "results")
         }
     if "inputs" not in lists:
-        raise LiteralError("holds no list named inputs")
+        raise NotLiteral("holds no list named inputs")
     inputs = _arguments(lists["inputs"])
     atol, checker, called, computed = _assertion(tree)
     expected = None
     if not computed:
         expected = tuple(lists.get("results", ()))
         if len(expected) != len(inputs):
-            raise LiteralError(f"holds {len(inputs)} inputs but {len(expected)} results")
+            raise NotLiteral(f"holds {len(inputs)} inputs but {len(expected)} results")
     return TestCode(inputs, expected, atol, checker, called)
 
 
@@ -79,15 +80,15 @@ def _parse_all(test: str) -> ast.Module:
     try:
         return parse_module(test)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
-        raise LiteralError(f"not Python: {e}") from None
+        raise NotLiteral(f"not Python: {e}") from None
 
 
 def _arguments(inputs: Any) -> tuple[tuple[Any, ...], ...]:
     if not isinstance(inputs, list | tuple):
-        raise LiteralError("inputs is not a list")
+        raise NotLiteral("inputs is not a list")
     for number, args in enumerate(inputs):
         if not isinstance(args, list | tuple):
-            raise LiteralError(f"input {number} is not a list of arguments")
+            raise NotLiteral(f"input {number} is not a list of arguments")
     return tuple(map(tuple, inputs))
 
 
@@ -95,17 +96,17 @@ def _assertion(tree: ast.Module) -> tuple[float, str | None, str | None, bool]:
     """Tolerance, checker, name of the function called, and whether the reference is called."""
     loop = next((n for n in ast.walk(tree) if isinstance(n, ast.For) and _loops(n)), None)
     if loop is None:
-        raise LiteralError("holds no loop over its inputs")
+        raise NotLiteral("holds no loop over its inputs")
     statement = loop.body[0]
     match statement:
         case ast.Expr(ast.Call(ast.Name("assertion"), [ast.Call(func), wanted, atol])):
             computed = isinstance(wanted, ast.Call)
             checker = _comparison(tree)
-            return float(evaluate(atol)), checker, _called(func), computed
+            return float(read_literal(atol)), checker, _called(func), computed
         case ast.Assert(ast.Compare(ast.Call(ast.Name("_poly"), args), [ast.LtE()], [atol])):
             func = next(n.func for n in ast.walk(args[0]) if isinstance(n, ast.Call))
-            return float(evaluate(atol)), "polynomial_root", _called(func), False
-    raise LiteralError(f"an assertion of unknown form: {ast.unparse(statement)[:60]}")
+            return float(read_literal(atol)), "polynomial_root", _called(func), False
+    raise NotLiteral(f"an assertion of unknown form: {ast.unparse(statement)[:60]}")
 
 
 def _loops(node: ast.For) -> bool:
@@ -127,5 +128,5 @@ def _comparison(tree: ast.Module) -> str | None:
                 return "not_none"
             if "allclose(out, exp" in text:
                 return None
-            raise LiteralError("an assertion function of unknown form")
-    raise LiteralError("holds no assertion function")
+            raise NotLiteral("an assertion function of unknown form")
+    raise NotLiteral("holds no assertion function")

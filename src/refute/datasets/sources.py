@@ -9,7 +9,6 @@ import warnings
 __all__ = [
     "SourceProblem",
     "docstring_of",
-    "parse_expression",
     "parse_module",
     "signature_of",
 ]
@@ -24,13 +23,6 @@ def parse_module(source: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)
-
-
-def parse_expression(source: str) -> ast.expr:
-    """The syntax tree of an expression, as quietly."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(source, mode="eval").body
 
 
 def _function(source: str, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef:

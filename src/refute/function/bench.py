@@ -36,10 +36,10 @@ from refute.function.grade import (
     grade_prediction,
     with_failing_tests,
 )
-from refute.function.literals import NotLiteral, source_of
 from refute.function.metrics import Figure, metrics
 from refute.function.show import call_source, expected_source
 from refute.function.truth import GroundTruth, expected_outputs
+from refute.literals import NotLiteral, source_of
 from refute.problems import FunctionPrediction, FunctionProblem, Trust, UnitTest
 from refute.runs import Failed, Journal, run_tasks
 from refute.sandbox import Sandbox, SandboxUnavailable, values

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
-from refute.function.literals import NotLiteral, parse_literal, read_literal
 from refute.function.pytests import read_pytests
+from refute.literals import NotLiteral, parse_literal, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
 
 __all__ = ["GivenTests", "read_call", "read_tests"]

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from refute.function.literals import NotLiteral, read_literal
+from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
 
 __all__ = ["Reading", "read_pytests"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from refute.function.literals import NotLiteral, source_of
+from refute.literals import NotLiteral, source_of
 from refute.problems import Call, Invocation, UnitTest
 from refute.sandbox import (
     Killed,

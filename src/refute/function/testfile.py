@@ -16,10 +16,10 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
-from refute.function.literals import NotLiteral, needed_imports, source_of
 from refute.function.show import describe
 from refute.function.source import write_atomically
 from refute.function.target import Module
+from refute.literals import NotLiteral, needed_imports, source_of
 from refute.problems import Call, Invocation, Trust
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import Iterated, NDArray, Opaque

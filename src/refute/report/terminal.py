@@ -13,8 +13,8 @@ from rich.status import Status
 from rich.text import Text
 
 from refute.function.contract import Ask, Question
-from refute.function.literals import NotLiteral, parse_literal
 from refute.function.show import call_source, value_source
+from refute.literals import NotLiteral, parse_literal
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
 

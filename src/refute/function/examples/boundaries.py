@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from refute.function.examples.calls import CLEAN_END
-from refute.function.examples.literals import Scanned, scan
+from refute.function.examples.scanner import Scanned, scan
 from refute.function.examples.subject import Reading, Subject
 from refute.problems import Call
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from refute.function.examples.formal import parse_statements
-from refute.function.examples.literals import NotLiteral, closing, evaluate, scan
+from refute.function.examples.scanner import LOOSE_NAMES, closing, scan
 from refute.function.examples.subject import Kind, Reading, Subject, overlaps
+from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation
 
 __all__ = ["ARROW", "CLEAN_END", "called_examples"]
@@ -132,7 +133,7 @@ def _call(about: Subject, arguments: str) -> Invocation | None:
         return None
     try:
         args = tuple(_argument(arg, index, about) for index, arg in enumerate(node.args))
-        kwargs = {k.arg: evaluate(k.value) for k in node.keywords if k.arg is not None}
+        kwargs = {k.arg: read_literal(k.value) for k in node.keywords if k.arg is not None}
     except NotLiteral:
         if any(
             isinstance(one, (ast.Name, ast.Starred)) for arg in node.args for one in ast.walk(arg)
@@ -148,4 +149,4 @@ def _argument(node: ast.expr, index: int, about: Subject) -> Any:
         if node.id in (about.parameters or ()):
             raise NotLiteral(node.id)
         return node.id
-    return evaluate(node, loose=True)
+    return read_literal(node, names=LOOSE_NAMES)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from refute.function.examples.literals import NotLiteral, evaluate, read
+from refute.function.examples.scanner import read
 from refute.function.examples.subject import Kind, Reading, Subject, invocation, mentions
+from refute.literals import NotLiteral, read_literal
 from refute.problems import Expression
 
 __all__ = ["assertion", "asserts", "doctests"]
@@ -269,7 +270,7 @@ def assertion(
             for side, other in ((left, right), (right, left)):
                 try:
                     if mentions(side, about.name):
-                        yield reading(side, evaluate(other))
+                        yield reading(side, read_literal(other))
                         return
                 except NotLiteral:
                     continue
@@ -309,7 +310,7 @@ def _last_name(node: ast.expr) -> str:
 def _close(test: ast.Call, left: ast.expr, right: ast.expr) -> str | None:
     """`math.isclose(a, b, …)` without needing the module `math` in the program."""
     try:
-        options = {k.arg: float(evaluate(k.value)) for k in test.keywords}
+        options = {k.arg: float(read_literal(k.value)) for k in test.keywords}
     except (NotLiteral, TypeError, ValueError):
         return None
     numpy = _last_name(test.func) == "allclose" or ast.unparse(test.func).startswith(("np", "num"))

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from refute.function.definitions import find_function, parse_module
 from refute.function.examples.formal import assertion
-from refute.function.examples.literals import NotLiteral, evaluate, scan
+from refute.function.examples.scanner import scan
 from refute.function.examples.subject import Reading, Subject, invocation, mentions
+from refute.literals import NotLiteral, read_literal
 
 __all__ = ["docstring_of", "self_tests"]
 
@@ -90,7 +91,7 @@ def _commented(
 def _resolved(node: ast.expr, names: dict[str, ast.expr]) -> ast.expr:
     if isinstance(node, ast.Name) and node.id in names:
         try:
-            evaluate(names[node.id])
+            read_literal(names[node.id])
         except NotLiteral:
             return node
         return names[node.id]

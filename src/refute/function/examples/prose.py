@@ -8,7 +8,7 @@ from typing import Any
 
 from refute.function.examples.calls import ARROW, CLEAN_END
 from refute.function.examples.fields import spread, values_from
-from refute.function.examples.literals import scan
+from refute.function.examples.scanner import scan
 from refute.function.examples.subject import Reading, Subject
 from refute.problems import Call
 

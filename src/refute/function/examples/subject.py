@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from refute.function.definitions import find_function, parse_module
-from refute.function.examples.literals import NotLiteral, evaluate
+from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, Trust, UnitTest
 
 __all__ = ["Kind", "Reading", "Subject", "invocation", "subject"]
@@ -140,9 +140,9 @@ def invocation(node: ast.expr, entry_point: str) -> Invocation:
     """A `Call` where the expression is one of `entry_point` on literals, else an `Expression`."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) == entry_point:
         try:
-            args = tuple(evaluate(arg) for arg in node.args)
+            args = tuple(read_literal(arg) for arg in node.args)
             if all(keyword.arg for keyword in node.keywords):
-                kwargs = {k.arg: evaluate(k.value) for k in node.keywords if k.arg is not None}
+                kwargs = {k.arg: read_literal(k.value) for k in node.keywords if k.arg is not None}
                 return Call(args, kwargs)
         except NotLiteral:
             pass

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from refute.function.literals import NotLiteral, needed_imports, parse_literal, source_of
+from refute.literals import NotLiteral, needed_imports, parse_literal, source_of
 from refute.sandbox.values import NDArray, Opaque
 
 atoms = (
@@ -48,6 +48,8 @@ def repr_sorted(value: Any) -> str:
     [
         (float("inf"), 'float("inf")'),
         (-0.0, "-0.0"),
+        (1 - 2j, "(1-2j)"),
+        (complex(0.0, -1.0), "complex(0.0, -1.0)"),
         ({3, 1, 2}, "{1, 2, 3}"),
         (set(), "set()"),
         ((1,), "(1,)"),
@@ -70,6 +72,7 @@ def test_each_type_has_a_source(value: Any, source: str) -> None:
 
 def test_huge_integers() -> None:
     assert parse_literal(source_of(10**5000)) == 10**5000  # `repr` would refuse
+    assert parse_literal("9" * 5000) == 10**5000 - 1
 
 
 def test_nan_and_sets_of_mixed_types() -> None:
@@ -93,14 +96,53 @@ def test_long_values_break_like_black() -> None:
         ("1 + 2j", 1 + 2j),
         ("list(range(3))", [0, 1, 2]),
         ("set([1, 1])", {1}),
+        ("7 // 2 + -7 % 3", 5),
+        ("not []", True),
+        ("'ab' + 'c' * 2", "abcc"),
+        ("[numpy.inf, float('-inf')]", [float("inf"), float("-inf")]),
+        ("dict([('a', 1)], b=int('2'))", {"a": 1, "b": 2}),
+        ("dt.date(2024, 2, 29)", datetime.date(2024, 2, 29)),
     ],
 )
 def test_arithmetic_that_people_write(text: str, value: Any) -> None:
     assert parse_literal(text) == value
 
 
+def test_names_are_read_only_where_they_are_given() -> None:
+    assert parse_literal("[true, {'a': null}]", names={"true": True, "null": None}) == [
+        True,
+        {"a": None},
+    ]
+    with pytest.raises(NotLiteral):
+        parse_literal("[true]")
+
+
 @pytest.mark.parametrize(
-    "text", ["open('x')", "10**10**8", "[0] * 10**9", "x", "__import__('os')", "(", "f(1)", "..."]
+    "text",
+    [
+        "open('x')",
+        "x",
+        "__import__('os')",
+        "(",
+        "f(1)",
+        "...",
+        "-'a'",
+        "{[]}",
+        "self.set([1])",  # somebody else's set
+        "[1][0]",
+        "'%d' % 1",
+        # what would take the reader's memory or time
+        "10**10**8",
+        "[0] * 10**9",
+        "[[0] * 1000] * 10**5",
+        "list(range(10**9))",
+        "deque(range(10**9))",
+        "bytearray(10**9)",
+        "Fraction('1e999999999')",
+        "int(Decimal('1e999999999'))",
+        "9" * 200_000,
+        "[" * 5000 + "]" * 5000,
+    ],
 )
 def test_everything_else_is_refused(text: str) -> None:
     with pytest.raises(NotLiteral):
