@@ -31,7 +31,7 @@ from refute.function.search.crashes import find_crashes
 from refute.function.search.edit import Edit, applied
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier, propose_inputs
-from refute.function.search.repair import Repair, repair
+from refute.function.search.repair import WEAK, Repair, look_further, repair
 from refute.function.search.rewrite import rewrite
 from refute.function.search.trial import Trial
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
@@ -89,6 +89,11 @@ def search(
     if found.survivors and found.trial is not None:
         inputs = affordable(found, probing_inputs(problem, state.trusted, seed))
         clusters = choose(found, inputs, hints)
+        if clusters and clusters[0].score <= WEAK:
+            tried = found.trial.tried
+            if look_further(found, start + 0.7 * budget - time.monotonic()):
+                clusters = choose(found, inputs, hints)
+            state.tried += found.trial.tried - tried
         for _ in range(MOST_QUESTIONS):
             assert found.trial is not None
             clusters = sound(found.trial, clusters)

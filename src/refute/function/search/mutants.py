@@ -16,7 +16,7 @@ from refute.function.search.operators import (
     swapped_returns,
     variants,
 )
-from refute.function.search.prior import PAIR_PENALTY, log_weight
+from refute.function.search.prior import log_weight
 from refute.function.search.sites import Site, expressions, statement_lists
 
 __all__ = ["frontier", "singles"]
@@ -106,8 +106,8 @@ def _everywhere(
 def frontier(
     firsts: Sequence[tuple[float, Edit]],
     seconds: Callable[[int], Sequence[Edit]],
-) -> Iterator[tuple[int, Edit, float]]:
-    """Pairs best first: yields (index of the first edit, second edit, joint log weight).
+) -> Iterator[tuple[int, Edit]]:
+    """Pairs best first: yields (index of the first edit, second edit).
 
     `seconds(i)` returns the edits, likeliest first, of the program after `firsts[i]`; it is asked
     only when its turn comes.
@@ -118,11 +118,11 @@ def frontier(
         heap.append((-weight, i, -1))
     heapq.heapify(heap)
     while heap:
-        cost, i, j = heapq.heappop(heap)
+        _, i, j = heapq.heappop(heap)
         if j < 0:
             ready[i] = seconds(i)
         else:
-            yield i, ready[i][j], -cost + PAIR_PENALTY
+            yield i, ready[i][j]
         j += 1
         if j < len(ready[i]):
             heapq.heappush(heap, (-(firsts[i][0] + ready[i][j].weight), i, j))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from refute.function.search.closeness import progress
 from refute.function.search.edit import Edit, applied
 from refute.function.search.facts import Facts, gather
 from refute.function.search.mutants import frontier, singles
-from refute.function.search.prior import REACH_BONUS
+from refute.function.search.prior import PAIR_PENALTY, REACH_BONUS
 from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Outcome, Program, Raised, Sandbox
 from refute.sandbox.equality import matches
 
-__all__ = ["Repair", "repair"]
+__all__ = ["WEAK", "Repair", "look_further", "repair"]
 
 FIRSTS = 60
 """First halves of pairs that are followed up."""
@@ -44,6 +44,8 @@ class Repair:
     complete: bool = False
     """Whether every single edit was tried."""
     notes: list[str] = field(default_factory=list)
+    pairs: Callable[[], Iterator[tuple[tuple[Edit, ...], float]]] | None = None
+    """The pairs of edits, best first, while they are untried."""
 
     @property
     def fails(self) -> bool:
@@ -110,13 +112,36 @@ def _search(
     found.complete = True
     if not found.survivors:
         _once_more(trial, found, results)
+    found.pairs = lambda: _pairs(trial, facts, found, results, reached)
     best = max((r.weight for r in found.survivors), default=WEAK)
     if best > WEAK:
         return
     if found.survivors:
         trial.deadline = min(trial.deadline, time.monotonic() + 0.3 * budget)
+    _try_pairs(trial, found)
+
+
+def look_further(found: Repair, seconds: float) -> bool:
+    """Try pairs although single edits survived, where those proved implausible.
+
+    True: there are new survivors. Does nothing where pairs were tried already.
+    """
+    trial, before = found.trial, len(found.survivors)
+    if trial is None or found.pairs is None or seconds <= 0:
+        return False
+    trial.deadline = time.monotonic() + seconds
+    try:
+        _try_pairs(trial, found)
+    except OutOfBudget:
+        pass
+    return len(found.survivors) > before
+
+
+def _try_pairs(trial: Trial, found: Repair) -> None:
+    assert found.pairs is not None
+    pairs, found.pairs = found.pairs, None
     before = len(found.survivors)
-    for result in trial.run(_pairs(trial, facts, found, results, reached)):
+    for result in trial.run(pairs()):
         if result.fits:
             found.survivors.append(result)
             if len(found.survivors) == 1 + before:
@@ -189,8 +214,10 @@ def _pairs(
         return sorted([*fresh, *others], key=lambda edit: -edit.weight)[:STANDING]
 
     done: set[frozenset[int]] = set()
-    for i, second, weight in frontier(firsts, seconds):
+    for i, second in frontier(firsts, seconds):
         first = firsts[i][1]
+        # The gain decides the order of the search, not how likely a fix is.
+        weight = first.weight + second.weight + PAIR_PENALTY
         key = frozenset((id(first), id(second)))
         guard_alone = second.kind == "early return" and found.passed.count(False) < GUARDED
         if key in done or guard_alone:
