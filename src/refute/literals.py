@@ -14,7 +14,6 @@ import datetime
 import math
 import operator
 import sys
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -22,6 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from refute.sandbox.values import NDArray
+from refute.syntax import parse_expression
 
 __all__ = [
     "CONSTRUCTORS",
@@ -29,7 +29,6 @@ __all__ = [
     "LongIntegers",
     "NotLiteral",
     "needed_imports",
-    "parse_expression",
     "parse_literal",
     "read_literal",
     "source_of",
@@ -60,20 +59,15 @@ class LongIntegers:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def parse_expression(text: str) -> ast.expr:
-    """The syntax tree of an expression, without Python's remarks on it. Raises `NotLiteral`."""
-    text = text.strip()
-    try:
-        with LongIntegers(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise NotLiteral(f"not a Python expression: {text[:80]!r}") from None
-
-
 def parse_literal(text: str, *, names: Mapping[str, Any] | None = None) -> Any:
     """Read the value of a literal's source. Raises `NotLiteral`. `names` as in `read_literal`."""
-    return read_literal(parse_expression(text), names=names)
+    text = text.strip()
+    try:
+        with LongIntegers():
+            node = parse_expression(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise NotLiteral(f"not a Python expression: {text[:80]!r}") from None
+    return read_literal(node, names=names)
 
 
 def read_literal(node: ast.expr, *, names: Mapping[str, Any] | None = None) -> Any:

@@ -42,6 +42,7 @@ class Expression:
 
 
 Invocation = Call | Expression
+"""What a unit test runs."""
 
 
 class Trust(IntEnum):

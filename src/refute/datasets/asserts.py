@@ -4,13 +4,31 @@ them."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from refute.datasets.sources import parse_module
+from refute.datasets.rows import Row
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Trust, UnitTest
+from refute.syntax import parse_module
 
-__all__ = ["read_assert"]
+__all__ = ["read_assert", "read_asserts"]
+
+
+def read_asserts(
+    row: Row, field: str, lines: Sequence[str], entry_point: str, *, imports: Iterable[str]
+) -> tuple[UnitTest, ...]:
+    """The visible unit tests in `lines`, the first items of the row's `field`.
+
+    Raises `DatasetError` that names the row, the field and the item.
+    """
+    tests = []
+    for number, line in enumerate(lines):
+        source = f"visible test {number + 1}"
+        try:
+            tests.append(read_assert(line, entry_point, imports=imports, source=source))
+        except (NotLiteral, SyntaxError) as e:
+            raise row.error(field, f"item {number}: {e}") from None
+    return tuple(tests)
 
 
 def read_assert(

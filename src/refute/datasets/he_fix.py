@@ -28,6 +28,7 @@ from refute.problems import FunctionProblem
 __all__ = ["STARTS", "items"]
 
 STARTS = ("humanevalpack-python", "humanevalpack_python", "humanevalpack")
+"""How the names of its files begin."""
 _NOT_EXTRACTABLE = frozenset({14, 15, 83, 100, 130, 139})
 
 

@@ -16,15 +16,15 @@ from __future__ import annotations
 from typing import Any
 
 from refute.datasets.item import Item, Options
-from refute.datasets.originfmt import read_test_code
+from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
-from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem
 
 __all__ = ["CHECKERS", "STARTS", "arguments", "item", "key"]
 
 STARTS = ("HumanEvalPlus",)
+"""How the names of its files begin."""
 CHECKERS = {"find_zero": "polynomial_root"}
 """Entry point -> checker, as in EvalPlus's `unsafe_execute` (data set ``humaneval``)."""
 
@@ -64,10 +64,7 @@ def key(row: Row) -> FunctionKey:
             checker=CHECKERS.get(name),
             contract=row.optional_text("contract"),
         )
-    try:
-        code = read_test_code(row.text("test"))
-    except NotLiteral as e:
-        raise row.error("test", str(e)) from None
+    code = test_code(row)
     return FunctionKey(
         **common, inputs=code.inputs, expected=code.expected, atol=code.atol, checker=code.checker
     )

@@ -25,10 +25,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from refute.datasets.asserts import read_assert
+from refute.datasets.asserts import read_asserts
 from refute.datasets.item import Item, Options
 from refute.datasets.literals import parse
-from refute.datasets.originfmt import read_test_code
+from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
 from refute.literals import NotLiteral
@@ -65,14 +65,7 @@ def item(row: Row, options: Options) -> Item:
 def _tests(row: Row, name: str) -> tuple[UnitTest, ...]:
     field = "tests" if "tests" in row.fields else "test_list"
     imports = row.texts("test_imports")
-    tests = []
-    for number, text in enumerate(row.texts(field)):
-        try:
-            source = f"visible test {number + 1}"
-            tests.append(read_assert(text, name, imports=imports, source=source))
-        except (NotLiteral, SyntaxError) as e:
-            raise row.error(field, f"item {number}: {e}") from None
-    return tuple(tests)
+    return read_asserts(row, field, row.texts(field), name, imports=imports)
 
 
 def _key(row: Row, identity: str, name: str) -> FunctionKey:
@@ -83,10 +76,7 @@ def _key(row: Row, identity: str, name: str) -> FunctionKey:
         inputs = tuple(map(tuple, _argument_lists(row)))
         expected = None if row.fields.get("expected") is None else tuple(_list(row, "expected"))
     else:
-        try:
-            code = read_test_code(row.text("test"))
-        except NotLiteral as e:
-            raise row.error("test", str(e)) from None
+        code = test_code(row)
         inputs, expected = code.inputs, code.expected
         atol, checker = code.atol or atol, code.checker or checker
     if expected is not None and len(expected) != len(inputs):

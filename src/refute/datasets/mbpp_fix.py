@@ -13,26 +13,24 @@ Nothing of the private tests is in there.
 
 from __future__ import annotations
 
-from refute.datasets.asserts import read_assert
+from refute.datasets.asserts import read_asserts
 from refute.datasets.item import Item, Options
-from refute.datasets.originfmt import read_test_code
+from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
-from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
 
 __all__ = ["STARTS", "STARTS_HARD", "item", "visible"]
 
 STARTS = ("MBPP+Fix_test", "MBPP+Fix")
+"""How the names of its files begin."""
 STARTS_HARD = ("MBPP+Fix_hard_test", "MBPP+Fix_hard")
+"""How the names of the hard half's files begin."""
 
 
 def item(row: Row, options: Options) -> Item:
     """One row as problem and key. Raises `DatasetError`."""
     name = row.text("entry_point")
-    try:
-        code = read_test_code(row.text("test"))
-    except NotLiteral as e:
-        raise row.error("test", str(e)) from None
+    code = test_code(row)
     if code.entry_point not in (None, name):
         raise row.error("test", f"calls {code.entry_point}, but the entry point is {name}")
     identity = row.id("task_id", prefix="Mbpp/")
@@ -70,11 +68,4 @@ def visible(
 ) -> tuple[list[str], tuple[UnitTest, ...]]:
     """The first `count` asserts as lines of text and as unit tests. Raises `DatasetError`."""
     lines = [line.strip() for line in asserts[:count]]
-    tests = []
-    for number, line in enumerate(lines):
-        source = f"visible test {number + 1}"
-        try:
-            tests.append(read_assert(line, name, imports=imports, source=source))
-        except (NotLiteral, SyntaxError) as e:
-            raise row.error(field, f"item {number}: {e}") from None
-    return lines, tuple(tests)
+    return lines, read_asserts(row, field, lines, name, imports=imports)

@@ -20,15 +20,16 @@ from typing import Any
 from refute.datasets.humaneval_plus import arguments
 from refute.datasets.item import Item, Options
 from refute.datasets.mbpp_fix import visible
-from refute.datasets.originfmt import read_test_code
+from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
-from refute.datasets.sources import SourceProblem, parse_module, signature_of
-from refute.literals import NotLiteral
+from refute.datasets.sources import SourceProblem, signature_of
 from refute.problems import FunctionKey, FunctionProblem
+from refute.syntax import parse_module
 
 __all__ = ["CHECKERS", "STARTS", "item", "restore"]
 
 STARTS = ("MbppPlus",)
+"""How the names of its files begin."""
 CHECKERS = {
     "check_str": "not_none",
     "text_match_three": "not_none",
@@ -96,10 +97,7 @@ def _key(row: Row) -> FunctionKey:
             checker=CHECKERS.get(name),
             contract=row.optional_text("contract"),
         )
-    try:
-        code = read_test_code(row.text("test"))
-    except NotLiteral as e:
-        raise row.error("test", str(e)) from None
+    code = test_code(row)
     if code.entry_point is None:
         raise row.error("test", "does not name the function that it calls")
     return FunctionKey(

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.datasets.literals import parse
-from refute.datasets.sources import parse_module
+from refute.datasets.rows import Row
 from refute.literals import NotLiteral, read_literal
+from refute.syntax import parse_module
 
-__all__ = ["TestCode", "is_extractable", "read_test_code"]
+__all__ = ["TestCode", "is_extractable", "read_test_code", "test_code"]
 
 _LIST = re.compile(r"^[ \t]*(inputs|results)[ \t]*=[ \t]*(\S.*)$", re.MULTILINE)
 _REFERENCE = "ref_func"
@@ -42,6 +43,14 @@ class TestCode:
 def is_extractable(test: str) -> bool:
     """Whether the field holds its results as literals: the rule by which HE-Fix keeps a problem."""
     return any(match[1] == "results" for match in _LIST.finditer(test))
+
+
+def test_code(row: Row) -> TestCode:
+    """The `test` field of a row. Raises `DatasetError` where it cannot be read."""
+    try:
+        return read_test_code(row.text("test"))
+    except NotLiteral as e:
+        raise row.error("test", str(e)) from None
 
 
 def read_test_code(test: str) -> TestCode:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-import warnings
+
+from refute.syntax import parse_module
 
 __all__ = [
     "SourceProblem",
     "docstring_of",
-    "parse_module",
     "signature_of",
 ]
 
 
 class SourceProblem(ValueError):
     """The source does not parse or does not define the function."""
-
-
-def parse_module(source: str) -> ast.Module:
-    """`ast.parse` that keeps Python's remarks on the program's string escapes to itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(source)
 
 
 def _function(source: str, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef:

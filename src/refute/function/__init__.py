@@ -1,0 +1,1 @@
+"""Function level: examples, search, tests, fixes and their grading."""

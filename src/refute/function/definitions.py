@@ -5,17 +5,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-__all__ = ["Function", "find_function", "parse_module"]
+from refute import syntax
+
+__all__ = ["Function", "find_function", "parse_module", "parse_statements"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+"""The definition of a function, of either kind."""
 
 
 def parse_module(code: str) -> ast.Module | None:
     """The syntax tree of a module; None when it does not parse."""
     try:
-        return ast.parse(code)
+        return syntax.parse_module(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def parse_statements(code: str) -> list[ast.stmt] | None:
+    """The statements of a snippet; None when it does not parse."""
+    tree = parse_module(code)
+    return None if tree is None else tree.body
 
 
 def find_function(tree: ast.Module, entry_point: str) -> Function | None:

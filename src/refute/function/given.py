@@ -13,6 +13,7 @@ from refute.errors import InputError
 from refute.function.pytests import read_pytests
 from refute.literals import NotLiteral, parse_literal, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
+from refute.syntax import parse_expression
 
 __all__ = ["GivenTests", "read_call", "read_tests"]
 
@@ -61,7 +62,7 @@ def read_call(text: str, entry_point: str) -> Invocation | None:
 
     None when the source does not mention the function. Raises SyntaxError.
     """
-    node = ast.parse(text.strip(), mode="eval").body
+    node = parse_expression(text.strip())
     if not any(isinstance(n, ast.Name) and n.id == entry_point for n in ast.walk(node)):
         return None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -19,7 +19,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from refute.datasets.sources import parse_module
 from refute.function.truth import GroundTruth, expected_outputs, run_within
 from refute.problems import (
     Call,
@@ -31,6 +30,7 @@ from refute.problems import (
 )
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, values
 from refute.sandbox.equality import Expected, matches
+from refute.syntax import parse_module
 
 __all__ = [
     "Grade",

@@ -17,6 +17,7 @@ from itertools import product
 
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
+from refute.syntax import parse_module
 
 __all__ = ["Reading", "read_pytests"]
 
@@ -57,7 +58,7 @@ def read_pytests(
     `predicate` says that the function returns a bool, so that `assert f(x)` means `f(x) is True`.
     Raises SyntaxError.
     """
-    tree = ast.parse(text)
+    tree = parse_module(text)
     reader = _Reader(name, entry_point, module.rpartition(".")[2], predicate)
     reader.imports(tree)
     reader.body(_declarations_last(tree.body), _Scope({}, (), _uses(tree)))

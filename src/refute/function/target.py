@@ -14,6 +14,7 @@ from pathlib import Path
 from refute.errors import InputError
 from refute.function.source import SourceFile, read_source
 from refute.problems import FunctionProblem, UnitTest
+from refute.syntax import parse_module
 
 __all__ = [
     "Module",
@@ -163,7 +164,7 @@ def _too_wide(folder: Path) -> bool:
 
 def _parse(text: str, path: Path) -> ast.Module:
     try:
-        return ast.parse(text)
+        return parse_module(text)
     except SyntaxError as error:
         raise InputError(f"{path}:{error.lineno}: syntax error: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
@@ -196,7 +197,7 @@ def _check(name: str, functions: dict[str, _Function], path: Path, text: str) ->
         return
     if "." in name:
         raise InputError(f"{path}::{name}: methods are not supported; name a top-level function")
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse_module(text)):
         if isinstance(node, _Function) and node.name == name:
             raise InputError(f"{path}:{node.lineno}: {name} is not at the file's top level")
     close = difflib.get_close_matches(name, functions, 1)

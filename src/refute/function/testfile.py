@@ -23,6 +23,7 @@ from refute.literals import NotLiteral, needed_imports, source_of
 from refute.problems import Call, Invocation, Trust
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import Iterated, NDArray, Opaque
+from refute.syntax import parse_module
 
 __all__ = ["render", "write_tests"]
 
@@ -262,7 +263,7 @@ def _sorted(lines: Iterable[str]) -> str:
 def _global_names(text: str) -> set[str]:
     """Names that a module binds at its top level."""
     found: set[str] = set()
-    for node in ast.parse(text).body:
+    for node in parse_module(text).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -276,7 +277,7 @@ def _global_names(text: str) -> set[str]:
 def _imports_neighbours(module: Module) -> bool:
     """Whether the module imports something that lies beside it or in its project."""
     places = module.surroundings.import_path
-    for node in ast.walk(ast.parse(module.source.text)):
+    for node in ast.walk(parse_module(module.source.text)):
         if isinstance(node, ast.ImportFrom) and node.level:
             return True
         names: list[str] = []

@@ -1,0 +1,1 @@
+"""What people see: terminal tables and diffs, and the JSON documents."""

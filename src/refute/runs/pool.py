@@ -21,7 +21,6 @@ __all__ = ["Failed", "cores", "run_tasks"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-Worker = Callable[[Task], Result]
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class Limits:
 
     @property
     def wall_seconds(self) -> float:
+        """The wall limit in seconds, as given or as derived from `cpu`."""
         return 2 * self.cpu + 1 if self.wall is None else self.wall
 
 
@@ -72,6 +73,7 @@ class Returned:
 
     @property
     def value(self) -> Any:
+        """What the call returned, decoded on first use. Raises `values.MalformedValue`."""
         try:
             return self._value
         except AttributeError:

@@ -40,6 +40,7 @@ from refute.sandbox.contract import (
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 
 ALL_MEASURES = frozenset({"namespaces", "landlock", "seccomp"})
+"""Every layer of isolation that a machine may offer."""
 
 _SERVER = Path(__file__).with_name("server.py")
 _REQUEST = struct.Struct("<IIIQQQddI")  # as `server.REQUEST`

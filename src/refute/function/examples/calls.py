@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from refute.function.examples.formal import parse_statements
+from refute.function.definitions import parse_statements
 from refute.function.examples.scanner import LOOSE_NAMES, closing, scan
 from refute.function.examples.subject import Kind, Reading, Subject, overlaps
 from refute.literals import NotLiteral, read_literal
@@ -18,6 +18,7 @@ from refute.problems import Call, Expression, Invocation
 __all__ = ["ARROW", "CLEAN_END", "called_examples"]
 
 ARROW = r"(?:==>|=>|-->|->|—>|→|➞|⇒|➔|⟶|⟹)"
+"""The arrows that people put between a call and its output."""
 
 _VERB = r"(?:returns?|gives?|outputs?|yields?|equals?|evaluates to|produces?|prints?|be|is)"
 _LABEL = r"(?:[Oo]utputs?|[Rr]esult|[Rr]eturns?|[Ee]xpected)(?: output)?"
@@ -42,6 +43,7 @@ CLEAN_END = re.compile(
     r"[ \t]*(?:$|\n|#|//|;|\)|\(|[.,:](?=\s|$)"
     r"|(?:and|or|because|since|as|while|but|for|when|if|where)\b)"
 )
+"""What may follow a value that ends there."""
 _CHAIN = re.compile(r"[ \t]*(?:=|==)[ \t]*")
 
 

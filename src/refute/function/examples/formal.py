@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from refute.function.definitions import parse_statements
 from refute.function.examples.scanner import read
 from refute.function.examples.subject import Kind, Reading, Subject, invocation, mentions
 from refute.literals import NotLiteral, read_literal
@@ -37,16 +37,6 @@ def _lines(text: str) -> list[_Line]:
         lines.append(_Line(line, start))
         start += len(line) + 1
     return lines
-
-
-def parse_statements(source: str) -> list[ast.stmt] | None:
-    """The statements of a snippet; None when it does not parse."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def doctests(about: Subject) -> tuple[list[Reading], list[tuple[int, int]]]:

@@ -15,6 +15,7 @@ from refute.problems import Call, Expression, Invocation, Trust, UnitTest
 __all__ = ["Kind", "Reading", "Subject", "invocation", "subject"]
 
 Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "boundary", "inverse"]
+"""The form in which an example is written."""
 
 _STRAIGHT = str.maketrans(
     {"‘": "'", "’": "'", "“": '"', "”": '"', "`": " ", "\u00a0": " ", "\t": " "}
@@ -66,6 +67,7 @@ class Subject:
 
     @property
     def method(self) -> bool:
+        """Whether the function is a method of a class."""
         return "." in self.entry_point
 
     def fits(self, count: int) -> bool:
@@ -85,6 +87,7 @@ class Subject:
         return bool(re.search(rf"\bstring,? '?{name}\b|\b{name}'? (is|as) a string", self.plain))
 
     def line(self, offset: int) -> int:
+        """The line of the text, from 1, that holds the character at `offset`."""
         return self.text.count("\n", 0, offset) + 1
 
 
@@ -175,4 +178,5 @@ def to_test(reading: Reading, about: Subject, *, where: str) -> UnitTest:
 
 
 def overlaps(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
+    """Whether `span` shares a character with one of `taken`."""
     return any(span[0] < end and start < span[1] for start, end in taken)
