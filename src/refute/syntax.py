@@ -1,4 +1,4 @@
-"""Foreign source text to a syntax tree, without Python's remarks on it.
+"""Foreign source text to a syntax tree, without Python's remarks on it, and its functions.
 
 A program under test may write ``"\\d"``; Python's warning about that (twice, and with no file name)
 is of no use to somebody who asked for something else.
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Sequence
 
-__all__ = ["parse_expression", "parse_module"]
+__all__ = ["Function", "find_function", "parse_expression", "parse_module"]
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+"""The definition of a function, of either kind."""
 
 
 def parse_module(source: str) -> ast.Module:
@@ -24,3 +28,18 @@ def parse_expression(source: str) -> ast.expr:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source, mode="eval").body
+
+
+def find_function(tree: ast.Module, entry_point: str) -> Function | None:
+    """The last definition of a function (or `Class.method`) in a module; None if there is none."""
+    body: Sequence[ast.stmt] = tree.body
+    *owners, name = entry_point.split(".")
+    for owner in owners:
+        classes = [n for n in body if isinstance(n, ast.ClassDef) and n.name == owner]
+        if not classes:
+            return None
+        body = classes[-1].body
+    for node in reversed(body):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            return node
+    return None

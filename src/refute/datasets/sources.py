@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import inspect
 
-from refute.syntax import parse_module
+from refute.syntax import Function, find_function, parse_module
 
 __all__ = [
     "SourceProblem",
@@ -18,20 +17,19 @@ class SourceProblem(ValueError):
     """The source does not parse or does not define the function."""
 
 
-def _function(source: str, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef:
+def _function(source: str, name: str) -> Function:
     try:
-        body = parse_module(source).body
+        function = find_function(parse_module(source), name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         raise SourceProblem(f"not Python: {e}") from None
-    for node in reversed(body):  # the last definition is the one that counts
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            return node
-    raise SourceProblem(f"defines no function {name}")
+    if function is None:
+        raise SourceProblem(f"defines no function {name}")
+    return function
 
 
 def docstring_of(source: str, name: str) -> str:
     """The function's docstring, dedented; empty where there is none. Raises `SourceProblem`."""
-    return inspect.cleandoc(ast.get_docstring(_function(source, name), clean=False) or "")
+    return ast.get_docstring(_function(source, name)) or ""
 
 
 def signature_of(source: str, name: str) -> str:
