@@ -18,6 +18,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from refute.sandbox import Sandbox
+
 __all__ = ["cli", "main"]
 
 FOUND, BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
@@ -89,6 +91,7 @@ def hunt(
     out, err = _consoles()
     hunts = []
     with terminal.working(f"hunting in {target}", err), verbs.open_box(module) as box:
+        _warn(err, box)
         for one in verbs.hunt(
             module,
             box=box,
@@ -150,6 +153,7 @@ def debug(
         terminal.working(f"debugging {target}", err) as status,
         verbs.open_box(module) as box,
     ):
+        _warn(err, box)
         for one in verbs.debug(
             module,
             box=box,
@@ -230,6 +234,7 @@ def bench(
     from refute.report.bench import bench_document, print_bench
     from refute.report.terminal import followed
     from refute.runs import Journal, cores, new_run, read_header
+    from refute.sandbox.local import LocalSandbox
 
     settings = benches.Settings(
         dataset=dataset,
@@ -250,6 +255,8 @@ def bench(
     out, err = _consoles()
     with Journal(directory, settings.header(items)) as journal:
         _remark(err, [f"{len(items)} problems into {directory}"])
+        with LocalSandbox() as box:
+            _warn(err, box)
         finished = benches.run_bench(items, settings, journal, jobs=jobs or cores())
         try:
             followed(finished, len(items), err)
@@ -309,6 +316,18 @@ def _consoles() -> tuple[Console, Console]:
 def _remark(console: Console, lines: Any) -> None:
     for line in lines:
         console.print(f"refute: {line}", markup=False, soft_wrap=True)
+
+
+def _warn(console: Console, box: Sandbox) -> None:
+    """Say in one line what the sandbox does not protect from on this machine."""
+    from refute.sandbox.gaps import gaps
+
+    open_here = gaps(box.protections())
+    if open_here:
+        what = ", ".join(open_here)
+        _remark(
+            console, [f"not fully isolated here: code under test can {what}; see refute doctor"]
+        )
 
 
 def _diff_name(path: Path) -> str:

@@ -283,3 +283,13 @@ def f(s):
 """
     calls = [Call(args=(s,)) for s in (0.02, 0.1, 1.5, 0.1)]
     assert values(on(box, code, *calls, limits=Limits(cpu=0.3))) == [0.02, 0.1, "TimedOut", 0.1]
+
+
+def test_what_a_terminal_would_obey_is_written_out() -> None:
+    code = "class Sly:\n  def __repr__(self): return '\\x1b[2J'\n"
+    code += "def f(x):\n  if x: raise ValueError('a\\x1b]0;owned\\x07\\nb')\n  return Sly()"
+    with LocalSandbox() as box:
+        raised, returned = box.run(Program(code, "f"), [Call((1,)), Call((0,))])
+    assert raised == Raised("ValueError", r"a\x1b]0;owned\x07" + "\nb", 4)
+    assert isinstance(returned, Returned)
+    assert repr(returned.value) == r"\x1b[2J"

@@ -321,7 +321,7 @@ def _outcome(body: bytes, on_import: bool = False) -> Outcome:
         return OutOfMemory()
     if type(line) is not int:
         line = None
-    return Raised(str(kind), str(message), line, on_import)
+    return Raised(values.printable(str(kind)), values.printable(str(message)), line, on_import)
 
 
 def _programs(programs: Sequence[Program]) -> list[tuple[Any, ...]]:

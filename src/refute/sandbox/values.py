@@ -280,11 +280,11 @@ def from_node(tree: Any, depth: int = MAX_DEPTH) -> Any:
     kind, inner = tree[0], depth - 1
     if kind == "opaque":
         _, name, text, attributes = tree
-        pairs = tuple((str(k), from_node(v, inner)) for k, v in attributes)
-        return Opaque(pairs, str(text), str(name))
+        pairs = tuple((printable(str(k)), from_node(v, inner)) for k, v in attributes)
+        return Opaque(pairs, printable(str(text)), printable(str(name)))
     if kind == "iter":
         _, name, items, more = tree
-        return Iterated(tuple(from_node(item, inner) for item in items), bool(more), str(name))
+        return Iterated(tuple(from_node(i, inner) for i in items), bool(more), printable(str(name)))
     _, payload = tree
     if kind == "v":
         return payload
@@ -298,6 +298,13 @@ def from_node(tree: Any, depth: int = MAX_DEPTH) -> Any:
     if kind == "range":
         return range(*(_exactly(part, int) for part in payload))
     return _from_library_node(kind, payload, inner)
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would obey (escape sequences, ...) written out; lines stay."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 def _from_library_node(kind: str, payload: Any, depth: int) -> Any:
