@@ -1,0 +1,142 @@
+"""The operations that `synthesis` builds expressions from, with what they cost.
+
+Templates over x and y (bodies of comprehensions come on top, see `enumerate_child`). Kinds of
+operands: b bool, n number, s str, q list or tuple or range, t set, d dict, o other. Costs are
+whole numbers: 1 what programs do all the time, 2 the rest.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+__all__ = ["Binary", "Unary", "binary_operations", "unary_operations"]
+
+Unary = tuple[int, str, str, bool]
+"""Cost, template over x, kinds of x (only "o": of any kind), whether it gives a truth value."""
+Binary = tuple[int, str, str, str, bool, bool]
+"""Cost, template over x and y, kinds of x, kinds of y, whether symmetric, whether it gives a
+truth value."""
+
+_UNARY: list[tuple[int, str, str]] = [
+    (1, "len(x)", "sqtd"), (1, "sum(x)", "qt"), (1, "min(x)", "qt"), (1, "max(x)", "qt"),
+    (1, "sorted(x)", "qts"), (1, "set(x)", "qs"), (1, "tuple(x)", "q"), (1, "list(x)", "qs"),
+    (1, "x[::-1]", "qs"), (1, "x[0]", "qs"), (1, "x[-1]", "qs"), (1, "x[1:]", "qs"),
+    (1, "x[:-1]", "qs"), (1, "x[1]", "q"), (2, "x[1:-1]", "qs"), (2, "x[::2]", "qs"),
+    (2, "x[1::2]", "qs"), (1, "len(set(x))", "qs"), (1, "any(x)", "q"), (1, "all(x)", "q"),
+    (1, "not x", "bqs"), (1, "abs(x)", "n"), (1, "-x", "n"), (1, "x ** 2", "n"),
+    (2, "x ** 3", "n"), (1, "str(x)", "n"), (1, "int(x)", "ns"), (2, "float(x)", "ns"),
+    (1, "bin(x)[2:]", "n"), (2, "bin(x)", "n"), (2, "bin(x).replace('0b', '')", "n"),
+    (2, "hex(x)[2:]", "n"), (2, "oct(x)[2:]", "n"), (1, "x % 2 == 0", "n"), (1, "x % 2 == 1", "n"),
+    (1, "x > 0", "n"), (1, "x < 0", "n"), (1, "x == 0", "n"), (1, "x != 0", "n"),
+    (1, "x + 1", "n"), (1, "x - 1", "n"), (1, "x * 2", "n"), (1, "x // 2", "n"), (2, "x / 2", "n"),
+    (1, "math.sqrt(x)", "n"), (2, "math.isqrt(x)", "n"), (1, "math.floor(x)", "n"),
+    (1, "math.ceil(x)", "n"), (1, "round(x)", "n"), (2, "round(x, 2)", "n"),
+    (1, "math.factorial(x)", "n"), (1, "math.prod(x)", "q"), (1, "x.bit_length()", "n"),
+    (2, "[int(d) for d in str(x)]", "n"), (1, "range(x)", "n"), (1, "range(1, x)", "n"),
+    (1, "range(1, x + 1)", "n"), (2, "range(2, x)", "n"), (1, "x.lower()", "s"),
+    (1, "x.upper()", "s"), (1, "x.split()", "s"), (1, "x.strip()", "s"), (1, "x.title()", "s"),
+    (1, "x.capitalize()", "s"), (1, "x.swapcase()", "s"), (1, "x.isdigit()", "s"),
+    (1, "x.isalpha()", "s"), (1, "x.isupper()", "s"), (1, "x.islower()", "s"),
+    (1, "x.isalnum()", "s"), (1, "x.isspace()", "s"), (1, "ord(x)", "s"), (1, "chr(x)", "n"),
+    (1, "''.join(x)", "q"), (1, "' '.join(x)", "q"), (2, "x in 'aeiou'", "s"),
+    (2, "x in 'aeiouAEIOU'", "s"), (1, "isinstance(x, int)", "o"), (1, "isinstance(x, str)", "o"),
+    (1, "isinstance(x, list)", "o"), (1, "isinstance(x, tuple)", "o"), (1, "x is None", "o"),
+    (2, "isinstance(x, (int, float))", "o"), (2, "isinstance(x, (list, tuple))", "o"),
+    (2, "isinstance(x, dict)", "o"), (1, "list(x.values())", "d"), (1, "list(x)", "d"),
+    (1, "list(x.items())", "d"), (1, "dict(x)", "qd"), (1, "dict(collections.Counter(x))", "qs"),
+    (1, "list(dict.fromkeys(x))", "qs"), (1, "list(zip(*x))", "q"),
+    (1, "list(zip(x, x[1:]))", "qs"), (1, "list(enumerate(x))", "qs"),
+    (2, "list(itertools.combinations(x, 2))", "qs"), (2, "list(itertools.accumulate(x))", "q"),
+    (1, "[e for r in x for e in r]", "q"), (1, "max(x, key=len)", "q"),
+    (1, "min(x, key=len)", "q"), (1, "sorted(x, reverse=True)", "qt"), (1, "sorted(set(x))", "qs"),
+    (1, "sorted(x, key=sum)", "q"), (1, "sorted(x, key=len)", "q"),
+    (2, "max(x.items(), key=lambda e: e[1])", "d"), (2, "max(x, key=x.count)", "q"),
+    (3, "[x[i:j] for i in range(len(x)) for j in range(i + 1, len(x) + 1)]", "qs"),
+    (2, "[x[i:] for i in range(len(x))]", "qs"), (2, "[x[:i + 1] for i in range(len(x))]", "qs"),
+    (2, "next(iter(x), None)", "q"), (2, "next(iter(x), -1)", "q"),
+    (1, "[tuple(sorted(e)) for e in x]", "q"),
+    (2, "[list(g) for _, g in itertools.groupby(x)]", "qs"),
+]  # fmt: skip
+_BINARY: list[tuple[int, str, str, str, bool]] = [
+    (1, "x + y", "n", "n", True), (1, "x - y", "n", "n", False), (1, "x * y", "n", "n", True),
+    (1, "x / y", "n", "n", False), (1, "x // y", "n", "n", False), (1, "x % y", "n", "n", False),
+    (1, "x ** y", "n", "n", False), (1, "x + y", "s", "s", False), (1, "x + y", "q", "q", False),
+    (1, "x * y", "sq", "n", False), (1, "x == y", "nsqtdo", "nsqtdo", True),
+    (1, "x != y", "nsqtdo", "nsqtdo", True), (1, "x < y", "ns", "ns", False),
+    (1, "x <= y", "ns", "ns", False), (1, "x in y", "nsqob", "qt", False),
+    (1, "x in y", "s", "s", False), (1, "x not in y", "nsqob", "qt", False),
+    (1, "x not in y", "s", "s", False), (1, "x % y == 0", "n", "n", False),
+    (1, "x % y != 0", "n", "n", False), (1, "x & y", "n", "n", True), (1, "x | y", "n", "n", True),
+    (1, "x ^ y", "n", "n", True), (1, "x >> y", "n", "n", False), (1, "x << y", "n", "n", False),
+    (1, "x & y", "t", "t", True), (1, "x | y", "t", "t", True), (1, "x - y", "t", "t", False),
+    (1, "x ^ y", "t", "t", True), (1, "x <= y", "t", "t", False), (1, "max(x, y)", "n", "n", True),
+    (1, "min(x, y)", "n", "n", True), (1, "x and y", "b", "b", True),
+    (1, "x or y", "b", "b", True), (1, "x[y]", "qs", "n", False), (1, "x[:y]", "qs", "n", False),
+    (1, "x[y:]", "qs", "n", False), (2, "x[-y:]", "qs", "n", False),
+    (1, "x[::y]", "qs", "n", False), (1, "x[y]", "d", "nsq", False),
+    (1, "x.get(y)", "d", "nsq", False), (2, "x.get(y, 0)", "d", "nsq", False),
+    (1, "x in y", "nsq", "d", False), (1, "x.count(y)", "q", "nsqob", False),
+    (1, "x.count(y)", "s", "s", False), (1, "x.index(y)", "q", "nsq", False),
+    (1, "x.find(y)", "s", "s", False), (1, "x.split(y)", "s", "s", False),
+    (1, "x.join(y)", "s", "q", False), (1, "x.startswith(y)", "s", "s", False),
+    (1, "x.endswith(y)", "s", "s", False), (1, "x.replace(y, '')", "s", "s", False),
+    (2, "x.replace(' ', y)", "s", "s", False), (2, "x.count(y) == 1", "q", "nsqob", False),
+    (2, "x.count(y) > 1", "q", "nsqob", False), (2, "x.rstrip(y)", "s", "s", False),
+    (2, "x.lstrip(y)", "s", "s", False), (1, "math.gcd(x, y)", "n", "n", True),
+    (1, "math.comb(x, y)", "n", "n", False), (1, "range(x, y)", "n", "n", False),
+    (2, "range(x, y + 1)", "n", "n", False), (1, "list(zip(x, y))", "qs", "qs", False),
+    (1, "dict(zip(x, y))", "q", "q", False),
+    (2, "list(itertools.product(x, y))", "qs", "qs", False),
+    (1, "(x, y)", "nsqtdb", "nsqtdb", False), (2, "[x, y]", "nsqtdb", "nsqtdb", False),
+    (2, "math.hypot(x, y)", "n", "n", True),
+    (2, "list(itertools.combinations(x, y))", "q", "n", False),
+    (2, "[x[i:i + y] for i in range(0, len(x), y)]", "qs", "n", False),
+    (2, "{**x, **y}", "d", "d", False),
+    (2, "[x[i:i + y] for i in range(len(x) - y + 1)]", "qs", "n", False),
+    (2, "round(x, y)", "n", "n", False),
+]  # fmt: skip
+_RARE = frozenset({
+    "math", "bit_length", "hex", "oct", "title", "capitalize", "isspace", "isalnum", "chr", "ord",
+    "startswith", "endswith", "accumulate", "combinations", "groupby", "product", "round", "isqrt",
+})  # fmt: skip
+"""Names of operations that cost 2 unless the code at hand uses them too."""
+_BITWISE = (" & ", " | ", " ^ ", ">>", "<<")
+
+
+def unary_operations(words: Collection[str]) -> list[Unary]:
+    """The operations on one value; `words`: the names that the code at hand uses."""
+    return [(_price(c, t, words), t, kinds, _tells(t)) for c, t, kinds in _UNARY]
+
+
+def binary_operations(words: Collection[str]) -> list[Binary]:
+    """The operations on two values; `words`: the names that the code at hand uses."""
+    return [
+        (_price(c, t, words), t, first, second, symmetric, _tells(t))
+        for c, t, first, second, symmetric in _BINARY
+    ]
+
+
+def _price(cost: int, template: str, words: Collection[str]) -> int:
+    tree = ast.parse(template)
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    names |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    rare = names & _RARE
+    if rare and rare.isdisjoint(words):
+        return 2
+    return 2 if any(sign in template for sign in _BITWISE) else cost
+
+
+def _tells(template: str) -> bool:
+    tree = ast.parse(template, mode="eval").body
+    if isinstance(tree, ast.Compare | ast.BoolOp):
+        return True
+    if isinstance(tree, ast.UnaryOp):
+        return isinstance(tree.op, ast.Not)
+    if not isinstance(tree, ast.Call):
+        return False
+    if isinstance(tree.func, ast.Name):
+        return tree.func.id in ("any", "all", "isinstance")
+    return isinstance(tree.func, ast.Attribute) and tree.func.attr.startswith(
+        ("isa", "isd", "isl", "iss", "isu", "startswith", "endswith")
+    )
