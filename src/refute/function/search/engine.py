@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from refute.function.contract import (
@@ -29,10 +29,12 @@ from refute.function.search.choose import (
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.crashes import find_crashes
 from refute.function.search.edit import Edit, applied
+from refute.function.search.expressed import expressed
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.repair import WEAK, Repair, look_further, repair
 from refute.function.search.rewrite import rewrite
+from refute.function.search.synthesis import expressible
 from refute.function.search.trial import Trial
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned, Sandbox
@@ -42,6 +44,10 @@ __all__ = ["search", "trusted_tests"]
 
 INPUTS = 120
 """Inputs on which survivors are told apart and derived tests are looked for."""
+PROBES = 40
+"""Inputs on which programs that are written anew are told apart."""
+EXPRESSING = 2.5
+"""Seconds for writing the function anew, at most."""
 SHOWN = 3
 MOST_DERIVED = 5
 MOST_QUESTIONS = 3
@@ -81,7 +87,9 @@ def search(
     start = time.monotonic()
     trusted, hints = trusted_tests(problem)
     state = _State(trusted, hints)
-    found = _repaired(problem, state, box, start + 0.8 * budget, seed, max_candidates)
+    second = expressible(problem, trusted)  # a share of the budget is for the second route
+    until = start + (0.65 if second else 0.8) * budget
+    found = _repaired(problem, state, box, until, seed, max_candidates)
     candidates: list[Candidate] = []
     predicted: list[FailingTest] = []
     question = None
@@ -91,7 +99,7 @@ def search(
         clusters = choose(found, inputs, hints)
         if clusters and clusters[0].score <= WEAK:
             tried = found.trial.tried
-            if look_further(found, start + 0.7 * budget - time.monotonic()):
+            if look_further(found, start + (0.55 if second else 0.7) * budget - time.monotonic()):
                 clusters = choose(found, inputs, hints)
             state.tried += found.trial.tried - tried
         for _ in range(MOST_QUESTIONS):
@@ -135,7 +143,7 @@ def search(
         state.notes.append("no edit passes all examples: no fix is proposed")
     elif not candidates and not unsure:
         state.notes.append("the fixes found fail when run as written: none is proposed")
-    return MethodResult(
+    result = MethodResult(
         given=tuple(state.trusted),
         failing=(*failing, *predicted),
         candidates=tuple(candidates),
@@ -145,6 +153,20 @@ def search(
         seconds=time.monotonic() - start,
         notes=tuple(dict.fromkeys(state.notes)),
     )
+    if not second:
+        return result
+    left = start + 0.95 * budget - time.monotonic()
+    result = expressed(
+        problem,
+        result,
+        probing_inputs(problem, state.trusted, seed, PROBES),
+        box=box,
+        hints=hints,
+        seconds=min(EXPRESSING, left),
+        seed=seed,
+        most=None if max_candidates is None else 100 * max_candidates,
+    )
+    return replace(result, seconds=time.monotonic() - start)
 
 
 def trusted_tests(problem: FunctionProblem) -> tuple[list[UnitTest], list[UnitTest]]:

@@ -3,13 +3,12 @@
 A program that misunderstands its task is out of reach of edits, but the right one is often a single
 expression over the parameters. `synthesize` enumerates such expressions (`enumerate_child`, inside
 the sandbox) from the trusted tests and writes the found ones into the user's source as the
-function's body. Three examples fit many expressions: see `_worth_trying` and `_believable`.
+function's body. Three examples fit many expressions: see `expressible` and `BITS`.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,14 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from refute.function.search.compose import composed, with_body
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.operations import binary_operations, unary_operations
-from refute.function.search.rewrite import rewrite
 from refute.problems import Call, FunctionProblem, Invocation, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, values
 from refute.sandbox.equality import expect_test, matches
 
-__all__ = ["Synthesised", "synthesize"]
+__all__ = ["BITS", "Synthesised", "expressible", "synthesize"]
 
 LEAST_TESTS = 3
 MOST_TESTS = 8
@@ -37,6 +36,11 @@ PROBES = 40
 MOST_CONSTANTS = 12
 MOST_TRIED = 1_000_000
 SHOWN = 3
+BITS = 0.7
+"""Bits that the outputs must hold for each unit of an expression's cost: a few truth values or
+small numbers are met by accident. From the development data, both folds."""
+LEAST_BITS = 3.0
+"""Bits that the outputs must hold for any expression: more than truth values do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +65,20 @@ def synthesize(
     seconds: float = 3.0,
     seed: int = 0,
     most: int | None = None,
+    bits: float = BITS,
 ) -> list[Synthesised]:
     """Programs of one expression that pass all `tests` and `hints`, likeliest first, at most three.
 
     They behave differently on the proposed inputs. `seconds`: CPU time of the enumeration. `most`:
-    candidates, instead of the time, for a result that does not depend on the clock. Returns nothing
-    where the tests say too little (`_worth_trying`). Raises `SandboxUnavailable`.
+    candidates, instead of the time, for a result that does not depend on the clock. `bits`: that
+    the outputs must hold for each unit of an expression's cost. Returns nothing where the tests say
+    too little (`expressible`). Raises `SandboxUnavailable`.
     """
     place = _entry(problem)
     if place is None:
         return []
     tree, function = place
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    names = _names(function)
     rows = _rows(tests, names)
     if not _worth_trying(tests, rows):
         return []
@@ -89,19 +95,21 @@ def synthesize(
                | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}),
         box, seconds, most,
     )  # fmt: skip
+    most_cost = _evidence([expected for _, expected in rows]) / bits
+    found = [(cost, source) for cost, source in found if cost <= most_cost]
     calls: list[Invocation] = [test.call for test in (*tests, *hints)]
     expected = [expect_test(test) for test in (*tests, *hints)]
     kept: list[Synthesised] = []
     seen: list[tuple[Outcome, ...]] = []
     limits = Limits(cpu=1.0, wall=4.0, stop_after=3)
     for cost, source in found:
-        code = _written(problem.code, tree, function, source)
+        code = with_body(problem.code, tree, function, source)
         outcomes = box.run(Program(code, problem.entry_point), [*calls, *inside], limits)
         after = tuple(outcomes[len(calls) :])
         if not all(map(matches, outcomes, expected)) or after in seen:
             continue
         seen.append(after)
-        kept.append(Synthesised(code, _tidy(source), cost, function.lineno))
+        kept.append(Synthesised(code, source, cost, function.lineno))
         if len(kept) >= SHOWN:
             break
     return kept
@@ -148,13 +156,49 @@ def _rows(tests: Sequence[UnitTest], names: Sequence[str]) -> list[tuple[list[An
     return rows
 
 
+def expressible(problem: FunctionProblem, tests: Sequence[UnitTest]) -> bool:
+    """Whether `synthesize` would try: enough examples, with more than one output, and plain names.
+
+    A constant fits examples with one output only, and truth values are met by accident.
+    """
+    place = _entry(problem)
+    return place is not None and _worth_trying(tests, _rows(tests, _names(place[1])))
+
+
+def _names(function: ast.FunctionDef) -> list[str]:
+    return [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+
+
 def _worth_trying(tests: Sequence[UnitTest], rows: Sequence[tuple[list[Any], Any]]) -> bool:
-    """Enough examples, with more than one output: a constant fits the rest."""
+    outputs = [expected for _, expected in rows]
     return (
         len(rows) >= LEAST_TESTS
         and not any(test.raises for test in tests)
-        and len({repr(expected) for _, expected in rows}) >= 2
+        and len({repr(output) for output in outputs}) >= 2
+        and _evidence(outputs) >= LEAST_BITS
     )
+
+
+def _evidence(outputs: Sequence[Any]) -> float:
+    """About how many bits of information the distinct outputs hold."""
+    distinct = {repr(output): output for output in outputs}
+    return sum(map(_bits, distinct.values()))
+
+
+def _bits(value: Any) -> float:
+    if isinstance(value, bool) or value is None:
+        return 1.0
+    if isinstance(value, int):
+        return 1.0 + value.bit_length()
+    if isinstance(value, float):
+        return 1.0 + int(value).bit_length() if value.is_integer() else 20.0
+    if isinstance(value, str | bytes):
+        return 5.0 * len(value)
+    if isinstance(value, dict):
+        return 2.0 + sum(_bits(k) + _bits(v) for k, v in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return 2.0 + sum(map(_bits, value))
+    return 1.0
 
 
 def _size(value: Any) -> int:
@@ -213,53 +257,9 @@ def _enumerated(
         return []
     found = outcome.value[0]
     kept = []
-    for cost, source in found:
+    for cost, form in found:
+        source = composed(form, {*names, *words})
         used = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
         if used & set(names):
             kept.append((cost, source))
     return sorted(kept, key=lambda pair: (pair[0], len(pair[1])))
-
-
-def _written(code: str, tree: ast.Module, function: ast.FunctionDef, source: str) -> str:
-    """The user's source with the function's body replaced; its docstring stays."""
-    expression = ast.parse(source, mode="eval").body
-    names = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
-    imported = {
-        (alias.asname or alias.name)
-        for stmt in tree.body
-        if isinstance(stmt, ast.Import)
-        for alias in stmt.names
-        if alias.asname in (None, alias.name)
-    }
-    body: list[ast.stmt] = []
-    if ast.get_docstring(function, clean=False) is not None:
-        body.append(function.body[0])
-    for module in ("collections", "itertools", "math"):
-        if module in names and module not in imported:
-            body.append(ast.Import([ast.alias(module)]))
-    body.append(ast.Return(expression))
-    place = tree.body.index(function)
-    changed = copy.copy(function)
-    changed.body = body
-    new = ast.Module([*tree.body[:place], changed, *tree.body[place + 1 :]], tree.type_ignores)
-    tree = ast.parse(ast.unparse(ast.fix_missing_locations(new)))
-    text = rewrite(code, tree)
-    tidy = text.replace(f"return {ast.unparse(expression)}", f"return {_tidy(source)}")
-    return tidy if ast.dump(ast.parse(tidy)) == ast.dump(ast.parse(text)) else text
-
-
-def _tidy(source: str) -> str:
-    """``f((x for x in y))`` without the inner parentheses, which `ast.unparse` writes."""
-    data = bytearray(source, "utf-8")
-    spots: list[int] = []
-    for node in ast.walk(ast.parse(source, mode="eval")):
-        if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
-            continue
-        only = node.args[0]
-        if isinstance(only, ast.GeneratorExp) and only.end_col_offset is not None:
-            start, end = only.col_offset, only.end_col_offset
-            if data[start - 1 : start + 1] == b"((" and data[end - 1 : end + 1] == b"))":
-                spots += [start, end - 1]
-    for spot in sorted(spots, reverse=True):
-        del data[spot]
-    return data.decode()
