@@ -400,11 +400,9 @@ def _site_directories() -> list[str]:
     """Where installed packages are, so that programs can import them."""
     paths = sysconfig.get_paths()
     found = [paths["purelib"], paths["platlib"]]
-    if importlib.util.find_spec("numpy") is not None:
-        spec = importlib.util.find_spec("numpy")
-        assert spec is not None
-        if spec.origin:
-            found.append(str(Path(spec.origin).parent.parent))
+    numpy = importlib.util.find_spec("numpy")
+    if numpy is not None and numpy.origin:
+        found.append(str(Path(numpy.origin).parent.parent))
     return [path for path in dict.fromkeys(found) if os.path.isdir(path)]
 
 

@@ -251,7 +251,7 @@ class Server:
             os.pwrite(results, header.pack(committed, start, self.child.IMPORTING), 0)
             pid = os.fork()
             if pid == 0:
-                self._be_child(payload, results, capacity, start, committed, memory, output, cpu)
+                self._be_child(payload, results, capacity, start, committed, memory, output)
             end = self.watch(pid, results, total, cpu, wall)
             tainted = self.sweep() or tainted
             at, step, phase = header.unpack(os.pread(results, header.size, 0))
@@ -354,7 +354,7 @@ class Server:
 
     def _be_child(
         self, payload: int, results: int, capacity: int, start: int, committed: int, memory: int,
-        output: int, cpu: float,
+        output: int,
     ) -> None:  # fmt: skip
         """The forked child: limits, the program's filter, then the job. Never returns."""
         try:

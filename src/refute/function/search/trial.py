@@ -21,7 +21,7 @@ from refute.function.search.fuel import (
     refuelling,
     stripped,
 )
-from refute.problems import Call, Expression, Invocation, UnitTest
+from refute.problems import Expression, Invocation, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import Expected, expect_test, matches
 
@@ -223,7 +223,3 @@ def order_tests(tests: Sequence[UnitTest], failing: Sequence[bool]) -> tuple[Uni
     """Failing tests first, each group in its own order."""
     pairs = list(zip(tests, failing, strict=True))
     return tuple([t for t, bad in pairs if bad] + [t for t, bad in pairs if not bad])
-
-
-def is_call(call: Invocation) -> bool:
-    return isinstance(call, Call)
