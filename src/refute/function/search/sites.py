@@ -10,7 +10,7 @@ from functools import cached_property
 from refute.function.search.edit import Change
 from refute.function.search.fuel import is_mark
 
-__all__ = ["Context", "Site", "expressions", "integers_of", "statement_lists"]
+__all__ = ["Context", "Site", "expressions", "statement_lists"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -253,12 +253,3 @@ def statement_lists(
         for member in members:
             if isinstance(member, FunctionNode):
                 yield from visit(member, _Scope(member, outer), (), ())
-
-
-def integers_of(tree: ast.AST) -> set[int]:
-    """The integer constants of a tree."""
-    return {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and type(node.value) is int
-    }

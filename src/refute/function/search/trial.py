@@ -25,7 +25,7 @@ from refute.problems import Expression, Invocation, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import Expected, expect_test, matches
 
-__all__ = ["OutOfBudget", "Result", "Trial", "order_tests"]
+__all__ = ["OutOfBudget", "Result", "Trial"]
 
 FIRST_BATCH = 60
 BATCH = 250
@@ -217,9 +217,3 @@ def compiled(tree: ast.Module) -> CodeType | None:
             return code
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, OverflowError):
         return None
-
-
-def order_tests(tests: Sequence[UnitTest], failing: Sequence[bool]) -> tuple[UnitTest, ...]:
-    """Failing tests first, each group in its own order."""
-    pairs = list(zip(tests, failing, strict=True))
-    return tuple([t for t, bad in pairs if bad] + [t for t, bad in pairs if not bad])
