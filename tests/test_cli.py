@@ -203,7 +203,9 @@ def test_hunt_writes_a_test_file(refute: Run, method: Scripted, file: Path) -> N
 
 
 def run_pytest(path: Path) -> int:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
+    """Its exit status. No byte code is kept: Python takes a file's for the file's next version
+    where both have the same size and were written within the same second."""
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
     return subprocess.run(command, capture_output=True, check=False).returncode
 
 

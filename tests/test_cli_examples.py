@@ -33,7 +33,7 @@ def test_red_fix_green(
     monkeypatch.chdir(tmp_path)
     shutil.copy(example, tmp_path)
     name, tests = example.name, "test_it.py"
-    pytest_it = ("-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
+    pytest_it = ("-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
     assert cli.run(["hunt", name, "-o", tests]) == 1
     assert python(*pytest_it, cwd=tmp_path) == 1
     capsys.readouterr()

@@ -137,7 +137,7 @@ def test_a_contradiction_is_no_test(tmp_path: Path) -> None:
 
 
 def run_pytest(path: Path) -> dict[str, int]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path.name]
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", path.name]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
     last = done.stdout.strip().splitlines()[-1].replace(",", "").split()
     pairs = pairwise(last)
