@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
+from refute.workspace.recipe import Recipe
+
 __all__ = [
     "Call",
     "Expression",
@@ -18,6 +20,9 @@ __all__ = [
     "FunctionPrediction",
     "FunctionProblem",
     "Invocation",
+    "IssueKey",
+    "IssuePrediction",
+    "IssueProblem",
     "Trust",
     "UnitTest",
 ]
@@ -127,3 +132,49 @@ class FunctionPrediction:
     """Module sources of the fixes, best first; behaviourally distinct; empty: abstained."""
     tests: tuple[UnitTest, ...] = ()
     """The unit tests that the method generated (not the given ones)."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssueProblem:
+    """What a method may see: a repository at the commit before the fix, and the issue."""
+
+    id: str
+    """The instance's id, e.g. `django__django-11001`."""
+    repo: str
+    """`owner/name`, or the path of a user's own repository."""
+    base_commit: str
+    text: str
+    """Title, a line feed and the body of the issue; no later comments."""
+    recipe: Recipe | None = None
+    """How its tests are run; names no test. None: inferred from the repository."""
+    created_at: str = ""
+    """ISO time at which the issue was opened; "" where unknown."""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IssueKey:
+    """What only a grader may see: the golden patch and the golden tests."""
+
+    id: str
+    patch: str
+    """The golden patch, without test files."""
+    test_patch: str
+    fail_to_pass: tuple[str, ...] = ()
+    """Test ids as the data set writes them."""
+    pass_to_pass: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IssuePrediction:
+    """What a reproducer returns for one issue."""
+
+    problem: str
+    patch: str
+    """Unified diff against the base commit; "": it abstained."""
+    confidence: float = 1.0
+    """Estimated probability that a test of the patch fails now and passes once fixed, in [0, 1]."""
+    tests: tuple[str, ...] = ()
+    """Ids of the tests that were seen to fail on the original code for the issue's reason."""
+    notes: tuple[str, ...] = ()
+    """One-line remarks for people: why it abstained, what the evidence is."""

@@ -1,0 +1,169 @@
+"""The contract of a language model: what is asked, what comes back, and every exception."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+__all__ = [
+    "AnswersPending",
+    "Asker",
+    "BudgetExceeded",
+    "Completion",
+    "ContextTooLong",
+    "Message",
+    "Model",
+    "ModelUnavailable",
+    "Sampling",
+    "Tally",
+    "Tool",
+    "ToolCall",
+    "Usage",
+]
+
+
+class ModelUnavailable(Exception):
+    """The model gave no answer (network, server, key, missing file). Never a wrong answer."""
+
+
+class AnswersPending(ModelUnavailable):
+    """A batch model wrote the request down; its answer has yet to come (exit status 3)."""
+
+
+class BudgetExceeded(Exception):
+    """The next request would pass the limit on dollars, tokens or calls."""
+
+
+class ContextTooLong(Exception):
+    """The request does not fit into the model's context; it was not answered and not retried."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool that the model asked for."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON text as the model wrote it; it may be malformed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that the model may call, in the terms of the OpenAI API."""
+
+    name: str
+    description: str
+    parameters: str
+    """JSON schema of the arguments, as JSON text (hashable)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Of an assistant's message."""
+    tool_call_id: str | None = None
+    """Of a tool's message: the call that it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How samples are drawn; part of the cache key."""
+
+    temperature: float = 0.7
+    top_p: float = 0.9
+    max_tokens: int = 2048
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    tools: tuple[Tool, ...] = ()
+
+
+GREEDY = Sampling(temperature=0.0, top_p=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one sample. A prompt that was sent once for n samples counts for the first only."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One sampled answer."""
+
+    text: str
+    finish_reason: str = "stop"
+    """`stop`, `length` (cut at `max_tokens`) or `tool_calls`."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+
+
+class Model(Protocol):
+    """A language model. Implementations are in this package; `conformance` in tests/models."""
+
+    @property
+    def name(self) -> str:
+        """What identifies the model in a cache key and a journal, e.g. `openai:gpt-4o-mini`."""
+        ...
+
+    async def generate(
+        self, messages: Sequence[Message], *, n: int, sampling: Sampling
+    ) -> list[Completion]:
+        """Exactly n samples. An implementation counts what came and asks for the rest.
+
+        Raises `ModelUnavailable`, `AnswersPending`, `ContextTooLong`.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release connections and memory; idempotent."""
+        ...
+
+
+@dataclass(slots=True)
+class Tally:
+    """What asking has cost so far."""
+
+    requests: int = 0
+    """Requests sent to the model (a request may ask for several samples)."""
+    samples: int = 0
+    """Samples that the model was paid for."""
+    cached: int = 0
+    """Samples that came from the cache."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float | None = 0.0
+    """None: no price is known for the model."""
+    seconds: float = 0.0
+    """Waiting for answers, added up over requests (they overlap)."""
+
+
+class Asker(Protocol):
+    """How a method asks: one per problem; cache, budget and accounting lie behind it."""
+
+    @property
+    def tally(self) -> Tally:
+        """What this problem's questions have cost, cached samples included at their first price."""
+        ...
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int = 1,
+        first: int = 0,
+        sampling: Sampling = ...,
+    ) -> list[Completion]:
+        """Samples number `first` to `first + n - 1` of this request, from the cache where it can.
+
+        The same request and index give the same sample for as long as the cache lives. Raises
+        `ModelUnavailable`, `AnswersPending`, `BudgetExceeded`, `ContextTooLong`.
+        """
+        ...
