@@ -1,0 +1,84 @@
+"""The command line: one module per verb, each a few lines that call the library.
+
+Exit status: 0 nothing wrong found or all done, 1 found, 2 usage or bad input, 3 unavailable,
+130 interrupted. Results go to stdout, everything else to stderr; errors are one line. A verb's
+module is imported when it is used, and heavy imports are inside the commands, so that
+`refute --help` stays fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from refute.cli.status import BAD_INPUT, INTERRUPTED, PIPE_CLOSED, fail, fail_for
+
+__all__ = ["cli", "main"]
+
+_VERBS = {
+    "hunt": "Find unit tests that the function fails.",
+    "debug": "Mend the function with generated tests; print the fix as a diff.",
+    "bench": "Run a method over a data set, or over a JSONL file of problems.",
+    "doctor": "Show what works on this machine, and how to get what is missing.",
+}
+"""Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""
+
+
+class _Verbs(click.Group):
+    """Imports a verb's module only when the verb is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        command = importlib.import_module(f"refute.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+
+@click.group(
+    cls=_Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="refute", message="refute %(version)s")
+def cli() -> None:
+    """Unit tests that prove Python code wrong, and fixes that prove themselves right."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script."""
+    try:
+        status = run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = PIPE_CLOSED
+    sys.exit(status)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status. Errors become one line on stderr."""
+    try:
+        status = cli.main(arguments, prog_name="refute", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return fail("interrupted", INTERRUPTED)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "refute"
+        message = error.format_message().rstrip(".")
+        return fail(f"{message} (see {path} --help)", BAD_INPUT)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return fail_for(error)

@@ -1,0 +1,81 @@
+"""`refute debug`: mend a function with generated tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from refute.cli.options import (
+    budget_option,
+    description_option,
+    json_option,
+    seed_option,
+    target_argument,
+    tests_option,
+)
+from refute.cli.output import consoles, diff_name, print_json, remark, warn
+from refute.cli.status import FOUND
+from refute.cli.subject import given_tests
+
+__all__ = ["command"]
+
+
+@click.command("debug")
+@target_argument
+@click.option("--ask", is_flag=True, help="Ask which output is right where fixes differ.")
+@click.option("--write", is_flag=True, help="Apply the fix to the file.")
+@tests_option
+@description_option
+@budget_option
+@seed_option
+@json_option
+def command(
+    target: str,
+    ask: bool,
+    write: bool,
+    tests: Path | None,
+    description: Path | None,
+    budget: float,
+    seed: int,
+    as_json: bool,
+) -> int:
+    """Mend the function with generated tests; print the fix as a diff.
+
+    Exit status 0: fixed, or nothing to fix; 1: something is wrong and no fix was found.
+    """
+    from refute.function import verbs
+    from refute.function.target import open_target
+    from refute.report import documents, tables, terminal
+
+    module = open_target(target)
+    text = verbs.read_description(description)
+    given = given_tests(module, tests)
+    out, err = consoles()
+    name = diff_name(module.source.path)
+    fixes = []
+    with (
+        terminal.working(f"debugging {target}", err) as status,
+        verbs.open_box(module) as box,
+    ):
+        warn(err, box)
+        for one in verbs.debug(
+            module,
+            box=box,
+            description=text,
+            tests=given,
+            budget=budget,
+            seed=seed,
+            ask=terminal.asking(err, status) if ask else None,
+        ):
+            fixes.append(one)
+            if not as_json:
+                tables.print_fix(one, name, out, asked=ask)
+            else:
+                remark(err, (f"{one.hunt.function}: {note}" for note in one.hunt.notes))
+    if as_json:
+        print_json(documents.debug_document(fixes, name))
+    if write and any(one.fixed for one in fixes):
+        module.source.rewrite(fixes[-1].code)
+        remark(err, [f"fix written to {module.source.path}"])
+    return FOUND if any(one.hunt.found and not one.fixed for one in fixes) else 0

@@ -1,0 +1,88 @@
+"""`refute hunt`: unit tests that a function fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from refute.cli.options import (
+    FILE,
+    budget_option,
+    description_option,
+    json_option,
+    seed_option,
+    target_argument,
+    tests_option,
+)
+from refute.cli.output import consoles, print_json, remark, warn
+from refute.cli.status import FOUND
+from refute.cli.subject import given_tests
+
+__all__ = ["command"]
+
+
+@click.command("hunt", short_help="Find unit tests that the function fails.")
+@target_argument
+@click.option(
+    "-n", "count", type=click.IntRange(1), default=3, show_default=True, help="Tests per function."
+)
+@click.option("-o", "output", type=FILE, metavar="test_x.py", help="Write them as a pytest file.")
+@click.option("--force", is_flag=True, help="Let -o replace an existing file.")
+@tests_option
+@description_option
+@budget_option
+@seed_option
+@json_option
+def command(
+    target: str,
+    count: int,
+    output: Path | None,
+    force: bool,
+    tests: Path | None,
+    description: Path | None,
+    budget: float,
+    seed: int,
+    as_json: bool,
+) -> int:
+    """Find unit tests that the function fails (every public one, where none is named).
+
+    Exit status 0: none found, 1: found.
+    """
+    from refute.errors import InputError
+    from refute.function import verbs
+    from refute.function.target import open_target
+    from refute.function.testfile import render, write_tests
+    from refute.report import documents, tables, terminal
+
+    module = open_target(target)
+    text = verbs.read_description(description)
+    given = given_tests(module, tests)
+    if output is not None and output.exists() and not force:
+        raise InputError(f"{output}: exists; add --force to replace it")
+    out, err = consoles()
+    hunts = []
+    with terminal.working(f"hunting in {target}", err), verbs.open_box(module) as box:
+        warn(err, box)
+        for one in verbs.hunt(
+            module,
+            box=box,
+            count=count,
+            description=text,
+            tests=given,
+            budget=budget,
+            seed=seed,
+        ):
+            hunts.append(one)
+            if not as_json:
+                tables.print_hunt(one, out)
+            else:
+                remark(err, (f"{one.function}: {note}" for note in one.notes))
+    if as_json:
+        print_json(documents.hunt_document(hunts))
+    found = any(one.found for one in hunts)
+    if output is not None and found:
+        rows = [(one.function, one.failing, one.findings) for one in hunts if one.found]
+        write_tests(output, render(module, rows, path=output), force=force)
+        remark(err, [f"tests written to {output}"])
+    return FOUND if found else 0

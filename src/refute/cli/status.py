@@ -1,0 +1,63 @@
+"""Exit statuses, and the one line that an error becomes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+__all__ = [
+    "BAD_INPUT",
+    "FOUND",
+    "INTERRUPTED",
+    "PIPE_CLOSED",
+    "UNAVAILABLE",
+    "fail",
+    "fail_for",
+]
+
+FOUND, BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
+
+
+def fail_for(error: Exception) -> int:
+    """Say in one line what went wrong, and return the exit status for it."""
+    from refute.errors import InputError
+    from refute.models.contract import (
+        AnswersPending,
+        BudgetExceeded,
+        ContextTooLong,
+        ModelUnavailable,
+    )
+    from refute.sandbox import SandboxUnavailable
+    from refute.workspace.contract import EnvironmentBroken, WorkspaceUnavailable
+
+    if os.environ.get("REFUTE_TRACEBACK"):
+        raise error
+    message = " ".join(str(error).split())
+    if isinstance(error, InputError):
+        return fail(message, BAD_INPUT)
+    unavailable = {
+        SandboxUnavailable: f"no sandbox: {message}; `refute doctor` says what is missing",
+        EnvironmentBroken: f"no environment: {message}",
+        WorkspaceUnavailable: f"no workspace: {message}",
+        AnswersPending: f"answers are missing: {message}",
+        ModelUnavailable: f"no answer from the model: {message}",
+        BudgetExceeded: f"over budget: {message}",
+        ContextTooLong: f"too long for the model: {message}",
+    }
+    for kind, line in unavailable.items():
+        if isinstance(error, kind):
+            return fail(line, UNAVAILABLE)
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    name = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return fail(f"internal error at {place}: {name} (REFUTE_TRACEBACK=1 shows more)", INTERNAL)
+
+
+def fail(message: str, status: int) -> int:
+    """Print the line and return the status."""
+    click.echo(f"refute: {message}", err=True)
+    return status
