@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 __all__ = [
+    "GREEDY",
     "AnswersPending",
     "Asker",
     "BudgetExceeded",
@@ -114,11 +115,12 @@ class Model(Protocol):
         ...
 
     async def generate(
-        self, messages: Sequence[Message], *, n: int, sampling: Sampling
+        self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
     ) -> list[Completion]:
         """Exactly n samples. An implementation counts what came and asks for the rest.
 
-        Raises `ModelUnavailable`, `AnswersPending`, `ContextTooLong`.
+        They are number `first` to `first + n - 1` of this request: recorded and batched answers are
+        found by the number, and sample i is drawn with the seed `sampling.seed + i`. Raises `ModelUnavailable`, `AnswersPending`, `ContextTooLong`.
         """
         ...
 
