@@ -1,0 +1,197 @@
+"""SWE-bench and SWT-Bench: issues of real repositories with their golden patches and tests.
+
+>>> items = load_issues("swt-lite", data=Path("shared/data"), limit=5)
+>>> items[0].problem        # what a method may see: repository, commit, issue text
+>>> items[0].key            # what only a grader may see: golden patch, golden tests
+
+| field | | |
+|---|---|---|
+| ``instance_id``, ``repo``, ``base_commit``, ``problem_statement`` | needed | |
+| ``patch`` or ``golden_code_patch`` | needed | the fix, without test files |
+| ``test_patch`` or ``golden_test_patch`` | needed | its tests |
+| ``FAIL_TO_PASS``, ``PASS_TO_PASS`` | | a list, or a string that holds one (JSON or Python) |
+| ``created_at``, ``version`` | | |
+| ``environment``, ``image``, ... | | how tests are run: see `refute.workspace.recipes` |
+
+``hints_text`` is never shown: it holds comments that were written after the issue was opened. The
+SWT-Bench authors' prompt data sets wrap the golden patch in ``<patch>`` tags and may hold the two
+patches in each other's place; both are undone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.datasets.hub import hub_rows
+from refute.datasets.literals import parse
+from refute.datasets.rows import DatasetError, Row, find_file, read_rows
+from refute.datasets.swt_subsets import excluded
+from refute.issue.patches import split_tests
+from refute.literals import NotLiteral
+from refute.problems import IssueKey, IssueProblem
+from refute.workspace.recipe import Recipe
+
+__all__ = ["ISSUE_NAMES", "IssueItem", "load_issues"]
+
+
+@dataclass(frozen=True, slots=True)
+class IssueItem:
+    """A row of a benchmark. Hand a method the `problem` only; the `key` is for graders."""
+
+    problem: IssueProblem
+    key: IssueKey
+
+
+_STARTS = {
+    "lite": ("SWT-bench_Lite", "SWT-bench-Lite", "swtbench-lite", "swt-lite"),
+    "verified": ("SWT-bench_Verified", "SWT-bench-Verified", "swtbench-verified", "swt-verified"),
+    "full": ("SWT-bench_full", "SWT-bench-full", "swtbench-full", "swt-full"),
+}
+"""How the names of a subset's files begin; those of SWE-bench have an ``e`` for the ``t``."""
+
+ISSUE_NAMES = tuple(f"{kind}-{subset}" for kind in ("swt", "swe") for subset in _STARTS)
+"""The data sets that `load_issues` knows by name; a path of a file is taken as well."""
+
+
+def load_issues(
+    name_or_path: str | Path,
+    *,
+    data: Path | str | None = None,
+    ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> list[IssueItem]:
+    """The issues of a data set with their answer keys, in the order of the file.
+
+    `name_or_path`: one of `ISSUE_NAMES`, or a JSONL, JSON or gzip file with SWE-bench's fields, all
+    of whose rows are taken. ``swt-...`` leaves out what SWT-Bench leaves out of SWE-bench. `data`:
+    the file or the directory that holds it; None: the environment variable REFUTE_DATA, else the
+    public hub. `ids`: only these; each must be there. `limit`: at most this many.
+
+    Raises `DatasetError`: no data, a malformed row, an unknown or repeated id.
+    """
+    name = str(name_or_path)
+    rows, dropped = _rows(name, data)
+    wanted = None if ids is None else set(ids)
+    found: list[IssueItem] = []
+    seen: set[str] = set()
+    for row in rows:
+        identity = row.text("instance_id")
+        if identity in dropped:
+            continue
+        if identity in seen:
+            raise row.error("instance_id", f"{identity} is there twice")
+        seen.add(identity)
+        if wanted is None or identity in wanted:
+            if limit is not None and len(found) >= limit:
+                return found
+            found.append(_item(row, identity))
+    if wanted is not None and wanted - seen:
+        missing = sorted(wanted - seen)
+        note = f" ({name} leaves it out)" if dropped & set(missing) else ""
+        raise DatasetError(f"{name}: no instance with id {', '.join(missing)}{note}")
+    return found
+
+
+def _rows(name: str, data: Path | str | None) -> tuple[Iterator[Row], frozenset[str]]:
+    """The rows, and the ids that the named data set leaves out."""
+    if name not in ISSUE_NAMES:
+        path = Path(name)
+        if not path.is_file():
+            raise DatasetError(f"{name}: neither a file nor one of {', '.join(ISSUE_NAMES)}")
+        return read_rows(path), frozenset()
+    kind, _, subset = name.partition("-")
+    dropped = excluded(subset) if kind == "swt" else frozenset[str]()
+    given = data if data is not None else os.environ.get("REFUTE_DATA") or None
+    if given is None:
+        return hub_rows(f"swe-{subset}"), dropped
+    swe = tuple(start.replace("SWT", "SWE").replace("swt", "swe") for start in _STARTS[subset])
+    starts = (*_STARTS[subset], *swe) if kind == "swt" else swe
+    file = find_file(Path(given), *starts)
+    if file is None:
+        raise DatasetError(f"{given}: {name} needs {swe[0]}*.jsonl[.gz] there")
+    return read_rows(file), dropped
+
+
+def _item(row: Row, identity: str) -> IssueItem:
+    repo = row.text("repo")
+    patch, tests = _patches(row)
+    problem = IssueProblem(
+        id=identity,
+        repo=repo,
+        base_commit=row.text("base_commit"),
+        text=row.text("problem_statement"),
+        recipe=_complaining(row, "environment", lambda: _recipe(row)),
+        created_at=row.optional_text("created_at") or "",
+        version=row.optional_text("version") or "",
+    )
+    key = IssueKey(
+        id=identity,
+        patch=patch,
+        test_patch=tests,
+        fail_to_pass=_names(row, "FAIL_TO_PASS"),
+        pass_to_pass=_names(row, "PASS_TO_PASS"),
+    )
+    return IssueItem(problem, key)
+
+
+def _patches(row: Row) -> tuple[str, str]:
+    """Golden patch and golden tests."""
+    patch = row.text("golden_code_patch" if "golden_code_patch" in row.fields else "patch")
+    tests = row.text("golden_test_patch" if "golden_test_patch" in row.fields else "test_patch")
+    if not patch.lstrip().startswith("<patch>"):
+        return patch, tests
+    patch = patch.strip().removeprefix("<patch>").removesuffix("</patch>").strip("\n") + "\n"
+    tests = tests.strip("\n") + "\n"
+    if not split_tests(patch)[1] and split_tests(tests)[1]:
+        return tests, patch
+    return patch, tests
+
+
+def _names(row: Row, field: str) -> tuple[str, ...]:
+    """Test ids: a list, or a string that holds a list."""
+    value = row.fields.get(field)
+    if isinstance(value, str):
+        value = _complaining(row, field, lambda: parse(str(value))) if value.strip() else []
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
+        raise row.error(field, "must be a list of strings, or a string that holds one")
+    return tuple(value)
+
+
+def _complaining(row: Row, field: str, read: Callable[[], Any]) -> Any:
+    """What `read` returns; what it complains about is said with the row's place."""
+    try:
+        return read()
+    except DatasetError:
+        raise
+    except (NotLiteral, ValueError) as e:
+        raise row.error(field, str(e)) from None
+
+
+def _recipe(row: Row) -> Recipe | None:
+    """How the row's tests are run."""
+    value = row.fields.get("environment")
+    if isinstance(value, str):
+        value = parse(value) if value.strip() else None
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise ValueError("must be an object, or a string that holds one")
+    words = str(value.get("test_command", "")).split()
+    runner = "pytest"
+    if "tests/runtests.py" in words:
+        runner = "django"
+    elif "bin/test" in words:
+        runner = "sympy"
+    return Recipe(
+        runner=runner,  # type: ignore[arg-type]
+        python=str(value.get("python", "")),
+        pins=tuple(tuple(group) for group in value.get("pins", ())),
+        editable=bool(value.get("editable", True)),
+        env=dict(value.get("env", {})),
+    )
