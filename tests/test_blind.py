@@ -17,7 +17,9 @@ ROOT = Path(refute.__file__).parent
 KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item)\b")
 DOERS = re.compile(r"\b(Method|Model|TestGenerator|Debugger|Reproducer)\b")
 GRADERS = {"function/grade.py", "function/metrics.py", "function/truth.py"}
-BENCH = {"function/bench.py"}
+BENCH = {
+    f"function/bench/{name}.py" for name in ("settings", "records", "workers", "summary", "loop")
+}
 """Hands the problem to a method, then the prediction to a grader; no one function takes both."""
 
 

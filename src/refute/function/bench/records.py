@@ -1,0 +1,147 @@
+"""The journal record of one problem: what the method did, and the grade; and both read back."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from refute.function.contract import MethodResult
+from refute.function.grade import (
+    Grade,
+    ProgramGrade,
+    TestGrade,
+    TestVerdict,
+    grade_prediction,
+    grade_program,
+)
+from refute.function.show import call_source, expected_source
+from refute.function.truth import GroundTruth
+from refute.literals import NotLiteral, source_of
+from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, Trust, UnitTest
+from refute.sandbox import Sandbox, values
+
+__all__ = ["Record", "Work", "error_record", "graded_record", "grades", "read_grade", "work_of"]
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a method did with one problem, before anything is graded."""
+
+    prediction: FunctionPrediction
+    seconds: float
+    tried: int = 0
+    """Candidate programs executed."""
+    edits: tuple[tuple[str, ...], ...] = ()
+    """One line for people per edit of each candidate."""
+    notes: tuple[str, ...] = ()
+    rounds: tuple[str, ...] = ()
+    """The program after each round of debugging; the first is the code under test."""
+    log: Mapping[str, Any] = field(default_factory=dict)
+    """What the method says about itself, as JSON: votes, edits, unreadable answers."""
+    tally: Mapping[str, Any] = field(default_factory=dict)
+    """What asking a model has cost, as JSON (`refute.models.contract.Tally`)."""
+
+
+def work_of(result: MethodResult, problem: FunctionProblem, seconds: float) -> Work:
+    """The work of a method without a model."""
+    tests = [f.test for f in result.failing if f.test.trust is Trust.PREDICTED]
+    prediction = FunctionPrediction(
+        problem=problem.id,
+        status="fixed" if result.candidates else "abstained" if result.failing else "passes",
+        candidates=tuple(candidate.code for candidate in result.candidates),
+        tests=tuple(tests),
+    )
+    edits = tuple(candidate.edits for candidate in result.candidates)
+    return Work(prediction, seconds, result.tried, edits, result.notes)
+
+
+def graded_record(
+    work: Work,
+    problem: FunctionProblem,
+    key: FunctionKey,
+    box: Sandbox,
+    truth: GroundTruth,
+    *,
+    name: str,
+) -> Record:
+    """Grade the work and write it down under `name`. Raises `SandboxUnavailable`."""
+    prediction = work.prediction
+    grade = grade_prediction(prediction, problem, key, box, truth=truth)
+    graded = dict(zip(prediction.candidates or (problem.code,), grade.programs, strict=False))
+    for source in work.rounds:
+        if source not in graded:
+            graded[source] = grade_program(source, key, box, truth=truth)
+    record: Record = {
+        "id": name,
+        "problem": problem.id,
+        "status": prediction.status,
+        "seconds": round(work.seconds, 3),
+        "tried": work.tried,
+        "grade": {
+            "tests": [[v.valid, v.attacks, v.accurate] for v in grade.tests.verdicts],
+            "programs": [_marks(program) for program in grade.programs],
+            "fixed": grade.fixed,
+        },
+        "function": problem.entry_point,
+        "candidates": list(prediction.candidates),
+        "edits": [list(lines) for lines in work.edits],
+        "tests": [_test_record(test, problem.entry_point) for test in prediction.tests],
+        "notes": list(work.notes),
+    }
+    if work.rounds:
+        record["rounds"] = list(work.rounds)
+        record["grade"]["rounds"] = [_marks(graded[source]) for source in work.rounds]
+    if work.log:
+        record["log"] = dict(work.log)
+    if work.tally:
+        record["tally"] = dict(work.tally)
+    return record
+
+
+def error_record(name: str, problem: str, reason: str) -> Record:
+    """A problem without a result: infrastructure, retried when the run goes on."""
+    return {"id": name, "problem": problem, "status": "error", "error": reason}
+
+
+def read_grade(record: Record) -> Grade:
+    """The grade that a record holds."""
+    stored = record["grade"]
+    return Grade(
+        problem=str(record.get("problem", record["id"])),
+        tests=TestGrade(tuple(TestVerdict(*row) for row in stored["tests"])),
+        programs=tuple(map(_program, stored["programs"])),
+        fixed=stored["fixed"],
+    )
+
+
+def grades(marks: Sequence[str]) -> list[ProgramGrade]:
+    """The grades of programs that a record holds as `0` and `1` per private test."""
+    return list(map(_program, marks))
+
+
+def _marks(program: ProgramGrade) -> str:
+    return "".join("01"[verdict] for verdict in program.verdicts)
+
+
+def _program(marks: str) -> ProgramGrade:
+    verdicts = tuple(mark == "1" for mark in marks)
+    return ProgramGrade(all(verdicts), verdicts, ())
+
+
+def _test_record(test: UnitTest, function: str) -> Record:
+    """A generated test as text for people, and as data for grading again."""
+    record: Record = {
+        "call": call_source(test.call, function),
+        "expected": expected_source(test),
+        "confidence": round(test.confidence, 4),
+        "source": test.source,
+    }
+    try:
+        source_of(test.expected)
+    except NotLiteral:
+        record["expected_data"] = base64.b64encode(values.encode(test.expected)).decode()
+    return record

@@ -1,0 +1,139 @@
+"""What is run: the settings of a run, and the problems that they name."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from refute.datasets import DatasetError, Item, load
+from refute.errors import InputError
+from refute.function.show import call_source, expected_source
+from refute.literals import NotLiteral, source_of
+from refute.sandbox import values
+
+__all__ = ["WITH_A_MODEL", "Settings", "load_items", "resumed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that a run's figures depend on; goes into the journal's header."""
+
+    dataset: str
+    method: str
+    limit: int | None = None
+    ids: tuple[str, ...] | None = None
+    budget: float = 10.0
+    """Seconds a problem (of the search)."""
+    seed: int = 0
+    visible_tests: int = 0
+    """Visible asserts that are shown with each problem (MBPP)."""
+    failing_tests: int = 0
+    """Right failing tests that are given with each problem (the experiment with perfect tests)."""
+    max_candidates: int | None = None
+    """Candidates a problem; makes a run independent of the machine's speed."""
+    model: str | None = None
+    """What is asked, as `--model` names it; None: a method without a model."""
+    count: int = 3
+    """Unit tests a problem (n of Algorithm 1)."""
+    votes: int = 8
+    """Outputs that are sampled for a given input (k)."""
+    rounds: int = 3
+    """Rounds of debugging (m of Algorithm 2)."""
+    vote: bool = True
+    backtrack: bool = True
+    temperature: float = 0.7
+    top_p: float = 0.9
+    max_tokens: int = 2048
+    """Tokens of one answer."""
+    runs: int = 1
+    """Every problem is worked on this often, with seeds `seed`, `seed + 1`, ..."""
+
+    def header(self, items: Sequence[Item]) -> dict[str, Any]:
+        """The settings with what the figures depend on besides: the content and the versions."""
+        try:
+            release = version("refute")
+        except PackageNotFoundError:
+            release = "unknown"
+        settings = asdict(self)
+        for name in WITH_A_MODEL if self.model is None else ():
+            del settings[name]
+        return {
+            **settings,
+            "problems": len(items),
+            "content": _digest(items),
+            "refute": release,
+            "python": ".".join(platform.python_version_tuple()[:2]),
+        }
+
+
+WITH_A_MODEL = (
+    "model",
+    "count",
+    "votes",
+    "rounds",
+    "vote",
+    "backtrack",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "runs",
+)
+"""Settings that mean something only where a model is asked."""
+
+
+def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
+    """The settings that a run was started with, replaced by those that the user gave again.
+
+    Where the two differ the journal refuses to go on.
+    """
+    names = [field.name for field in fields(Settings)]
+    stored = {name: header[name] for name in names if name in header and name not in given}
+    if isinstance(stored.get("ids"), list):
+        stored["ids"] = tuple(stored["ids"])
+    return replace(settings, **stored)
+
+
+def load_items(settings: Settings, data: Path | None) -> list[Item]:
+    """The problems of the run. Raises `InputError`."""
+    try:
+        items = load(
+            settings.dataset,
+            data=data,
+            visible_tests=settings.visible_tests,
+            ids=settings.ids,
+            limit=settings.limit,
+        )
+    except DatasetError as error:
+        raise InputError(str(error)) from None
+    except OSError as error:
+        raise InputError(f"{error.filename or data}: {error.strerror}") from None
+    if not items:
+        raise InputError(f"{settings.dataset}: no problem is left to run")
+    return items
+
+
+def _digest(items: Sequence[Item]) -> str:
+    """What the problems and keys are, independent of where they were read from."""
+    digest = hashlib.sha256()
+    for item in items:
+        problem, key = item.problem, item.key
+        texts = [problem.id, problem.description, problem.signature, problem.entry_point]
+        texts += [problem.code, key.reference, repr(key.atol), str(key.checker), str(key.contract)]
+        tests = [(call_source(t.call, ""), expected_source(t)) for t in problem.tests]
+        for part in (texts, tests, list(key.inputs), key.expected):
+            digest.update(_bytes(part))
+    return digest.hexdigest()[:32]
+
+
+def _bytes(value: Any) -> bytes:
+    if values.is_plain(value):
+        return values.encode(value)
+    try:
+        return source_of(value).encode(errors="surrogatepass")
+    except NotLiteral:
+        return repr(value).encode(errors="surrogatepass")

@@ -1,0 +1,129 @@
+"""The figures of a run, from its journal alone."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.datasets import Item
+from refute.function.bench.records import Record, grades, read_grade
+from refute.function.bench.settings import Settings
+from refute.function.metrics import Figure, mean, metrics
+from refute.runs import Journal
+
+__all__ = ["Cost", "Result", "figures_of", "record_names", "summarize"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What asking the model has cost, over all problems of the run."""
+
+    requests: int
+    samples: int
+    """Samples that the methods used, from the model or from the cache."""
+    cached: int
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float | None
+    """None: the price of the model is not known."""
+    seconds: float
+    """Waiting for answers, added up over requests."""
+    unreadable: int
+    """Answers from which no test (or no program) could be read."""
+    saved: int
+    """Samples of votes that were not drawn, because the winner was certain before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The figures of a run. `figures` as in `refute.function.metrics`."""
+
+    settings: Settings
+    n: int
+    """Problems that were graded (problems times runs, where there are several runs)."""
+    figures: Mapping[str, Figure]
+    abstained: int
+    wrong_fixes: int
+    """Problems for which a fix was proposed whose first choice fails a private test."""
+    seconds: float
+    """Median time of the method over the problems; NaN where there are none."""
+    errors: Mapping[str, str]
+    """Problems without a result, with the reason: infrastructure, never counted as wrong."""
+    run: Path
+    rounds: tuple[Figure, ...] = ()
+    """Code accuracy after each round of debugging, 0 (the code under test) first."""
+    by_run: tuple[Mapping[str, Figure], ...] = ()
+    """The figures of each run, where there are several."""
+    cost: Cost | None = None
+    """None: no model was asked."""
+
+
+def record_names(problem: str, runs: int) -> list[str]:
+    """The ids of a problem's records in the journal, one for each run."""
+    return [problem, *(f"{problem} run {number}" for number in range(2, runs + 1))]
+
+
+def summarize(items: Sequence[Item], settings: Settings, journal: Journal) -> Result:
+    """The figures of a finished run, from its journal alone; in the order of the data set."""
+    names = [record_names(item.problem.id, settings.runs) for item in items]
+    runs = [[row[at] for row in names] for at in range(settings.runs)]
+    by_run = [[journal.records[n] for n in row if n in journal.records] for row in runs]
+    records = [record for row in by_run for record in row]
+    good = [record for record in records if record["status"] != "error"]
+    graded = [read_grade(record) for record in good]
+    seconds = [float(record["seconds"]) for record in good]
+    each = tuple(figures_of(row) for row in by_run) if settings.runs > 1 else ()
+    return Result(
+        settings=settings,
+        n=len(good),
+        figures=figures_of(records),
+        abstained=sum(not grade.fixed for grade in graded),
+        wrong_fixes=sum(grade.fixed and not grade.passed for grade in graded),
+        seconds=statistics.median(seconds) if seconds else math.nan,
+        errors={r["id"]: str(r.get("error")) for r in records if r["status"] == "error"},
+        run=journal.directory,
+        rounds=rounds_of(good),
+        by_run=each,
+        cost=_cost(good) if settings.model is not None else None,
+    )
+
+
+def figures_of(records: Iterable[Record]) -> dict[str, Figure]:
+    """The figures over the records that have a result."""
+    return metrics([read_grade(record) for record in records if record["status"] != "error"])
+
+
+def rounds_of(records: Sequence[Record]) -> tuple[Figure, ...]:
+    """Code accuracy after each round; a problem that ended early keeps its last program."""
+    passed = []
+    for record in records:
+        marks = record["grade"].get("rounds")
+        if marks:
+            passed.append([program.passed for program in grades(marks)])
+    longest = max(map(len, passed), default=0)
+    return tuple(mean(float(row[min(at, len(row) - 1)]) for row in passed) for at in range(longest))
+
+
+def _cost(records: Sequence[Record]) -> Cost:
+    tallies: list[Mapping[str, Any]] = [record.get("tally", {}) for record in records]
+
+    def total(name: str) -> int:
+        return sum(int(tally.get(name) or 0) for tally in tallies)
+
+    prices = [tally.get("usd") for tally in tallies]
+    known = [price for price in prices if price is not None]
+    return Cost(
+        requests=total("requests"),
+        samples=total("samples") + total("cached"),
+        cached=total("cached"),
+        prompt_tokens=total("prompt_tokens"),
+        completion_tokens=total("completion_tokens"),
+        usd=math.fsum(known) if len(known) == len(prices) else None,
+        seconds=math.fsum(float(tally.get("seconds") or 0) for tally in tallies),
+        unreadable=total("unreadable"),
+        saved=total("saved"),
+    )

@@ -1,0 +1,86 @@
+"""Methods that ask no model, over a data set, in worker processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from multiprocessing.util import Finalize
+
+from refute.datasets import Item
+from refute.function.bench.records import Record, error_record, graded_record, work_of
+from refute.function.bench.settings import Settings
+from refute.function.contract import MethodResult
+from refute.function.grade import with_failing_tests
+from refute.function.truth import expected_outputs
+from refute.problems import FunctionProblem
+from refute.runs import Failed, Journal, run_tasks
+from refute.sandbox import Sandbox, SandboxUnavailable
+
+__all__ = ["METHODS", "predict", "run_bench"]
+
+METHODS = ("none", "search")
+"""`none` leaves the code as it is: it grades the data set's own programs."""
+
+
+def run_bench(
+    items: Sequence[Item], settings: Settings, journal: Journal, *, jobs: int
+) -> Iterator[int]:
+    """Work on the problems that have no result in the journal; yield how many have one.
+
+    Raises `SandboxUnavailable` when no worker can work at all.
+    """
+    done = {id for id, record in journal.records.items() if record["status"] != "error"}
+    wanted = [item for item in items if item.problem.id not in done]
+    finished = len(items) - len(wanted)
+    yield finished
+    results = run_tasks(wanted, start=partial(_start, settings), jobs=jobs)
+    with closing(results):
+        for item, record in results:
+            if isinstance(record, Failed):
+                if record.fatal:
+                    raise SandboxUnavailable(record.reason)
+                record = error_record(item.problem.id, item.problem.id, record.reason)
+            journal.append(record)
+            finished += 1
+            yield finished
+
+
+# -- in a worker -----------------------------------------------------------------------------------
+
+
+def _start(settings: Settings) -> Callable[[Item], Record]:
+    from refute.sandbox.local import LocalSandbox
+
+    box = LocalSandbox()
+    box.protections()  # raises here, once, where there is no sandbox
+    Finalize(None, box.close, exitpriority=10)
+    return partial(_work, settings, box)
+
+
+def _work(settings: Settings, box: Sandbox, item: Item) -> Record:
+    truth = expected_outputs(item.key, box)
+    problem = item.problem
+    if settings.failing_tests:
+        count = settings.failing_tests
+        problem = with_failing_tests(problem, item.key, box, count, truth=truth)
+    start = time.monotonic()
+    result = predict(problem, settings, box)
+    work = work_of(result, problem, time.monotonic() - start)
+    return graded_record(work, problem, item.key, box, truth, name=problem.id)
+
+
+def predict(problem: FunctionProblem, settings: Settings, box: Sandbox) -> MethodResult:
+    """What the method says about a problem; it sees nothing else."""
+    if settings.method == "none":
+        return MethodResult(given=problem.tests, failing=())
+    from refute.function.search import search
+
+    return search(
+        problem,
+        box=box,
+        budget=settings.budget,
+        seed=settings.seed,
+        max_candidates=settings.max_candidates,
+    )
