@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from refute.models.contract import Asker
@@ -35,8 +35,9 @@ class Reproduction:
     steps: tuple[dict[str, Any], ...] = ()
     """The journal of the method: one JSON object per step (`kind`, and what was asked, run, seen);
     enough to show a reader why the prediction is what it is."""
-    given: dict[str, str] = field(default_factory=dict)
-    """Extra texts the method was given by the user or experiment (`code_patch`, `test_files`)."""
+    alternatives: tuple[IssuePrediction, ...] = ()
+    """All samples, the prediction's own included, where a method drew several: what the oracle
+    grader of pass@k chooses from. No method looks at grades."""
 
 
 class Reproducer(Protocol):

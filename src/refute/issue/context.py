@@ -1,0 +1,144 @@
+"""The files of a repository that an issue is likely about, by BM25, within a limit of tokens.
+
+SWT-Bench gives its zero-shot methods the files that BM25 ranks highest for the issue's text, tests
+included, up to 27,000 tokens of context (section 5.1; the setting of SWE-bench's `bm25_27K`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+__all__ = ["CONTEXT_TOKENS", "SourceFile", "estimated_tokens", "numbered", "ranked", "relevant"]
+
+CONTEXT_TOKENS = 27_000
+LARGEST = 1 << 19
+"""Characters of a file that are looked at; larger ones are generated tables."""
+
+_PIECE = re.compile(r"[^\W\d_]+|\d|[^\w\s]|_|\n[ \t]*")
+_LETTERS_A_TOKEN = 5.5
+"""Of a run of letters; fitted so that Python source is not underestimated by common tokenizers."""
+
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_WORD = re.compile(r"[A-Za-z_]\w*|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of the repository as a prompt shows it."""
+
+    path: str
+    text: str
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a model's tokenizer makes of `text`; errs on the high side.
+
+    An estimate, because every model has its own tokenizer and none is at hand for a server.
+    """
+    total = 0.0
+    for match in _PIECE.finditer(text):
+        piece = match.group()
+        total += max(1.0, len(piece) / _LETTERS_A_TOKEN) if piece[0].isalpha() else 1.0
+    return int(total) + 1
+
+
+def numbered(text: str) -> str:
+    """The text with each line's number in front, as the papers' prompts show files."""
+    return "\n".join(f"{number} {line}" for number, line in enumerate(text.splitlines(), 1))
+
+
+def ranked(query: str, files: Mapping[str, str]) -> list[str]:
+    """Paths of `files`, the most relevant to `query` first (BM25 over path and content).
+
+    Identifiers count whole and by their parts (`get_or_create`: get, or, create). Ties are broken
+    by path, so that the order depends on nothing else.
+    """
+    import bm25s
+    import numpy
+
+    paths = sorted(files)
+    terms = list(dict.fromkeys(_terms(query)))
+    if not paths or not terms:
+        return paths
+    ids = {term: index for index, term in enumerate(terms)}
+    # Only terms of the query score, so every other one shares an id: it counts for the length.
+    rest = len(ids)
+    corpus = [_ids(f"{path}\n{files[path][:LARGEST]}", ids, rest) for path in paths]
+    if not any(corpus):
+        return paths
+    index = bm25s.BM25()
+    index.index((corpus, {**ids, "": rest}), show_progress=False)
+    scores = numpy.asarray(index.get_scores_from_ids([ids[term] for term in terms]))
+    order = sorted(range(len(paths)), key=lambda i: (-float(scores[i]), paths[i]))
+    return [paths[i] for i in order]
+
+
+def relevant(
+    query: str,
+    files: Mapping[str, str],
+    *,
+    tokens: int = CONTEXT_TOKENS,
+    first: Sequence[str] = (),
+) -> list[SourceFile]:
+    """The files to show: those of `first`, then the highest ranked, whole, while they fit.
+
+    A file that does not fit is passed over for the next that does; of a `first` one that does not
+    fit, the beginning is shown.
+    """
+    chosen: list[SourceFile] = []
+    left = tokens
+    for path in dict.fromkeys(p for p in first if p in files):
+        text = _beginning(files[path], left)
+        if text:
+            chosen.append(SourceFile(path, text))
+            left -= estimated_tokens(numbered(text))
+    smallest = 50
+    for path in ranked(query, files):
+        if left < smallest:
+            break
+        if path in first or not files[path].strip():
+            continue
+        cost = estimated_tokens(numbered(files[path])) + estimated_tokens(path)
+        if cost <= left:
+            chosen.append(SourceFile(path, files[path]))
+            left -= cost
+    return chosen
+
+
+def _beginning(text: str, tokens: int) -> str:
+    """As many whole lines from the start as fit."""
+    if estimated_tokens(numbered(text)) <= tokens:
+        return text
+    kept: list[str] = []
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        tokens -= estimated_tokens(f"{number} {line}")
+        if tokens < 0:
+            break
+        kept.append(line)
+    return "".join(kept)
+
+
+def _terms(text: str) -> list[str]:
+    return [term for word in _WORD.findall(text) for term in _parts(word)]
+
+
+def _ids(text: str, ids: Mapping[str, int], rest: int) -> list[int]:
+    """The id of each term of a document, in no particular order."""
+    found: list[int] = []
+    for word, count in Counter(_WORD.findall(text)).items():
+        for term in _parts(word):
+            found += [ids.get(term, rest)] * count
+    return found
+
+
+@lru_cache(maxsize=1 << 18)
+def _parts(word: str) -> tuple[str, ...]:
+    """A word in lower case, and its parts where it is an identifier made of several."""
+    parts = _CAMEL.findall(word)
+    if len(parts) < 2:
+        return (word.lower(),)
+    return (word.lower(), *(part.lower() for part in parts))

@@ -1,0 +1,116 @@
+"""LIBRO (Kang et al. 2023) as SWT-Bench runs it (sections 4.1 and 5.1, App. A).
+
+k drafts are sampled and each is run on the original code only. A model judges, draft by draft,
+whether its failure is the one that the issue describes; those that are form the preferred cluster,
+and the shortest patch of it is chosen. Where the judge accepts none, the shortest draft that fails
+at all is taken, then the shortest that applies: the paper's LIBRO always answers. Neither the golden
+patch nor a golden test is seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refute.issue.context import CONTEXT_TOKENS
+from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.original import Original, Trial, described
+from refute.issue.zeroshot import Given, drafts
+from refute.models.contract import Asker, Message, ModelUnavailable, Sampling
+from refute.problems import IssuePrediction, IssueProblem
+from refute.prompts import render
+
+__all__ = ["chosen", "libro", "says_yes"]
+
+JUDGE = Sampling(temperature=0.0, top_p=1.0, max_tokens=512)
+_ANSWER = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A draft that was run, and what the judge said of its failure (None: not asked)."""
+
+    trial: Trial
+    accepted: bool | None = None
+
+    @property
+    def rank(self) -> int:
+        """0: the preferred cluster, 1: fails on the original code, 2: applies, 3: does not."""
+        if not self.trial.applied:
+            return 3
+        return (0 if self.accepted else 1) if self.trial.failing else 2
+
+
+async def libro(
+    problem: IssueProblem,
+    spawn: Spawn,
+    *,
+    ask: Asker | None,
+    bounds: Bounds,
+    samples: int = 5,
+    given: Given | None = None,
+    context_tokens: int = CONTEXT_TOKENS,
+) -> Reproduction:
+    """See the module's docstring and `Reproducer`."""
+    if ask is None:
+        raise ModelUnavailable("libro asks a model; add --model")
+    with await asyncio.to_thread(spawn) as workspace:
+        original = Original(workspace, bounds)
+        answers = await drafts(
+            problem,
+            original,
+            ask=ask,
+            form="custom",
+            samples=samples,
+            given=given or Given(),
+            context_tokens=context_tokens,
+        )
+        trials = [await asyncio.to_thread(original.attempt, draft.patch) for draft in answers]
+    judged = await asyncio.gather(*(_judged(problem.text, trial, ask) for trial in trials))
+    best = chosen(judged)
+    steps = [_step(draft.answer, one) for draft, one in zip(answers, judged, strict=True)]
+    if best is None:
+        prediction = IssuePrediction(problem.id, "", notes=("no draft could be applied",))
+    else:
+        share = sum(one.rank == 0 for one in judged) / len(judged)
+        prediction = IssuePrediction(
+            problem.id,
+            best.trial.patch,
+            confidence=share,
+            tests=tuple(result.id for result in best.trial.failing),
+        )
+    return Reproduction(prediction, tuple(steps))
+
+
+def chosen(judged: Sequence[Judged]) -> Judged | None:
+    """The shortest of the best-ranked drafts; None where none applies. Ties: the earlier one."""
+    usable = [one for one in judged if one.rank < 3]
+    return min(usable, key=lambda one: (one.rank, len(one.trial.patch)), default=None)
+
+
+def says_yes(answer: str) -> bool:
+    """Whether a judge's answer is yes: its last "yes" or "no" counts; without any it is no."""
+    words = _ANSWER.findall(answer)
+    return bool(words) and words[-1].lower() == "yes"
+
+
+async def _judged(issue: str, trial: Trial, ask: Asker) -> Judged:
+    if not trial.failing:
+        return Judged(trial)
+    prompt = render("libro_judge", issue=issue, patch=trial.patch, run=described(trial))
+    (answer,) = await ask.ask([Message("user", prompt)], sampling=JUDGE)
+    return Judged(trial, says_yes(answer.text))
+
+
+def _step(answer: str, one: Judged) -> dict[str, Any]:
+    return {
+        "kind": "sample",
+        "answer": answer,
+        "patch": one.trial.patch,
+        "rejected": one.trial.rejected,
+        "failing": [result.id for result in one.trial.failing],
+        "accepted": one.accepted,
+    }

@@ -1,0 +1,142 @@
+"""The original code in a workspace, on which drafts of tests are tried one after another.
+
+Everything here blocks; methods call it through `asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from refute.issue.contract import Bounds
+from refute.issue.patches import file_patches, is_test_file
+from refute.workspace.contract import (
+    PatchRejected,
+    Selection,
+    TestReport,
+    TestResult,
+    Workspace,
+)
+
+__all__ = ["FAILING", "Original", "Trial", "described"]
+
+FAILING = ("failed", "error")
+LARGEST_FILE = 1 << 20
+"""Bytes of a file that `sources` reads; larger ones are data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of a test patch on the original code."""
+
+    patch: str
+    report: TestReport | None = None
+    """None: it was not run, for the reason in `rejected`."""
+    failing: tuple[TestResult, ...] = ()
+    """Tests that fail with the patch and did not fail without it."""
+    rejected: str = ""
+
+    @property
+    def applied(self) -> bool:
+        """Whether it applied and touched a test file."""
+        return self.report is not None
+
+    @property
+    def asserted(self) -> tuple[TestResult, ...]:
+        """The failing tests that ran into their failure themselves: no import or set-up error."""
+        return tuple(result for result in self.failing if result.phase == "call")
+
+
+class Original:
+    """A workspace at the base commit. Between two calls it is as the commit left it."""
+
+    def __init__(self, workspace: Workspace, bounds: Bounds) -> None:
+        self.workspace = workspace
+        self._seconds = bounds.test_seconds
+        self._base: dict[tuple[str, ...], TestReport] = {}
+        self._paths: tuple[str, ...] | None = None
+
+    def paths(self) -> tuple[str, ...]:
+        """All files of the repository, sorted."""
+        if self._paths is None:
+            self._paths = tuple(self.workspace.files())
+        return self._paths
+
+    def source(self, path: str) -> str | None:
+        """The text of a file; None where it does not exist or is no text."""
+        try:
+            return self.workspace.read(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError, ValueError):
+            return None
+
+    def sources(self, suffixes: Sequence[str] = (".py",)) -> dict[str, str]:
+        """Path -> text of all files with one of the suffixes."""
+        wanted = [path for path in self.paths() if path.endswith(tuple(suffixes))]
+        texts = ((path, self.source(path)) for path in wanted)
+        return {path: text for path, text in texts if text is not None and len(text) < LARGEST_FILE}
+
+    def base(self, files: Sequence[str]) -> TestReport:
+        """The tests of existing files on the original code; run once."""
+        key = tuple(sorted(files))
+        if key not in self._base:
+            self.workspace.reset()
+            self._base[key] = self.workspace.run_tests(Selection(key), timeout=self._seconds)
+            self.workspace.reset()
+        return self._base[key]
+
+    def attempt(self, patch: str, *, fix: str = "") -> Trial:
+        """Apply a test patch (after the candidate fix, where one is given), run its test files."""
+        files = _run_by(patch)
+        if not patch.strip():
+            return Trial(patch, rejected="the patch is empty")
+        if not files:
+            return Trial(patch, rejected="the patch touches no test file")
+        existing = [path for path in files if path in self.paths()]
+        before = _failing(self.base(existing)) if existing else {}
+        self.workspace.reset()
+        try:
+            for part in (fix, patch):
+                if part.strip():
+                    self.workspace.apply(part)
+            report = self.workspace.run_tests(Selection(files), timeout=self._seconds)
+        except PatchRejected as error:
+            return Trial(patch, rejected=str(error))
+        finally:
+            self.workspace.reset()
+        failing = tuple(r for id, r in _failing(report).items() if id not in before)
+        return Trial(patch, report, failing)
+
+
+def described(trial: Trial, limit: int = 6000) -> str:
+    """A trial as text for a prompt or a person: which tests failed, and how."""
+    if trial.report is None:
+        return f"The tests were not run: {trial.rejected}."
+    parts = []
+    for result in trial.failing:
+        parts.append(f"{result.id}: {result.outcome} in {result.phase}")
+        if result.failure is not None:
+            parts.append(shortened(result.failure.traceback, limit // max(1, len(trial.failing))))
+    passed = sum(result.outcome == "passed" for result in trial.report.results)
+    parts.append(f"{len(trial.failing)} tests newly fail, {passed} pass.")
+    if trial.report.status != "finished":
+        parts.append(f"The run did not finish ({trial.report.status}): {trial.report.remark}")
+        parts.append(shortened(trial.report.output, limit // 2))
+    return shortened("\n".join(parts), limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text with its middle cut out where it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    head = limit // 3
+    return f"{text[:head]}\n[...]\n{text[len(text) - (limit - head) :]}"
+
+
+def _run_by(patch: str) -> tuple[str, ...]:
+    """The test files of a patch that are there to be run after it."""
+    paths = (part.new for part in file_patches(patch))
+    return tuple(path for path in paths if path and path.endswith(".py") and is_test_file(path))
+
+
+def _failing(report: TestReport) -> Mapping[str, TestResult]:
+    return {r.id: r for r in report.results if r.outcome in FAILING}

@@ -1,0 +1,142 @@
+"""The zero-shot methods: one prompt with BM25 context, one answer (SWT-Bench, section 4.1).
+
+ZeroShot answers with a unified diff, ZeroShotPlus with the custom diff of section 4.2. The variants
+of Table 5 are settings of `Given`: the test files to write to, a code patch (golden, or somebody's
+proposal), and being told that the patch may be wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from refute.issue.context import CONTEXT_TOKENS, SourceFile, numbered, relevant
+from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.edits import read_edits
+from refute.issue.original import Original
+from refute.issue.patches import touched_files
+from refute.models.contract import Asker, Message, ModelUnavailable, Sampling
+from refute.problems import IssuePrediction, IssueProblem
+from refute.prompts import render
+
+__all__ = ["Given", "drafts", "form_of", "zeroshot"]
+
+Form = Literal["unified", "custom"]
+
+GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
+VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
+"""For several samples of one prompt (pass@k, LIBRO: T = 0.7, section 5.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a method is told besides the issue and the code (SWT-Bench, Table 5)."""
+
+    test_files: tuple[str, ...] = ()
+    """The files that the tests shall go to."""
+    code_patch: str = ""
+    """A change of the code that is shown; the code files it touches lead the context."""
+    patch_may_be_wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One answer of the model, read as a patch of the original code."""
+
+    answer: str
+    patch: str
+    """Unified diff, made by us from the answer's edits; "" where nothing of it could be used."""
+    problems: tuple[str, ...] = ()
+    """What could not be used, a line each."""
+
+
+def form_of(method: str) -> Form:
+    """The form of edits that a zero-shot method asks for."""
+    return "custom" if method == "zeroshotplus" else "unified"
+
+
+async def zeroshot(
+    problem: IssueProblem,
+    spawn: Spawn,
+    *,
+    ask: Asker | None,
+    bounds: Bounds,
+    form: Form = "custom",
+    samples: int = 1,
+    given: Given | None = None,
+    context_tokens: int = CONTEXT_TOKENS,
+) -> Reproduction:
+    """One prompt, `samples` answers; the first is the prediction. See `Reproducer`."""
+    with await asyncio.to_thread(spawn) as workspace:
+        original = Original(workspace, bounds)
+        answers = await drafts(
+            problem,
+            original,
+            ask=ask,
+            form=form,
+            samples=samples,
+            given=given or Given(),
+            context_tokens=context_tokens,
+        )
+    predictions = tuple(
+        IssuePrediction(problem.id, draft.patch, notes=draft.problems) for draft in answers
+    )
+    return Reproduction(
+        prediction=predictions[0],
+        steps=tuple(_step(draft) for draft in answers),
+        alternatives=predictions if samples > 1 else (),
+    )
+
+
+async def drafts(
+    problem: IssueProblem,
+    original: Original,
+    *,
+    ask: Asker | None,
+    form: Form,
+    samples: int,
+    given: Given,
+    context_tokens: int,
+) -> list[Draft]:
+    """`samples` answers to the zero-shot prompt, each read as a patch of the original code."""
+    if ask is None:
+        raise ModelUnavailable("this method asks a model; add --model")
+    prompt = await asyncio.to_thread(
+        _prompt, problem.text, original, form=form, given=given, tokens=context_tokens
+    )
+    sampling = GREEDY if samples == 1 else VARIED
+    completions = await ask.ask([Message("user", prompt)], n=samples, sampling=sampling)
+    return [
+        await asyncio.to_thread(read_draft, completion.text, original, form)
+        for completion in completions
+    ]
+
+
+def read_draft(answer: str, original: Original, form: Form) -> Draft:
+    """The edits of an answer as one patch of the original code."""
+    applied = read_edits(answer, form).apply(original.source)
+    return Draft(answer, applied.patch, tuple(applied.problems))
+
+
+def _prompt(issue: str, original: Original, *, form: Form, given: Given, tokens: int) -> str:
+    first = (*given.test_files, *touched_files(given.code_patch))
+    files = relevant(issue, original.sources(), tokens=tokens, first=first)
+    return render(
+        "zeroshotplus" if form == "custom" else "zeroshot",
+        issue=issue,
+        files=shown(files),
+        test_files=given.test_files,
+        code_patch=given.code_patch,
+        patch_may_be_wrong=given.patch_may_be_wrong,
+    )
+
+
+def shown(files: Sequence[SourceFile]) -> list[dict[str, str]]:
+    """Files as the templates show them: path and numbered text."""
+    return [{"path": file.path, "numbered": numbered(file.text)} for file in files]
+
+
+def _step(draft: Draft) -> dict[str, Any]:
+    return {"kind": "draft", "answer": draft.answer, "problems": list(draft.problems)}
