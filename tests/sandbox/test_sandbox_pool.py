@@ -1,0 +1,131 @@
+"""The pool runs many jobs at once, replaces a sandbox that died, and leaves no process behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from refute.problems import Call, Invocation
+from refute.sandbox import Limits, Outcome, Program, Raised, Returned, SandboxUnavailable, TimedOut
+from refute.sandbox.local import LocalSandbox
+from refute.sandbox.pool import SandboxPool
+
+LIMITS = Limits()
+DOUBLE = Program("def f(x):\n    return 2 * x\n", "f")
+
+
+def test_many_jobs_at_once_each_with_its_own_answer() -> None:
+    async def main(pool: SandboxPool) -> list[list[Outcome]]:
+        return await asyncio.gather(*(pool.run(DOUBLE, [Call((i,))]) for i in range(40)))
+
+    with SandboxPool(3) as pool:
+        rows = asyncio.run(main(pool))
+    assert rows == [[Returned(rows[i][0].data)] for i in range(40)]  # type: ignore[union-attr]
+    assert [row[0].value for row in rows] == [2 * i for i in range(40)]  # type: ignore[union-attr]
+
+
+def test_hostile_programs_do_not_reach_their_neighbours() -> None:
+    ends = Program("import os\ndef f(x):\n    os._exit(3)\n", "f")
+    hangs = Program("def f(x):\n    while True: pass\n", "f")
+    raises = Program("def f(x):\n    raise KeyError(x)\n", "f")
+    limits = Limits(cpu=0.3)
+
+    async def main(pool: SandboxPool) -> list[list[Outcome]]:
+        programs = [ends, DOUBLE, hangs, DOUBLE, raises, DOUBLE]
+        return await asyncio.gather(*(pool.run(p, [Call((1,))], limits) for p in programs))
+
+    with SandboxPool(2) as pool:
+        rows = asyncio.run(main(pool))
+    assert [row[0] for row in rows[1::2]] == [rows[1][0]] * 3
+    assert isinstance(rows[1][0], Returned)
+    assert rows[1][0].value == 2
+    assert isinstance(rows[2][0], TimedOut)
+    assert isinstance(rows[4][0], Raised)
+
+
+class Dying(LocalSandbox):
+    """A sandbox whose server is gone at the first job."""
+
+    made = 0
+    alive = 0
+
+    def __init__(self, deaths: int) -> None:
+        super().__init__()
+        type(self).made += 1
+        type(self).alive += 1
+        self.dies = type(self).made <= deaths
+        self.open = True
+
+    def run_variants(
+        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = LIMITS
+    ) -> list[list[Outcome]]:
+        if self.dies:
+            self.protections()
+            for server in self._servers.values():
+                server.process.kill()
+                server.process.wait()
+        return super().run_variants(programs, calls, limits)
+
+    def close(self) -> None:
+        super().close()
+        type(self).alive -= self.open
+        self.open = False
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_a_dead_sandbox_is_replaced_once(deaths: int) -> None:
+    Dying.made = Dying.alive = 0
+
+    async def main(pool: SandboxPool) -> list[Outcome]:
+        if deaths == 2:
+            with pytest.raises(SandboxUnavailable):
+                await pool.run(DOUBLE, [Call((4,))])
+        return await pool.run(DOUBLE, [Call((4,))])
+
+    with SandboxPool(1, lambda: Dying(deaths)) as pool:
+        (outcome,) = asyncio.run(main(pool))
+        assert Dying.alive == 1
+    assert isinstance(outcome, Returned)
+    assert outcome.value == 8
+    assert Dying.made == deaths + 1
+    assert Dying.alive == 0
+
+
+def test_nothing_is_left_after_close() -> None:
+    before = threading.active_count()
+    pool = SandboxPool(4)
+
+    async def main() -> None:
+        await asyncio.gather(*(pool.run(DOUBLE, [Call((i,))]) for i in range(8)))
+
+    asyncio.run(main())
+    pool.close()
+    pool.close()
+    assert threading.active_count() <= before
+    with pytest.raises(SandboxUnavailable, match="closed"):
+        asyncio.run(main())
+
+
+def test_a_cancelled_caller_does_not_spoil_the_next_answer() -> None:
+    slow = Program("import time\ndef f(x):\n    time.sleep(0.2)\n    return 'late'\n", "f")
+
+    async def main(pool: SandboxPool) -> list[Outcome]:
+        task = asyncio.create_task(pool.run(slow, [Call((1,))]))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await pool.run(DOUBLE, [Call((5,))])
+
+    with SandboxPool(1) as pool:
+        (outcome,) = asyncio.run(main(pool))
+    assert isinstance(outcome, Returned)
+    assert outcome.value == 10
+
+
+def test_a_pool_has_a_sandbox() -> None:
+    with pytest.raises(ValueError, match="0 sandboxes"):
+        SandboxPool(0)
