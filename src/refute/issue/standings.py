@@ -1,0 +1,68 @@
+"""How each test of one run stands: the outcomes of runners as the paper's P and F."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from refute.workspace.contract import TestReport, TestResult
+
+__all__ = ["NO_TESTS", "Standing", "Standings", "standings"]
+
+Standing = Literal["pass", "fail", "none", "unknown"]
+"""`none`: skipped, expected to fail, or not there; `unknown`: the run ended before it."""
+
+_STANDING: Mapping[str, Standing] = {
+    "passed": "pass",
+    "failed": "fail",
+    "error": "fail",
+    "skipped": "none",
+    "xfailed": "none",
+    "xpassed": "none",
+}
+_WEIGHT: Mapping[Standing, int] = {"none": 0, "pass": 1, "unknown": 2, "fail": 3}
+
+NO_TESTS = TestReport(results=(), status="finished")
+"""The report of a state in which there is nothing to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """How each test stands in one state."""
+
+    tests: Mapping[str, Standing]
+    files: Mapping[str, str]
+    """Test id -> its file, "" where the runner does not say."""
+    broken: frozenset[str]
+    """Files that could not be imported."""
+    finished: bool = True
+
+    def of(self, test: str, file: str = "") -> Standing:
+        """A test that is missing because its file could not be imported fails."""
+        known = self.tests.get(test)
+        if known is not None:
+            return known
+        if (file or self.files.get(test, "")) in self.broken:
+            return "fail"
+        return "none" if self.finished else "unknown"
+
+
+def standings(report: TestReport) -> Standings:
+    """How each test of a report stands; of results with one id the worst counts."""
+    tests: dict[str, Standing] = {}
+    files: dict[str, str] = {}
+    broken = set()
+    for result in report.results:
+        if _is_broken_file(result):
+            broken.add(result.file or result.id)
+            continue
+        standing = _STANDING[result.outcome]
+        if _WEIGHT[standing] >= _WEIGHT[tests.get(result.id, "none")]:
+            tests[result.id] = standing
+        files.setdefault(result.id, result.file)
+    return Standings(tests, files, frozenset(broken), report.status == "finished")
+
+
+def _is_broken_file(result: TestResult) -> bool:
+    return result.phase == "collect" and result.outcome == "error"
