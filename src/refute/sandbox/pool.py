@@ -72,7 +72,7 @@ class SandboxPool:
         self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
     ) -> list[Outcome]:
         """See `Sandbox.run`."""
-        return await self._do(lambda box: box.run(program, calls, limits))
+        return await self.do(lambda box: box.run(program, calls, limits))
 
     async def run_variants(
         self,
@@ -81,13 +81,14 @@ class SandboxPool:
         limits: Limits = DEFAULT_LIMITS,
     ) -> list[list[Outcome]]:
         """See `Sandbox.run_variants`."""
-        return await self._do(lambda box: box.run_variants(programs, calls, limits))
+        return await self.do(lambda box: box.run_variants(programs, calls, limits))
 
     async def protections(self) -> dict[str, bool]:
         """See `Sandbox.protections`."""
-        return await self._do(lambda box: box.protections())
+        return await self.do(lambda box: box.protections())
 
-    async def _do(self, job: Callable[[Sandbox], Result]) -> Result:
+    async def do(self, job: Callable[[Sandbox], Result]) -> Result:
+        """Run `job` in a thread of the pool, with that thread's sandbox; it may run twice."""
         if self._closed:
             raise SandboxUnavailable("the pool of sandboxes is closed")
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._once, job)
