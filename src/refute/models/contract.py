@@ -120,7 +120,9 @@ class Model(Protocol):
         """Exactly n samples. An implementation counts what came and asks for the rest.
 
         They are number `first` to `first + n - 1` of this request: recorded and batched answers are
-        found by the number, and sample i is drawn with the seed `sampling.seed + i`. Raises `ModelUnavailable`, `AnswersPending`, `ContextTooLong`.
+        found by the number, and sample i is drawn with the seed `sampling.seed + i`.
+
+        Raises `ModelUnavailable`, `AnswersPending`, `ContextTooLong`.
         """
         ...
 

@@ -1,0 +1,126 @@
+"""Limits on what asking may cost, checked before a request is sent.
+
+The price of an answer is known only once it is there. So a request reserves an estimate first, and
+the difference is settled after; a request that does not fit beside those in flight waits for them
+to settle, and is refused only when it does not fit alone. Many requests at once then pass a limit
+by no more than the error of one estimate each, which shrinks as answers come in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refute.errors import InputError
+from refute.models.contract import BudgetExceeded, Completion, Message, Sampling, Usage
+from refute.models.prices import Price
+
+__all__ = ["Budget", "Ledger"]
+
+FIRST_GUESS = 256
+"""Tokens expected of an answer while none has been seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of one session; None: no limit. Cached answers cost nothing."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    """Of prompts and answers together."""
+    calls: int | None = None
+    """Samples."""
+
+    def __post_init__(self) -> None:
+        for name in ("usd", "tokens", "calls"):
+            limit = getattr(self, name)
+            if limit is not None and not limit >= 0:
+                raise InputError(f"the budget in {name} is {limit}: it must not be negative")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    usd: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: _Cost) -> _Cost:
+        return _Cost(self.usd + other.usd, self.tokens + other.tokens, self.calls + other.calls)
+
+    def __sub__(self, other: _Cost) -> _Cost:
+        return _Cost(self.usd - other.usd, self.tokens - other.tokens, self.calls - other.calls)
+
+
+class Ledger:
+    """What has been spent and what is reserved. For one event loop."""
+
+    def __init__(self, budget: Budget, price: Price | None) -> None:
+        """`price` None: not known; then raises `InputError` for a limit in dollars."""
+        if budget.usd is not None and price is None:
+            raise InputError(
+                "no price is known for the model: name a price file in REFUTE_PRICES, "
+                "or limit the tokens instead (--budget-tokens)"
+            )
+        self._budget = budget
+        self._price = price
+        self._spent = _Cost()
+        self._reserved = _Cost()
+        self._settled = asyncio.Event()
+        self._refused = ""
+        self._answers = 0
+        self._answer_tokens = 0
+
+    def check(self) -> None:
+        """Raise `BudgetExceeded` once a request has been refused."""
+        if self._refused:
+            raise BudgetExceeded(self._refused)
+
+    async def reserve(self, messages: Sequence[Message], sampling: Sampling, n: int) -> _Cost:
+        """Set aside what the request will cost about; waits while others are in flight.
+
+        Raises `BudgetExceeded`, and for every later request too.
+        """
+        while True:
+            self.check()
+            estimate = self._estimate(messages, sampling, n)
+            if not self._over(self._spent + self._reserved + estimate):
+                self._reserved += estimate
+                return estimate
+            if self._reserved == _Cost() or self._over(self._spent):
+                self._refused = self._over(self._spent + estimate)
+                self.check()
+            await self._settled.wait()
+
+    def settle(self, estimate: _Cost, answers: Sequence[Completion]) -> None:
+        """Replace a reservation by what was paid; no answers: the request failed."""
+        self._reserved -= estimate
+        for answer in answers:
+            self._spent += self._cost(answer.usage, 1)
+            self._answers += 1
+            self._answer_tokens += answer.usage.completion_tokens
+        if abs(self._reserved.usd) < 1e-12:  # what is left over when floats are taken back
+            self._reserved = _Cost(0.0, self._reserved.tokens, self._reserved.calls)
+        self._settled.set()
+        self._settled = asyncio.Event()
+
+    def _estimate(self, messages: Sequence[Message], sampling: Sampling, n: int) -> _Cost:
+        """Four characters a token; an answer is as long as the answers so far were."""
+        prompt = sum(len(message.content) // 4 + 4 for message in messages)
+        seen = self._answer_tokens // self._answers + 1 if self._answers else FIRST_GUESS
+        return self._cost(Usage(prompt, n * min(seen, sampling.max_tokens)), n)
+
+    def _cost(self, usage: Usage, calls: int) -> _Cost:
+        usd = self._price.of(usage) if self._price else 0.0
+        return _Cost(usd, usage.prompt_tokens + usage.completion_tokens, calls)
+
+    def _over(self, cost: _Cost) -> str:
+        """One line about the limit that `cost` passes; "" where there is none."""
+        budget, spent = self._budget, self._spent
+        if budget.usd is not None and cost.usd > budget.usd:
+            return f"the budget of ${budget.usd:g} is used up (${spent.usd:.4f} spent)"
+        if budget.tokens is not None and cost.tokens > budget.tokens:
+            return f"the budget of {budget.tokens:,} tokens is used up ({spent.tokens:,} spent)"
+        if budget.calls is not None and cost.calls > budget.calls:
+            return f"the budget of {budget.calls:,} calls is used up ({spent.calls:,} made)"
+        return ""
