@@ -1,0 +1,266 @@
+"""Models of transformers on this machine: which files, which device, how a conversation is written.
+
+torch, transformers and peft come with the extra ``[train]`` and are imported on loading only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from refute.errors import InputError
+from refute.models.contract import ContextTooLong, Message, ModelUnavailable
+from refute.models.microbatch import TooLarge
+
+__all__ = ["PLAIN_STOP", "Checkpoint", "Source", "find", "load", "reasons"]
+
+PLAIN_STOP = "\nUser:"
+"""Where a model without a chat template goes on to write the user's next turn, in `_plain`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What to load: each a local folder or the id of a repository on the model hub."""
+
+    base: str
+    adapter: str | None = None
+
+    @property
+    def name(self) -> str:
+        """For cache keys and journals: what was given, and a fingerprint of what is local.
+
+        The fingerprint changes when a model is trained anew into the same folder.
+        """
+        places = [self.base] if self.adapter is None else [self.base, self.adapter]
+        local = [Path(place) for place in places if Path(place).is_dir()]
+        digest = hashlib.sha256()
+        for folder in local:
+            for piece in _pieces(folder):
+                digest.update(hashlib.sha256(piece).digest())
+        return "+".join(places) + (f"@{digest.hexdigest()[:12]}" if local else "")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded model with its tokenizer. One thread at a time runs the model."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    context: int | None
+    """Tokens of prompt and answer together; None: not known."""
+    has_template: bool
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def prompt(self, messages: Sequence[Message]) -> list[int]:
+        """The conversation as tokens, up to where the assistant speaks.
+
+        Raises `ModelUnavailable` (the template rejects it), `ContextTooLong`.
+        """
+        if not self.has_template:
+            return self._tokens(_plain(messages))
+        return self._tokens(self._written(messages, add_generation_prompt=True))
+
+    def exchange(self, prompt: str, answer: str) -> list[int]:
+        """A user's prompt and the assistant's whole answer as tokens. Raises as `prompt`."""
+        messages = [Message("user", prompt), Message("assistant", answer)]
+        if not self.has_template:
+            return self._tokens(_plain(messages[:1]) + f" {answer}")
+        return self._tokens(self._written(messages, add_generation_prompt=False))
+
+    def _written(self, messages: Sequence[Message], *, add_generation_prompt: bool) -> str:
+        turns = [{"role": message.role, "content": message.content} for message in messages]
+        forms = [turns]
+        if len(turns) > 1 and turns[0]["role"] == "system":  # some templates know no such role
+            head, first, *rest = turns
+            forms.append([{**first, "content": f"{head['content']}\n\n{first['content']}"}, *rest])
+        for form in forms:
+            try:
+                text: str = self.tokenizer.apply_chat_template(
+                    form, tokenize=False, add_generation_prompt=add_generation_prompt
+                )
+            except Exception as error:  # templates are programs and raise what they like
+                reason = first_line(error)
+            else:
+                return text
+        raise ModelUnavailable(f"the chat template rejects the conversation: {reason}")
+
+    def _tokens(self, text: str) -> list[int]:
+        with self._lock:
+            # The plain format has no template to say how a text begins: the tokenizer does.
+            ids: list[int] = self.tokenizer(text, add_special_tokens=not self.has_template)[
+                "input_ids"
+            ]
+        if self.context is not None and len(ids) >= self.context:
+            raise ContextTooLong(
+                f"the prompt has {len(ids)} tokens; the model's context has {self.context}"
+            )
+        return ids
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The tokens as text, special ones left out."""
+        with self._lock:
+            text: str = self.tokenizer.decode(
+                ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+            )
+        return text
+
+
+def find(spec: str) -> Source:
+    """`PATH_OR_ID[+ADAPTER]` as a source.
+
+    A `+` that belongs to an existing folder's name does not separate. Raises `InputError` where a
+    folder is missing or holds no model, and where the extra is not installed.
+    """
+    if not spec:
+        raise InputError("hf: names no model; write hf:PATH_OR_ID or hf:PATH_OR_ID+ADAPTER")
+    base, adapter = spec, None
+    if "+" in spec and not Path(spec).is_dir():
+        base, _, adapter = spec.rpartition("+")
+    _check(base, "config.json", "model")
+    if adapter is not None:
+        _check(adapter, "adapter_config.json", "adapter")
+    needed = ["torch", "transformers"] + (["peft"] if adapter is not None else [])
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(f"hf:{spec} needs {' and '.join(missing)}; pip install 'refute[train]'")
+    return Source(base, adapter)
+
+
+def load(source: Source, *, scorer: bool = False) -> Checkpoint:
+    """Load a causal language model, or (`scorer`) a sequence classifier with one output.
+
+    On CUDA in bfloat16 (float16 where the GPU has none; spread over all GPUs), else on the CPU in
+    float32. An adapter is merged into the weights. Raises `ModelUnavailable`.
+    """
+    import torch
+    import transformers
+
+    cuda = torch.cuda.is_available()
+    half = torch.bfloat16 if cuda and torch.cuda.is_bf16_supported() else torch.float16
+    options: dict[str, Any] = {"dtype": half if cuda else torch.float32}
+    if cuda:
+        options["device_map"] = "auto" if torch.cuda.device_count() > 1 else {"": "cuda:0"}
+    if scorer:
+        options["num_labels"] = 1
+    kind: Any = (
+        transformers.AutoModelForSequenceClassification
+        if scorer
+        else transformers.AutoModelForCausalLM
+    )
+    with reasons(f"hf:{source.base}: cannot be loaded"):
+        own = source.adapter is not None and (Path(source.adapter) / "tokenizer.json").is_file()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            source.adapter if own else source.base
+        )
+        model = kind.from_pretrained(source.base, **options)
+    if source.adapter is not None:
+        with reasons(f"hf:{source.base}+{source.adapter}: the adapter cannot be loaded"):
+            import peft
+
+            model = peft.PeftModel.from_pretrained(model, source.adapter).merge_and_unload()
+    model.eval()
+    has_template = bool(getattr(tokenizer, "chat_template", None))
+    if not has_template:
+        print(
+            f"note: {source.base} has no chat template; conversations are written as "
+            "`User:` and `Assistant:`",
+            file=sys.stderr,
+        )
+    return Checkpoint(model, tokenizer, str(model.device), _context(model, tokenizer), has_template)
+
+
+@contextmanager
+def reasons(what: str) -> Iterator[None]:
+    """Whatever the libraries raise inside: `TooLarge` when memory ran out, else `ModelUnavailable`.
+
+    The libraries' exceptions are of many types (missing file, no network, bad weights, kernels).
+    """
+    import torch
+
+    try:
+        yield
+    except (TooLarge, ModelUnavailable, ContextTooLong):
+        raise
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        message = first_line(error)
+    except Exception as error:
+        # PyTorch's allocator for the CPU has no exception of its own.
+        if not (isinstance(error, RuntimeError) and "not enough memory" in str(error)):
+            raise ModelUnavailable(f"{what}: {first_line(error)}") from error
+        message = first_line(error)
+    else:
+        return
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    raise TooLarge(f"{what}: {message}")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an exception's message, else its type."""
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+def _check(place: str, file: str, what: str) -> None:
+    """Raise `InputError` unless it is a folder with the file, or can be an id on the hub."""
+    path = Path(place)
+    if path.is_dir():
+        if not (path / file).is_file():
+            hint = ""
+            if what == "model" and (path / "adapter_config.json").is_file():
+                hint = f"; it is an adapter: write hf:{_base_of(path)}+{place}"
+            raise InputError(f"{place}: no {what} in it ({file} is missing){hint}")
+    elif not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)?", place):
+        raise InputError(f"{place!r}: no such folder, and not the id of a {what}")
+
+
+def _base_of(adapter: Path) -> str:
+    try:
+        base = json.loads((adapter / "adapter_config.json").read_text())["base_model_name_or_path"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "BASE"
+    return str(base)
+
+
+def _pieces(folder: Path) -> Iterator[bytes]:
+    """What tells one state of a local model from another without reading all of it.
+
+    Small files whole; of large ones (weights) the size and 16 pieces of 4 KiB, evenly spread.
+    """
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in {".json", ".safetensors", ".bin", ".jinja", ".model"}:
+            continue
+        size = path.stat().st_size
+        yield f"{path.name} {size}".encode()
+        with path.open("rb") as file:
+            if size <= 1 << 20:
+                yield file.read()
+                continue
+            for part in range(16):
+                file.seek((size - 4096) * part // 15)
+                yield file.read(4096)
+
+
+def _plain(messages: Iterable[Message]) -> str:
+    """A conversation for a model without a chat template."""
+    turns = [f"{message.role.capitalize()}: {message.content}" for message in messages]
+    return "\n\n".join([*turns, "Assistant:"])
+
+
+def _context(model: Any, tokenizer: Any) -> int | None:
+    text_config: Callable[[], Any] | None = getattr(model.config, "get_text_config", None)
+    config = text_config() if text_config is not None else model.config
+    length = getattr(config, "max_position_embeddings", None)
+    if isinstance(length, int) and length > 0:
+        return length
+    length = getattr(tokenizer, "model_max_length", None)
+    return length if isinstance(length, int) and 0 < length < 10**8 else None
