@@ -1,0 +1,197 @@
+"""The states of a repository that grading runs: original and fixed code, each with some tests.
+
+States without predicted tests (base and golden) are kept by content: repository and commit, the
+patches, the files that are run, the lines that are counted, the environment, the mode, and the
+sources of the probe. So a second prediction for the same test files runs two states, and nothing
+goes stale when a patch changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from refute.issue.patches import file_patches, is_test_file
+from refute.issue.reports import read_report, report_data
+from refute.issue.standings import NO_TESTS
+from refute.problems import IssueProblem
+from refute.workspace.contract import (
+    PatchRejected,
+    Selection,
+    TestReport,
+    TestResult,
+    Workspace,
+    WorkspaceUnavailable,
+)
+
+__all__ = ["State", "StateStore", "holds_tests", "run_lane", "run_state", "test_files"]
+
+_FORMAT = 1
+_TESTS = re.compile(r"^\s*(?:async\s+)?def\s+test|^\s*class\s+\w*.*[Tt]est", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is applied to the base commit, and what is then run."""
+
+    fix: str = ""
+    """The golden patch, or "" for the original code."""
+    tests: str = ""
+    """The patch with tests, or ""; applied after the fix."""
+    files: tuple[str, ...] = ()
+    """Test files to run, those of them that are there and hold tests."""
+    counted: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    script: str | None = None
+    """Run this script instead of tests: its exit status decides."""
+    kept: bool = True
+    """Whether the report is looked up in the store, and kept there."""
+
+
+class StateStore:
+    """Reports of states of one instance, on disk by content. None as directory: keeps nothing."""
+
+    def __init__(self, directory: Path | None, problem: IssueProblem, backend: str) -> None:
+        self._directory = directory
+        self._instance = [
+            problem.repo,
+            problem.base_commit,
+            None if problem.recipe is None else asdict(problem.recipe),
+            backend,
+        ]
+
+    def get(self, state: State) -> TestReport | None:
+        """The report of the state, where it is known."""
+        if self._directory is None or not state.kept:
+            return None
+        try:
+            return read_report(json.loads(self._path(self._directory, state).read_text()))
+        except (OSError, ValueError):
+            return None  # a damaged file is replaced by the next report
+
+    def put(self, state: State, report: TestReport) -> None:
+        """Keep the report of a run that finished and was not meddled with."""
+        if self._directory is None or not state.kept:
+            return
+        if report.status != "finished" or not report.trusted:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self._directory, suffix=".new")
+        with os.fdopen(handle, "w") as file:
+            json.dump(report_data(report), file, separators=(",", ":"))
+        Path(name).replace(self._path(self._directory, state))
+
+    def _path(self, directory: Path, state: State) -> Path:
+        what = [_FORMAT, _probe_version(), *self._instance, asdict(state)]
+        text = json.dumps(what, sort_keys=True, default=list)
+        return directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+
+def test_files(patch: str) -> tuple[str, ...]:
+    """Python files of a patch that may hold tests: test files by their path, and new files."""
+    paths = {
+        part.new
+        for part in file_patches(patch)
+        if part.new is not None and (part.old is None or is_test_file(part.new))
+    }
+    return tuple(sorted(path for path in paths if path.endswith(".py")))
+
+
+test_files.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest
+
+
+def holds_tests(source: str) -> bool:
+    """Whether a file defines a test function or a class of tests (helpers and data do not)."""
+    return _TESTS.search(source) is not None
+
+
+def run_lane(
+    states: Sequence[State],
+    spawn: Callable[[], Workspace],
+    store: StateStore,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> list[TestReport]:
+    """The reports of the states, one after another in one workspace (none where all are known).
+
+    `slot` is held while tests run. Raises `PatchRejected` when the tests' patch of a state does
+    not apply, and `WorkspaceUnavailable`.
+    """
+    reports = []
+    workspace: Workspace | None = None
+    with ExitStack() as stack:
+        for state in states:
+            report = NO_TESTS if not state.files and state.script is None else store.get(state)
+            if report is None:
+                with slot or nullcontext():
+                    if workspace is None:
+                        workspace = stack.enter_context(spawn())
+                    else:
+                        workspace.reset()
+                    report = run_state(workspace, state, timeout=timeout)
+                store.put(state, report)
+            reports.append(report)
+    return reports
+
+
+def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestReport:
+    """Apply the state's patches to a clean workspace and run what it says.
+
+    Raises `PatchRejected` for the tests' patch; a golden patch that does not apply is
+    `WorkspaceUnavailable`.
+    """
+    if state.fix:
+        try:
+            workspace.apply(state.fix)
+        except PatchRejected as error:
+            raise WorkspaceUnavailable(f"the golden patch does not apply: {error}") from None
+    if state.tests:
+        workspace.apply(state.tests)
+    if state.script is not None:
+        return _run_script(workspace, state.script, timeout)
+    files = tuple(path for path in state.files if _runnable(workspace, path))
+    if not files:
+        return NO_TESTS
+    return workspace.run_tests(Selection(files), count_lines=state.counted, timeout=timeout)
+
+
+def _runnable(workspace: Workspace, path: str) -> bool:
+    try:
+        return holds_tests(workspace.read(path).decode("utf-8", "replace"))
+    except OSError:
+        return False
+
+
+def _run_script(workspace: Workspace, script: str, timeout: float) -> TestReport:
+    """The reference's second mode: exit status 0 passes, any other fails."""
+    ran = workspace.run(f"python {shlex.quote(script)}", timeout=timeout)
+    outcome: Any = "passed" if ran.status == 0 else "failed"
+    result = TestResult(id=script, file=script, outcome=outcome, seconds=ran.seconds)
+    return TestReport(
+        results=() if ran.timed_out else (result,),
+        status="timeout" if ran.timed_out else "finished",
+        seconds=ran.seconds,
+        output=ran.output,
+    )
+
+
+@cache
+def _probe_version() -> str:
+    """A digest of the code that counts and reports: its results are kept for as long as it is."""
+    import refute.probe
+
+    digest = hashlib.sha256()
+    for folder in sorted(refute.probe.__path__):
+        for path in sorted(Path(folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
