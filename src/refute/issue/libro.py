@@ -1,10 +1,10 @@
 """LIBRO (Kang et al. 2023) as SWT-Bench runs it (sections 4.1 and 5.1, App. A).
 
 k drafts are sampled and each is run on the original code only. A model judges, draft by draft,
-whether its failure is the one that the issue describes; those that are form the preferred cluster,
-and the shortest patch of it is chosen. Where the judge accepts none, the shortest draft that fails
-at all is taken, then the shortest that applies: the paper's LIBRO always answers. Neither the golden
-patch nor a golden test is seen.
+whether its failure is the one that the issue describes; those that are form the preferred
+cluster, and the shortest patch of it is chosen. Where the judge accepts none, the shortest draft
+that fails at all is taken, then the shortest that applies: the paper's LIBRO always answers.
+Neither the golden patch nor a golden test is seen.
 """
 
 from __future__ import annotations
