@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from refute.issue.context import CONTEXT_TOKENS, SourceFile, numbered, relevant
 from refute.issue.contract import Bounds, Reproduction, Spawn
-from refute.issue.edits import read_edits
+from refute.issue.edits import Form, read_edits
 from refute.issue.original import Original
 from refute.issue.patches import touched_files
 from refute.models.contract import Asker, Message, ModelUnavailable, Sampling
@@ -22,8 +22,6 @@ from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 
 __all__ = ["Given", "drafts", "form_of", "zeroshot"]
-
-Form = Literal["unified", "custom"]
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
@@ -54,7 +52,7 @@ class Draft:
 
 def form_of(method: str) -> Form:
     """The form of edits that a zero-shot method asks for."""
-    return "custom" if method == "zeroshotplus" else "unified"
+    return "custom" if method == "zeroshotplus" else "diff"
 
 
 async def zeroshot(

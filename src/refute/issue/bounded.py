@@ -1,0 +1,57 @@
+"""An asker that keeps to one issue's bounds: samples of the model, and seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from refute.issue.contract import Bounds
+from refute.models.contract import Asker, Completion, Message, Sampling, Tally
+
+__all__ = ["Bounded", "OutOfBounds"]
+
+
+class OutOfBounds(Exception):
+    """The issue's bounds are used up. A method ends with the best that it has; no error."""
+
+
+class Bounded:
+    """Asks through `ask`, never for more than `bounds.calls` samples, cached ones included.
+
+    Cached samples count, so that a run that goes on makes the same choices as an undisturbed one.
+    """
+
+    def __init__(self, ask: Asker, bounds: Bounds) -> None:
+        self._ask = ask
+        self._bounds = bounds
+        self._start = time.monotonic()
+        self.used = 0
+
+    @property
+    def tally(self) -> Tally:
+        """What the issue's questions have cost."""
+        return self._ask.tally
+
+    @property
+    def left(self) -> int:
+        """Samples that may still be asked for; 0 once the time is up."""
+        return max(0, self._bounds.calls - self.used) if self.seconds_left > 0 else 0
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the method has to end."""
+        return self._bounds.seconds - (time.monotonic() - self._start)
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int = 1,
+        first: int = 0,
+        sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
+    ) -> list[Completion]:
+        """As `Asker.ask`. Raises `OutOfBounds` where that would be too many."""
+        if n > self.left:
+            raise OutOfBounds(f"{n} more samples asked for, {self.left} are left")
+        self.used += n
+        return await self._ask.ask(messages, n=n, first=first, sampling=sampling)
