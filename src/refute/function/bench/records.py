@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 from refute.function.contract import MethodResult
 from refute.function.grade import (
@@ -15,14 +15,26 @@ from refute.function.grade import (
     TestVerdict,
     grade_prediction,
     grade_program,
+    grade_tests,
 )
+from refute.function.llm.record import LlmResult, as_json
 from refute.function.show import call_source, expected_source
 from refute.function.truth import GroundTruth
 from refute.literals import NotLiteral, source_of
+from refute.models.contract import Tally
 from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Sandbox, values
 
-__all__ = ["Record", "Work", "error_record", "graded_record", "grades", "read_grade", "work_of"]
+__all__ = [
+    "Record",
+    "Work",
+    "error_record",
+    "graded_record",
+    "grades",
+    "read_grade",
+    "work_of",
+    "work_with_model",
+]
 
 Record = dict[str, Any]
 
@@ -38,17 +50,36 @@ class Work:
     edits: tuple[tuple[str, ...], ...] = ()
     """One line for people per edit of each candidate."""
     notes: tuple[str, ...] = ()
+    sampled: tuple[UnitTest | None, ...] | None = None
+    """The tests as a model wrote them, before any vote; None among them: not readable."""
     rounds: tuple[str, ...] = ()
     """The program after each round of debugging; the first is the code under test."""
     log: Mapping[str, Any] = field(default_factory=dict)
-    """What the method says about itself, as JSON: votes, edits, unreadable answers."""
-    tally: Mapping[str, Any] = field(default_factory=dict)
-    """What asking a model has cost, as JSON (`refute.models.contract.Tally`)."""
+    """What happened, as JSON: see `refute.function.llm.record.as_json`."""
+    tally: Tally | None = None
+    """What asking a model has cost."""
 
 
 def work_of(result: MethodResult, problem: FunctionProblem, seconds: float) -> Work:
-    """The work of a method without a model."""
+    """The work of a method that asks no model."""
     tests = [f.test for f in result.failing if f.test.trust is Trust.PREDICTED]
+    return _work(result, problem, tests, seconds)
+
+
+def work_with_model(did: LlmResult, problem: FunctionProblem, seconds: float, tally: Tally) -> Work:
+    """The work of a method that asks a model: every test that it generated counts."""
+    return replace(
+        _work(did.result, problem, did.tests, seconds),
+        sampled=did.sampled,
+        rounds=did.codes,
+        log=as_json(did, problem.entry_point),
+        tally=tally,
+    )
+
+
+def _work(
+    result: MethodResult, problem: FunctionProblem, tests: Sequence[UnitTest], seconds: float
+) -> Work:
     prediction = FunctionPrediction(
         problem=problem.id,
         status="fixed" if result.candidates else "abstained" if result.failing else "passes",
@@ -92,14 +123,21 @@ def graded_record(
         "tests": [_test_record(test, problem.entry_point) for test in prediction.tests],
         "notes": list(work.notes),
     }
+    if work.sampled is not None:
+        readable = [test for test in work.sampled if test is not None]
+        verdicts = iter(grade_tests(readable, problem, key, box).verdicts)
+        sampled = [NEITHER if test is None else next(verdicts) for test in work.sampled]
+        record["grade"]["sampled"] = [[v.valid, v.attacks, v.accurate] for v in sampled]
     if work.rounds:
-        record["rounds"] = list(work.rounds)
         record["grade"]["rounds"] = [_marks(graded[source]) for source in work.rounds]
     if work.log:
         record["log"] = dict(work.log)
-    if work.tally:
-        record["tally"] = dict(work.tally)
+    if work.tally is not None:
+        record["tally"] = asdict(work.tally)
     return record
+
+
+NEITHER = TestVerdict(valid=False, attacks=False, accurate=False)
 
 
 def error_record(name: str, problem: str, reason: str) -> Record:
@@ -107,12 +145,12 @@ def error_record(name: str, problem: str, reason: str) -> Record:
     return {"id": name, "problem": problem, "status": "error", "error": reason}
 
 
-def read_grade(record: Record) -> Grade:
-    """The grade that a record holds."""
+def read_grade(record: Record, tests: Literal["tests", "sampled"] = "tests") -> Grade:
+    """The grade that a record holds; with the tests that were kept, or as they were sampled."""
     stored = record["grade"]
     return Grade(
         problem=str(record.get("problem", record["id"])),
-        tests=TestGrade(tuple(TestVerdict(*row) for row in stored["tests"])),
+        tests=TestGrade(tuple(TestVerdict(*row) for row in stored[tests])),
         programs=tuple(map(_program, stored["programs"])),
         fixed=stored["fixed"],
     )

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from refute.datasets import DatasetError, Item, load
 from refute.errors import InputError
+from refute.function.llm.options import Options
 from refute.function.show import call_source, expected_source
 from refute.literals import NotLiteral, source_of
 from refute.sandbox import values
 
-__all__ = ["WITH_A_MODEL", "Settings", "load_items", "resumed"]
+__all__ = ["Settings", "load_items", "resumed", "stored_settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +38,11 @@ class Settings:
     max_candidates: int | None = None
     """Candidates a problem; makes a run independent of the machine's speed."""
     model: str | None = None
-    """What is asked, as `--model` names it; None: a method without a model."""
-    count: int = 3
-    """Unit tests a problem (n of Algorithm 1)."""
-    votes: int = 8
-    """Outputs that are sampled for a given input (k)."""
-    rounds: int = 3
-    """Rounds of debugging (m of Algorithm 2)."""
-    vote: bool = True
-    backtrack: bool = True
-    temperature: float = 0.7
-    top_p: float = 0.9
-    max_tokens: int = 2048
-    """Tokens of one answer."""
+    """What is asked, as `--model` names it; None: the method asks no model."""
+    tester: str | None = None
+    """The model that writes the unit tests, where it is another one."""
+    options: Options | None = None
+    """Of a method that asks a model; in the header each under its own name."""
     runs: int = 1
     """Every problem is worked on this often, with seeds `seed`, `seed + 1`, ..."""
 
@@ -60,10 +53,13 @@ class Settings:
         except PackageNotFoundError:
             release = "unknown"
         settings = asdict(self)
-        for name in WITH_A_MODEL if self.model is None else ():
-            del settings[name]
+        options = settings.pop("options")
+        if options is None:
+            for name in ("model", "tester", "runs"):
+                del settings[name]
         return {
             **settings,
+            **(options or {}),
             "problems": len(items),
             "content": _digest(items),
             "refute": release,
@@ -71,31 +67,27 @@ class Settings:
         }
 
 
-WITH_A_MODEL = (
-    "model",
-    "count",
-    "votes",
-    "rounds",
-    "vote",
-    "backtrack",
-    "temperature",
-    "top_p",
-    "max_tokens",
-    "runs",
-)
-"""Settings that mean something only where a model is asked."""
-
-
 def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
     """The settings that a run was started with, replaced by those that the user gave again.
 
     Where the two differ the journal refuses to go on.
     """
-    names = [field.name for field in fields(Settings)]
-    stored = {name: header[name] for name in names if name in header and name not in given}
-    if isinstance(stored.get("ids"), list):
-        stored["ids"] = tuple(stored["ids"])
-    return replace(settings, **stored)
+    stored = {name: value for name, value in header.items() if name not in given}
+    flat = {f.name: getattr(settings, f.name) for f in fields(Settings)}
+    flat.update(asdict(settings.options) if settings.options is not None else {})
+    return stored_settings({**flat, **stored})
+
+
+def stored_settings(header: Mapping[str, Any]) -> Settings:
+    """The settings that a header holds."""
+    own = {f.name: header[f.name] for f in fields(Settings) if f.name in header}
+    if isinstance(own.get("ids"), list):
+        own["ids"] = tuple(own["ids"])
+    own["options"] = None
+    if own.get("model") is not None:
+        names = [f.name for f in fields(Options)]
+        own["options"] = Options(**{name: header[name] for name in names if name in header})
+    return Settings(**own)
 
 
 def load_items(settings: Settings, data: Path | None) -> list[Item]:

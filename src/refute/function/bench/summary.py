@@ -92,9 +92,23 @@ def summarize(items: Sequence[Item], settings: Settings, journal: Journal) -> Re
     )
 
 
+OVER_TESTS = ("attack_rate", "output_accuracy", "accuracy_and_attack")
+
+
 def figures_of(records: Iterable[Record]) -> dict[str, Figure]:
-    """The figures over the records that have a result."""
-    return metrics([read_grade(record) for record in records if record["status"] != "error"])
+    """The figures over the records that have a result; see `refute.function.metrics.metrics`.
+
+    Where a model wrote the tests, those over the tests are over the tests as they were sampled (the
+    paper's intrinsic metrics), and `kept_` before a name means the ones that passed the vote.
+    """
+    good = [record for record in records if record["status"] != "error"]
+    figures = metrics([read_grade(record) for record in good])
+    if any("sampled" in record["grade"] for record in good):
+        sampled = metrics([read_grade(r, "sampled") for r in good if "sampled" in r["grade"]])
+        for name in OVER_TESTS:
+            figures[f"kept_{name}"] = figures[name]
+            figures[name] = sampled[name]
+    return figures
 
 
 def rounds_of(records: Sequence[Record]) -> tuple[Figure, ...]:
@@ -110,6 +124,7 @@ def rounds_of(records: Sequence[Record]) -> tuple[Figure, ...]:
 
 def _cost(records: Sequence[Record]) -> Cost:
     tallies: list[Mapping[str, Any]] = [record.get("tally", {}) for record in records]
+    logs: list[Mapping[str, Any]] = [record.get("log", {}) for record in records]
 
     def total(name: str) -> int:
         return sum(int(tally.get(name) or 0) for tally in tallies)
@@ -124,6 +139,6 @@ def _cost(records: Sequence[Record]) -> Cost:
         completion_tokens=total("completion_tokens"),
         usd=math.fsum(known) if len(known) == len(prices) else None,
         seconds=math.fsum(float(tally.get("seconds") or 0) for tally in tallies),
-        unreadable=total("unreadable"),
-        saved=total("saved"),
+        unreadable=sum(sum(log.get("unreadable", {}).values()) for log in logs),
+        saved=sum(log.get("votes_saved", 0) for log in logs),
     )
