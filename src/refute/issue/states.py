@@ -54,7 +54,8 @@ class State:
     script: str | None = None
     """Run this script instead of tests: its exit status decides."""
     kept: bool = True
-    """Whether the report is looked up in the store, and kept there."""
+    """Base and golden states: the report is looked up in the store and kept there, and a patch
+    that does not apply is a fault of the data, not of a prediction."""
 
 
 class StateStore:
@@ -124,8 +125,8 @@ def run_lane(
 ) -> list[TestReport]:
     """The reports of the states, one after another in one workspace (none where all are known).
 
-    `slot` is held while tests run. Raises `PatchRejected` when the tests' patch of a state does
-    not apply, and `WorkspaceUnavailable`.
+    `slot` is held while tests run. Raises `PatchRejected` when predicted tests do not apply, and
+    `WorkspaceUnavailable`.
     """
     reports = []
     workspace: Workspace | None = None
@@ -147,15 +148,14 @@ def run_lane(
 def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestReport:
     """Apply the state's patches to a clean workspace and run what it says.
 
-    Raises `PatchRejected` for the tests' patch; a golden patch that does not apply is
+    Raises `PatchRejected` for predicted tests; a golden patch that does not apply is
     `WorkspaceUnavailable`.
     """
     if state.fix:
-        try:
-            workspace.apply(state.fix)
-        except PatchRejected as error:
-            raise WorkspaceUnavailable(f"the golden patch does not apply: {error}") from None
-    if state.tests:
+        _apply_golden(workspace, state.fix, "patch")
+    if state.tests and state.kept:
+        _apply_golden(workspace, state.tests, "tests")
+    elif state.tests:
         workspace.apply(state.tests)
     if state.script is not None:
         return _run_script(workspace, state.script, timeout)
@@ -163,6 +163,13 @@ def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestRepo
     if not files:
         return NO_TESTS
     return workspace.run_tests(Selection(files), count_lines=state.counted, timeout=timeout)
+
+
+def _apply_golden(workspace: Workspace, patch: str, what: str) -> None:
+    try:
+        workspace.apply(patch)
+    except PatchRejected as error:
+        raise WorkspaceUnavailable(f"the golden {what} cannot be applied: {error}") from None
 
 
 def _runnable(workspace: Workspace, path: str) -> bool:
