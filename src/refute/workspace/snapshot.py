@@ -1,0 +1,110 @@
+"""A user's checkout as it is now, dirty or clean, as a commit that leaves no trace in it.
+
+The commit lives in a git folder of our own, in the cache, that borrows the objects of the user's
+repository; what the checkout has besides (changes, new files that are not ignored) is added there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from refute.errors import InputError
+from refute.workspace.contract import WorkspaceUnavailable
+from refute.workspace.gitrun import GitFailed, git
+from refute.workspace.repositories import Clone, find_clone
+from refute.workspace.store import cache_folder, key_of
+
+__all__ = ["snapshot"]
+
+_WHO = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "refute"), ("EMAIL", "refute@localhost"))
+}
+
+
+def snapshot(path: Path) -> tuple[Path, str]:
+    """A git folder and the hash of a commit in it that is the checkout at `path` as it is now.
+
+    The same content of the same repository gives the same commit; a clean checkout gives its own
+    HEAD. Nothing in the checkout or its `.git` is changed. Raises `InputError` when `path` is in
+    no git repository, `WorkspaceUnavailable` when git fails.
+    """
+    clone = find_clone(str(_top(path)))
+    if clone.work_tree is None:
+        raise InputError(f"{path}: a bare repository; give a checkout of it")
+    objects = _objects(clone)
+    folder = cache_folder() / "snapshots" / key_of(str(clone.git_dir))
+    _prepare(folder, objects)
+    with tempfile.TemporaryDirectory(prefix="refute-snapshot-") as scratch:
+        index = Path(scratch) / "index"
+        if (clone.git_dir / "index").is_file():  # so that only changed files are read
+            shutil.copyfile(clone.git_dir / "index", index)
+        options = (f"--git-dir={folder}", f"--work-tree={clone.work_tree}")
+        env = {"GIT_INDEX_FILE": str(index), **_WHO}
+        try:
+            git("add", "--all", "--", ".", folder=clone.work_tree, options=options, env=env)
+            tree = git("write-tree", options=options, env=env).decode().strip()
+            head = _head(clone)
+            if head and _tree_of(clone, head) == tree:
+                commit = head
+            else:
+                date = _date(clone, head)
+                env |= {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+                parents = ("-p", head) if head else ()
+                made = git(
+                    "commit-tree", tree, *parents, "-m", "as it is", options=options, env=env
+                )
+                commit = made.decode().strip()
+            git("update-ref", f"refs/heads/{commit}", commit, options=options)
+        except GitFailed as error:
+            raise WorkspaceUnavailable(f"{path}: cannot be read by git: {error}") from None
+    return folder, commit
+
+
+def _top(path: Path) -> Path:
+    """The root of the checkout that holds `path`."""
+    start = path.expanduser().resolve()
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    raise InputError(f"{path}: not in a git repository; run `git init` and commit there first")
+
+
+def _objects(clone: Clone) -> Path:
+    """The object store, which linked work trees share."""
+    common = clone.git("rev-parse", "--git-common-dir").decode().strip()
+    return (clone.git_dir / common).resolve() / "objects"
+
+
+def _prepare(folder: Path, objects: Path) -> None:
+    for name in ("objects/info", "objects/pack", "refs/heads"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for name, text in {
+        "HEAD": "ref: refs/heads/none\n",
+        "config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+        "objects/info/alternates": f"{os.fspath(objects)}\n",
+    }.items():
+        if not (folder / name).exists() or (folder / name).read_text() != text:
+            (folder / name).write_text(text)
+
+
+def _head(clone: Clone) -> str:
+    try:
+        return clone.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
+    except GitFailed:
+        return ""  # nothing is committed yet
+
+
+def _tree_of(clone: Clone, commit: str) -> str:
+    return clone.git("rev-parse", f"{commit}^{{tree}}").decode().strip()
+
+
+def _date(clone: Clone, head: str) -> str:
+    """The date of HEAD, so that the hash depends on the content alone."""
+    if not head:
+        return "2000-01-01T00:00:00Z"
+    return clone.git("show", "-s", "--format=%cI", head).decode().strip()
