@@ -162,7 +162,12 @@ def load(source: Source, *, scorer: bool = False) -> Checkpoint:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             source.adapter if own else source.base
         )
-        model = kind.from_pretrained(source.base, **options)
+        model, loaded = kind.from_pretrained(source.base, output_loading_info=True, **options)
+        if loaded["missing_keys"] and source.adapter is None:  # random weights instead, silently
+            raise ValueError(
+                f"{sorted(loaded['missing_keys'])[0]} is missing from its weights"
+                + ("; not a reward model" if scorer else "")
+            )
     if source.adapter is not None:
         with reasons(f"hf:{source.base}+{source.adapter}: the adapter cannot be loaded"):
             import peft

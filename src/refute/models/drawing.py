@@ -14,7 +14,7 @@ from typing import Any
 
 from refute.models.contract import Sampling
 
-__all__ = ["Draw", "Ends", "cut"]
+__all__ = ["Draw", "Ends"]
 
 
 class Draw:
@@ -99,9 +99,3 @@ class Ends:
             return False
         whole = self._decode(input_ids[row, self._prompt_length :].tolist())
         return any(stop in whole for stop in stops)  # the tail alone may decode differently
-
-
-def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """The text before the first stop string, and whether there was one."""
-    places = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
-    return (text[: min(places)], True) if places else (text, False)

@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import InputError
+from refute.models.chat import cut_at_stop
 from refute.models.checkpoint import PLAIN_STOP, Checkpoint, Source, find, load, reasons
 from refute.models.contract import Completion, Message, ModelUnavailable, Sampling, Usage
-from refute.models.drawing import Draw, Ends, cut
+from refute.models.drawing import Draw, Ends
 from refute.models.microbatch import MicroBatcher, TooLarge
 
 __all__ = ["TransformersModel", "open_hf"]
@@ -177,6 +178,6 @@ def _read(
     checkpoint: Checkpoint, ids: Sequence[int], eos: frozenset[int], stops: Sequence[str]
 ) -> tuple[str, str, int]:
     end = next((place for place, token in enumerate(ids) if token in eos), None)
-    text, stopped = cut(checkpoint.text(ids[:end]), stops)
+    text, stopped = cut_at_stop(checkpoint.text(ids[:end]), stops)
     reason = "length" if end is None and not stopped else "stop"
     return text, reason, len(ids) if end is None else end + 1

@@ -1,6 +1,7 @@
-"""Reward models: how good an answer to a prompt is, without running anything (baseline of the judge).
+"""Reward models: how good an answer is, without running it (the judge's baseline).
 
-The paper (UTGen, arXiv 2502.01619, best-of-N) compares generated tests with such a model.
+The paper (UTGen, arXiv 2502.01619, best-of-N) compares generated tests with such a model,
+`PAPER_REWARD_MODEL`.
 """
 
 from __future__ import annotations

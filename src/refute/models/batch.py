@@ -1,0 +1,184 @@
+"""`batch:DIR[?model=NAME]`: a model that is asked through OpenAI batch files.
+
+What has no answer yet is written to `DIR/requests.jsonl` and raises `AnswersPending` (exit 3). Send
+that file as it is to whoever runs batches (OpenAI, Azure, `vllm run-batch`, a script of your own),
+put what comes back into `DIR/responses.jsonl`, or into further files `DIR/responses*.jsonl`, which
+may also be files of errors, and start again. The order of rows does not matter. A method of many
+rounds goes on where it was, one round a start.
+
+Every request needs the name of a model: `?model=NAME`, else `model` in `DIR/batch.toml`, else
+"default". `DIR/batch.toml` may also fit the requests to what the model takes::
+
+    model = "o4-mini"
+    omit = ["temperature", "top_p", "max_tokens"]   # fields to leave out of a request's body
+    [body]                                          # fields to add to it
+    max_completion_tokens = 8192
+
+Choices that did not come are asked for again, and so is what met an error that can pass or be
+mended outside (rate limits, an expired batch, a wrong key). Any other error is `ModelUnavailable`
+until its row is removed or `batch.toml` is changed: changed settings are another model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from refute.errors import InputError
+from refute.models.batchfile import Answer, Part, RequestFile, read_answers
+from refute.models.chat import completions, request_body
+from refute.models.contract import (
+    AnswersPending,
+    Completion,
+    ContextTooLong,
+    Message,
+    ModelUnavailable,
+    Sampling,
+)
+from refute.models.serial import digest
+
+__all__ = ["BatchModel", "open_batch"]
+
+_DEFAULT = "default"
+
+
+def open_batch(spec: str) -> BatchModel:
+    """The model of `DIR[?model=NAME]`; the folder is made where it is missing.
+
+    Raises `InputError` for a damaged file or settings that cannot be read.
+    """
+    place, _, model = spec.partition("?model=")
+    if not place:
+        raise InputError("batch: names no folder; write batch:DIR or batch:DIR?model=NAME")
+    folder = Path(place)
+    return BatchModel(folder, _settings(folder, model))
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How a request's body is made."""
+
+    model: str = _DEFAULT
+    omit: tuple[str, ...] = ()
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tag(self) -> str:
+        """Eight hexadecimal digits of everything here; the digests of its requests begin so."""
+        text = json.dumps([self.model, sorted(self.omit), self.body], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+    def name(self, folder: Path) -> str:
+        """What tells this model from others: its name, or its folder while it has none."""
+        name = str(folder.resolve()) if self.model == _DEFAULT else self.model
+        return f"batch:{name}" + (f"#{self.tag}" if self.omit or self.body else "")
+
+
+class BatchModel:
+    """See the module. Answers are read once, on opening."""
+
+    def __init__(self, folder: Path, settings: _Settings) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._name = settings.name(folder)
+        self._answers: dict[str, list[Answer]] = defaultdict(list)
+        answers = read_answers(folder)
+        for answer in answers:
+            self._answers[answer.part.digest].append(answer)
+        self._requests = RequestFile(folder, answers, settings.tag)
+
+    @property
+    def name(self) -> str:
+        """`batch:` and the model's name, or the folder where no name was given."""
+        return self._name
+
+    async def generate(
+        self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
+    ) -> list[Completion]:
+        """Samples number `first` to `first + n - 1`, once all of them have been answered.
+
+        Raises `AnswersPending`, `ModelUnavailable`, `ContextTooLong`, `InputError`.
+        """
+        key = self._settings.tag + digest(messages, sampling)[:32]
+        answers = self._answers.get(key, [])
+        samples: dict[int, Completion] = {}
+        short: set[int] = set()  # what was asked for, answered, and yet did not come
+        for answer in answers:
+            if answer.body is not None:
+                start, end = answer.part.first, answer.part.first + answer.part.n
+                came = completions(answer.body, sampling)[: answer.part.n]
+                for number, completion in enumerate(came, start):
+                    samples.setdefault(number, completion)
+                short.update(range(start + len(came), end))
+        missing = [number for number in range(first, first + n) if number not in samples]
+        if not missing:
+            return [samples[number] for number in range(first, first + n)]
+        _refuse(answers, missing)
+
+        def body(part: Part) -> dict[str, Any]:
+            return self._body(messages, sampling, part)
+
+        # A server that gave fewer choices than asked for is asked for the rest one by one.
+        await asyncio.to_thread(self._requests.add, key, missing, body, alone=short)
+        raise AnswersPending(
+            f"answers are missing: send {self._requests.path}, put what comes back into "
+            f"{self._folder / 'responses.jsonl'} and start again"
+        )
+
+    async def close(self) -> None:
+        """Nothing to release: files are closed after each use."""
+
+    def _body(self, messages: Sequence[Message], sampling: Sampling, part: Part) -> dict[str, Any]:
+        settings = self._settings
+        body = request_body(settings.model, messages, sampling, n=part.n, first=part.first)
+        kept = {name: value for name, value in body.items() if name not in settings.omit}
+        return {**kept, **settings.body}
+
+
+def _refuse(answers: Sequence[Answer], missing: Sequence[int]) -> None:
+    """Raise where the latest word on a missing sample is an error that does not pass."""
+    for number in missing:
+        words = [a for a in answers if a.part.first <= number < a.part.first + a.part.n]
+        if words and words[-1].fault == "context":
+            raise ContextTooLong(f"{words[-1].where}: {words[-1].error}")
+        if words and words[-1].fault == "refused":
+            raise ModelUnavailable(
+                f"{words[-1].where}: {words[-1].error} "
+                "(remove the row to ask again; batch.toml may leave out fields)"
+            )
+
+
+def _settings(folder: Path, model: str) -> _Settings:
+    """`batch.toml` of the folder, if any; a model that is given goes before the file's."""
+    path = folder / "batch.toml"
+    try:
+        with path.open("rb") as file:
+            document = tomllib.load(file)
+    except FileNotFoundError:
+        document = {}
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+    unknown = sorted(set(document) - {"model", "omit", "body"})
+    if unknown:
+        raise InputError(f"{path}: {unknown[0]}: no such setting; there are model, omit and body")
+    name, omit, body = document.get("model", ""), document.get("omit", []), document.get("body", {})
+    if not isinstance(name, str):
+        raise InputError(f"{path}: model: not a text")
+    if not isinstance(omit, list) or not all(isinstance(one, str) for one in omit):
+        raise InputError(f"{path}: omit: not a list of texts")
+    if not isinstance(body, dict):
+        raise InputError(f"{path}: body: not a table")
+    try:
+        json.dumps(body)
+    except TypeError:
+        raise InputError(f"{path}: body: dates have no form in JSON; write a text") from None
+    return _Settings(model or name or _DEFAULT, tuple(omit), body)
