@@ -1,0 +1,220 @@
+"""`refute bench` over issues: a reproducer over a data set, journalled issue by issue.
+
+A method is handed the problem only. The predictions are written in the reference's format into the
+run's folder, where `refute grade` finds them; grading is a run of its own, so that a prediction can
+be graded again and a method never waits for a grader.
+
+What the experiments of SWT-Bench's Table 5 give away (`golden` files or patch) is taken out of the
+keys here, before any method is called, and is part of the run's settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
+from refute.issue.patches import file_patches, is_test_file
+from refute.issue.zeroshot import Given
+from refute.models.contract import (
+    AnswersPending,
+    Asker,
+    BudgetExceeded,
+    ContextTooLong,
+    ModelUnavailable,
+)
+from refute.problems import IssueKey, IssuePrediction, IssueProblem
+from refute.runs import Journal
+from refute.runs.loop import Ending, work_off
+from refute.workspace.contract import WorkspaceUnavailable
+
+__all__ = [
+    "PREDICTIONS",
+    "Settings",
+    "given_away",
+    "resumed",
+    "run_bench",
+    "write_predictions",
+]
+
+PREDICTIONS = "predictions.jsonl"
+"""Name of the predictions' file in the folder of a run."""
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that the predictions depend on; goes into the journal's header."""
+
+    dataset: str
+    method: str
+    model: str | None = None
+    limit: int | None = None
+    ids: tuple[str, ...] | None = None
+    samples: int = 5
+    context_tokens: int = 27_000
+    test_files: str = ""
+    """`golden`: the method is told which files the golden tests are in (Table 5)."""
+    code_patch: str = ""
+    """`golden`: the method is shown the golden patch; else the path of proposals (Table 5)."""
+    patch_may_be_wrong: bool = False
+    agent: str | None = None
+    tools: str = "auto"
+    network: bool = False
+    calls: int = 60
+    seconds: float = 1800.0
+    test_seconds: float = 300.0
+
+    @property
+    def bounds(self) -> Bounds:
+        """What one issue may cost."""
+        return Bounds(self.calls, self.seconds, self.test_seconds)
+
+    def header(self, problems: Sequence[IssueProblem]) -> dict[str, Any]:
+        """The settings with what the predictions depend on besides."""
+        try:
+            release = version("refute")
+        except PackageNotFoundError:
+            release = "unknown"
+        return {
+            "kind": "issues",
+            **asdict(self),
+            "problems": len(problems),
+            "refute": release,
+            "python": ".".join(platform.python_version_tuple()[:2]),
+        }
+
+
+def resumed(settings: Settings, header: Mapping[str, Any], given: Sequence[str]) -> Settings:
+    """The settings that a run was started with, replaced by those that the user gave again."""
+    names = [field.name for field in fields(Settings)]
+    stored = {name: header[name] for name in names if name in header and name not in given}
+    if isinstance(stored.get("ids"), list):
+        stored["ids"] = tuple(stored["ids"])
+    return replace(settings, **stored)
+
+
+def given_away(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) -> Given:
+    """What the settings give away of the key (Table 5), or of proposed patches (id -> patch)."""
+    files: tuple[str, ...] = ()
+    if settings.test_files == "golden":
+        touched = (part.path for part in file_patches(key.test_patch))
+        files = tuple(path for path in touched if path and is_test_file(path))
+    patch = key.patch if settings.code_patch == "golden" else proposals.get(key.id, "")
+    return Given(files, patch, settings.patch_may_be_wrong and bool(patch))
+
+
+async def run_bench(
+    problems: Sequence[IssueProblem],
+    method: Callable[[IssueProblem], Reproducer],
+    settings: Settings,
+    journal: Journal,
+    *,
+    asker: Callable[[str], Asker | None],
+    place: Callable[[IssueProblem], Spawn],
+    at_once: int,
+    progress: Callable[[int], None],
+) -> Ending:
+    """Work on the issues that have no prediction in the journal.
+
+    `method` gives the reproducer for a problem (what it is given may differ), `asker` the asker of
+    a problem's id, `place` (called in a thread; it may build) how its workspaces are opened.
+    `at_once` issues are worked on at a time. Raises `ModelUnavailable` or `WorkspaceUnavailable`
+    when the first few issues all fail for want of either.
+    """
+    by_id = {problem.id: problem for problem in problems}
+
+    async def do(name: str) -> Record:
+        problem, start = by_id[name], time.monotonic()
+        ask = asker(name)
+        spawn = await asyncio.to_thread(place, problem)
+        reproduce: Callable[..., Awaitable[Reproduction]] = method(problem)
+        found = await reproduce(problem, spawn, ask=ask, bounds=settings.bounds)
+        return _record(found, ask, time.monotonic() - start)
+
+    return await work_off(
+        list(by_id),
+        do,
+        journal=journal,
+        at_once=at_once,
+        progress=progress,
+        later=(AnswersPending, BudgetExceeded),
+        unavailable=(ModelUnavailable, WorkspaceUnavailable),
+        failed=_failed,
+    )
+
+
+def write_predictions(journal: Journal, settings: Settings) -> list[Path]:
+    """The run's predictions in the reference's format, as files in its folder.
+
+    `predictions.jsonl` holds each issue's prediction. Where a method drew several samples, sample i
+    of all issues is in `predictions.i.jsonl`: what the oracle of pass@k chooses from.
+    """
+    name = settings.method if settings.model is None else f"{settings.method}+{settings.model}"
+    good = [record for record in journal.records.values() if record["status"] != "error"]
+    rows = [_row(r["id"], name, r["prediction"], r["steps"]) for r in good]
+    written = [_write(journal.directory / PREDICTIONS, rows)]
+    samples = max((len(record["alternatives"]) for record in good), default=0)
+    for i in range(samples):
+        rows = [
+            _row(r["id"], f"{name}#{i}", r["alternatives"][i], [])
+            for r in good
+            if i < len(r["alternatives"])
+        ]
+        written.append(_write(journal.directory / f"predictions.{i}.jsonl", rows))
+    return written
+
+
+def _record(found: Reproduction, ask: Asker | None, seconds: float) -> Record:
+    prediction = found.prediction
+    return {
+        "id": prediction.problem,
+        "status": "predicted" if prediction.patch.strip() else "abstained",
+        "prediction": _data(prediction),
+        "alternatives": [_data(one) for one in found.alternatives],
+        "steps": list(found.steps),
+        "tally": None if ask is None else asdict(ask.tally),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _data(prediction: IssuePrediction) -> Record:
+    return {
+        "patch": prediction.patch,
+        "confidence": round(prediction.confidence, 4),
+        "tests": list(prediction.tests),
+        "notes": list(prediction.notes),
+    }
+
+
+def _failed(name: str, error: Exception) -> Record:
+    text = " ".join(str(error).split())
+    known = (ModelUnavailable, WorkspaceUnavailable, ContextTooLong)
+    line = text if isinstance(error, known) and text else f"{type(error).__name__}: {text}"
+    return {"id": name, "status": "error", "error": line}
+
+
+def _row(id: str, name: str, prediction: Record, steps: Sequence[Record]) -> Record:
+    answers = [str(step["answer"]) for step in steps if step.get("answer")]
+    return {
+        "instance_id": id,
+        "model_name_or_path": name,
+        "model_patch": prediction["patch"],
+        "full_output": "\n\n".join(answers),
+    }
+
+
+def _write(path: Path, rows: Sequence[Record]) -> Path:
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    part.replace(path)
+    return path
