@@ -1,0 +1,112 @@
+"""How a test run with the probe in it is started: its command line and its environment."""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+__all__ = ["SITE", "command", "environment", "layout"]
+
+SITE = Path(__file__).resolve().parent / "site"
+"""The folder to be readable inside the sandbox or container, at `site` of `environment`."""
+
+_MODULE = "_refute_probe"
+
+
+def command(
+    runner: str,
+    files: Sequence[str],
+    tests: Sequence[str] = (),
+    options: Sequence[str] = (),
+    python: str = "python",
+) -> list[str]:
+    """The command line that runs test files with the probe, to be started in the repository's root.
+
+    `runner` is "pytest", "unittest", "django" or "sympy". `files` are paths relative to the root;
+    where `tests` (ids as reported) are given, just those run. `options` go to the runner. Every
+    selected file runs, whatever the repository's configuration says about stopping early, and in
+    Django's case in one process. Raises ValueError for another runner, or when nothing is selected.
+    """
+    if not files and not tests:
+        raise ValueError("no test file and no test is selected")
+    start = [python, "-m", _MODULE]
+    if runner == "pytest":
+        stay = ["--maxfail=0", "--continue-on-collection-errors"]
+        plugin = ["-p", f"{_MODULE}.with_pytest"]
+        return [*start, "pytest", *plugin, *stay, *options, *(tests or files)]
+    if runner == "unittest":
+        return [*start, "unittest", *options, *(tests or files)]
+    if runner == "django":
+        labels = tests or [django_label(file) for file in files]
+        return [*start, "tests/runtests.py", *options, "--parallel=1", *labels]
+    if runner == "sympy":
+        if not tests:
+            return [*start, "bin/test", "--no-subprocess", *options, *files]
+        held = files or list(dict.fromkeys(test.partition("::")[0] for test in tests))
+        names = list(dict.fromkeys(test.rpartition("::")[2] for test in tests))
+        return [*start, "bin/test", "--no-subprocess", *options, *held, "-k", *names]
+    raise ValueError(f"no such test runner: {runner}")
+
+
+def django_label(file: str) -> str:
+    """The dotted label of a file of Django's own tests: tests/admin/tests.py → admin.tests."""
+    parts = PurePosixPath(file).with_suffix("").parts
+    if parts[0] == "tests":
+        parts = parts[1:]
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def layout(
+    count_lines: Mapping[str, Sequence[int]] | None,
+) -> dict[str, tuple[int, tuple[int, ...]]]:
+    """File -> (number of its first counter, its lines in order): the same on both sides."""
+    files: dict[str, tuple[int, tuple[int, ...]]] = {}
+    first = 0
+    for file, lines in sorted((count_lines or {}).items()):
+        chosen = tuple(sorted(set(lines)))
+        files[file] = (first, chosen)
+        first += len(chosen)
+    return files
+
+
+def environment(
+    channel: Path,
+    nonce: str,
+    count_lines: Mapping[str, Sequence[int]] | None = None,
+    root: str | Path = ".",
+    *,
+    inside: str | None = None,
+    site: str | None = None,
+    env: Mapping[str, str] | None = None,
+    exact: bool = False,
+) -> dict[str, str]:
+    """Prepare an empty folder as the channel of one run; the environment that the run needs.
+
+    `nonce` is a secret of this run, at least 16 characters; it goes into a file that the probe
+    removes, never into the environment. `count_lines` maps files (relative to `root`, the tree's
+    absolute path as the target sees it) to line numbers. `inside` and `site` are the paths of the
+    channel and of `SITE` as the target sees them, where they differ. `env` is what the run's
+    environment holds otherwise; it comes back with the probe's variables added. `exact` asks for
+    the line events of `sys.monitoring` (3.12 and newer; counters in the code elsewhere).
+    """
+    if len(nonce) < 16:
+        raise ValueError("the nonce of a probe's channel needs at least 16 characters")
+    base = os.path.abspath(root)
+    files = {
+        os.path.normpath(os.path.join(base, file)): place
+        for file, place in layout(count_lines).items()
+    }
+    slots = sum(len(lines) for _, lines in files.values())
+    plan = {"files": files, "slots": slots, "exact": exact}
+    (channel / "plan").write_bytes(marshal.dumps(plan, 2))
+    secret = channel / "secret"
+    secret.touch(mode=0o600)
+    secret.write_bytes(nonce.encode())
+    result = dict(env or {})
+    path = [site or str(SITE), *result.get("PYTHONPATH", "").split(os.pathsep)]
+    result["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
+    result["REFUTE_PROBE"] = inside or str(channel.resolve())
+    result["REFUTE_PROBE_ROOT"] = base
+    return result
