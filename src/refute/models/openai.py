@@ -1,0 +1,274 @@
+"""A model behind an OpenAI-compatible server, through the `openai` client.
+
+The client's own retries are off: ours keep one deadline over all tries and share a server's wish
+to be left alone among all requests. Answers are read from the raw JSON (see `chat`), because the
+client's typed ones cost more time and refuse what lenient servers send.
+
+What a server does not take (`seed`, several choices at once, `max_tokens`...) is found out by its
+refusal, said once in the log `refute.models`, and remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from refute.errors import InputError
+from refute.models.chat import completions, request_body
+from refute.models.contract import (
+    Completion,
+    ContextTooLong,
+    Message,
+    ModelUnavailable,
+    Sampling,
+)
+from refute.models.dialects import Complaint, one_line, read_complaint
+from refute.models.patience import Patience, retry_after
+from refute.models.prices import is_local
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+__all__ = ["OpenAIModel"]
+
+_log = logging.getLogger("refute.models")
+
+_OWN = "https://api.openai.com/v1"
+_RENAMED = "max_completion_tokens"
+_OPTIONAL = ("n", "temperature", "top_p", "stop", "seed", "max_tokens", _RENAMED)
+"""Parameters that a request can do without: stop strings are cut here, choices asked one by one."""
+
+
+class _Failed(Exception):
+    """This try failed; another may not. `pause`: seconds that the server asked for."""
+
+    def __init__(self, reason: str, pause: float | None = None) -> None:
+        super().__init__(reason)
+        self.pause = pause
+
+
+class _LeftOut(Exception):
+    """The server does not take a parameter: the request may go on without it, at once."""
+
+
+class OpenAIModel:
+    """A served model. For one event loop at a time; any number of requests at once."""
+
+    def __init__(
+        self,
+        served_name: str,
+        *,
+        base_url: str | None = None,
+        concurrency: int = 64,
+        patience: Patience | None = None,
+    ) -> None:
+        """`base_url` None: OPENAI_BASE_URL, else OpenAI's. The key is OPENAI_API_KEY.
+
+        Raises `InputError` for an address that is none, `ModelUnavailable` where OpenAI's own
+        service is asked without a key.
+        """
+        self.served_name = served_name
+        self.base_url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OWN).rstrip("/")
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError(f"{self.base_url}: the base URL must be like http://host:port/v1")
+        self._key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise InputError("OPENAI_API_KEY holds characters that no key has")
+        if not self._key and self.base_url == _OWN:
+            raise ModelUnavailable(
+                "no key: set OPENAI_API_KEY, or OPENAI_BASE_URL for another server"
+            )
+        self._patience = patience or Patience()
+        self._concurrency = concurrency
+        self._slots = asyncio.Semaphore(concurrency)
+        self._client: AsyncOpenAI | None = None
+        self._answered = False
+        self._not_before = 0.0
+        self._left_out: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        """`openai:` and the name that the server knows. The address is no part of it, so that a
+        server may move to another port without being paid again."""
+        return f"openai:{self.served_name}"
+
+    async def generate(
+        self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
+    ) -> list[Completion]:
+        """Exactly n samples; see `Model.generate`."""
+        answers: list[Completion] = []
+        # At temperature 0 vLLM refuses several choices, and they are all the same anyway.
+        while len(answers) < n and "n" not in self._left_out and sampling.temperature > 0:
+            wanted = n - len(answers)
+            found = await self._ask(messages, sampling, wanted, first + len(answers))
+            answers += found[:wanted]
+            if len(found) == 1 < wanted:
+                self._leave_out("n")
+        rest = range(first + len(answers), first + n)
+        singles = [
+            asyncio.ensure_future(self._ask(messages, sampling, 1, number)) for number in rest
+        ]
+        try:
+            for found in await asyncio.gather(*singles):
+                answers += found[:1]
+        finally:
+            for single in singles:
+                single.cancel()
+        return answers
+
+    async def close(self) -> None:
+        """Close the connections; idempotent."""
+        client, self._client = self._client, None
+        self._slots = asyncio.Semaphore(self._concurrency)  # the next loop needs one of its own
+        if client is not None:
+            await client.close()
+
+    async def _ask(
+        self, messages: Sequence[Message], sampling: Sampling, n: int, first: int
+    ) -> list[Completion]:
+        """One choice or more, up to n; tries again for as long as patience lasts."""
+        async with self._slots:
+            deadline = time.monotonic() + self._patience.total
+            failures = 0
+            while True:
+                await self._wait_until(self._not_before, deadline)
+                body = self._body(messages, sampling, n, first)
+                try:
+                    return await self._try(body, messages, sampling, deadline)
+                except _LeftOut:
+                    continue
+                except _Failed as failed:
+                    failures += 1
+                    patience = self._patience
+                    tries = patience.tries if self._answered else patience.first_tries
+                    if failures >= tries:
+                        raise self._unavailable(f"{failed} ({failures} tries)") from None
+                    pause = patience.backoff(failures)
+                    if failed.pause is not None:
+                        pause = failed.pause + pause / 10
+                        self._not_before = max(self._not_before, time.monotonic() + failed.pause)
+                    await self._wait_until(time.monotonic() + pause, deadline, str(failed))
+
+    def _body(
+        self, messages: Sequence[Message], sampling: Sampling, n: int, first: int
+    ) -> dict[str, Any]:
+        """The body, without what the server is known not to take."""
+        body = request_body(self.served_name, messages, sampling, n=n, first=first)
+        if "max_tokens" in self._left_out:
+            body[_RENAMED] = sampling.max_tokens
+        return {name: value for name, value in body.items() if name not in self._left_out}
+
+    async def _try(
+        self,
+        body: dict[str, Any],
+        messages: Sequence[Message],
+        sampling: Sampling,
+        deadline: float,
+    ) -> list[Completion]:
+        """Ask once. Raises `_Failed` where another try may do better."""
+        import openai
+
+        limit = min(self._patience.attempt, deadline - time.monotonic())
+        try:
+            async with asyncio.timeout(limit):  # over the whole answer, however slowly it drips
+                text = await self._opened().post("/chat/completions", cast_to=str, body=body)
+        except TimeoutError:
+            raise _Failed(f"no answer within {limit:.0f} s") from None
+        except openai.APITimeoutError:
+            raise _Failed("no connection in time") from None
+        except openai.APIStatusError as error:
+            self._answered = True
+            complaint = read_complaint(error.status_code, error.response.text, self._optional(body))
+            raise self._complain(complaint, retry_after(error.response.headers)) from None
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            raise _Failed(one_line(f"{type(cause).__name__}: {cause}")) from None
+        self._answered = True
+        return self._read(text, body, messages, sampling)
+
+    def _read(
+        self,
+        text: str,
+        body: dict[str, Any],
+        messages: Sequence[Message],
+        sampling: Sampling,
+    ) -> list[Completion]:
+        """The choices in an answer of status 200."""
+        try:
+            answer = json.loads(text)
+            if isinstance(answer, dict) and answer.get("error") and not answer.get("choices"):
+                code = answer["error"].get("code") if isinstance(answer["error"], dict) else None
+                status = code if isinstance(code, int) and 400 <= code < 600 else 500
+                raise self._complain(read_complaint(status, text, self._optional(body)))
+            found = completions(answer, sampling, messages)
+        except RecursionError:
+            raise _Failed("malformed answer: nested too deeply") from None
+        except ValueError as error:
+            raise _Failed(f"malformed answer: {one_line(f'{error}: {text}', 160)}") from None
+        if not found:
+            raise _Failed("an answer without choices")
+        return found
+
+    def _complain(self, complaint: Complaint, pause: float | None = None) -> Exception:
+        """What a refusal means, as the exception to raise."""
+        kind, detail = complaint.kind, self._without_key(complaint.detail)
+        if kind == "context":
+            return ContextTooLong(f"{self.name}: {detail}")
+        if kind == "parameter":
+            self._leave_out(complaint.parameter)
+            return _LeftOut()
+        if kind == "key":
+            return self._unavailable("the key is not accepted: set OPENAI_API_KEY")
+        if kind == "model":
+            hint = "" if self.base_url.endswith("/v1") else "; does the base URL lack /v1?"
+            return self._unavailable(f"no such model or address: {detail}{hint}")
+        if kind == "busy":
+            return _Failed(detail, pause)
+        return self._unavailable(detail)
+
+    async def _wait_until(self, moment: float, deadline: float, why: str = "it is busy") -> None:
+        """Sleep, unless that would pass the deadline."""
+        if moment >= deadline:
+            seconds = moment - time.monotonic()
+            raise self._unavailable(f"{why}; the next try would be in {seconds:.0f} s")
+        if moment > time.monotonic():
+            await asyncio.sleep(moment - time.monotonic())
+
+    def _opened(self) -> AsyncOpenAI:
+        if self._client is None:
+            import openai
+
+            timeout = openai.Timeout(self._patience.attempt, connect=10.0)
+            self._client = openai.AsyncOpenAI(
+                base_url=self.base_url,
+                api_key=self._key or "none",
+                max_retries=0,
+                timeout=timeout,
+                # A proxy of the environment cannot reach this machine's own servers.
+                http_client=openai.DefaultAsyncHttpxClient(
+                    timeout=timeout, trust_env=not is_local(self.base_url)
+                ),
+            )
+        return self._client
+
+    def _optional(self, body: dict[str, Any]) -> list[str]:
+        return [name for name in _OPTIONAL if name in body]
+
+    def _leave_out(self, parameter: str) -> None:
+        if parameter not in self._left_out:
+            self._left_out.add(parameter)
+            _log.warning("%s does not take `%s`: asked without it", self.name, parameter)
+
+    def _unavailable(self, reason: str) -> ModelUnavailable:
+        host = urlsplit(self.base_url).netloc.rpartition("@")[2]
+        return ModelUnavailable(f"{self.name} at {host}: {self._without_key(reason)}")
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "…") if self._key else text
