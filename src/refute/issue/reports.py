@@ -41,4 +41,5 @@ def _result(row: Mapping[str, Any]) -> TestResult:
     if failure is not None:
         frames = tuple(Frame(**frame) for frame in failure["frames"])
         fields["failure"] = Failure(**{**failure, "frames": frames})
+    fields["names"] = tuple(fields["names"])
     return TestResult(**fields)

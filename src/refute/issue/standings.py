@@ -49,7 +49,11 @@ class Standings:
 
 
 def standings(report: TestReport) -> Standings:
-    """How each test of a report stands; of results with one id the worst counts."""
+    """How each test of a report stands; of results with one id the worst counts.
+
+    The test that was running when the run crashed or ran out of time has failed; what was to come
+    after it is unknown.
+    """
     tests: dict[str, Standing] = {}
     files: dict[str, str] = {}
     broken = set()
@@ -61,7 +65,10 @@ def standings(report: TestReport) -> Standings:
         if _WEIGHT[standing] >= _WEIGHT[tests.get(result.id, "none")]:
             tests[result.id] = standing
         files.setdefault(result.id, result.file)
-    return Standings(tests, files, frozenset(broken), report.status == "finished")
+    finished = report.status == "finished"
+    if report.running and not finished:
+        tests[report.running] = "fail"
+    return Standings(tests, files, frozenset(broken), finished)
 
 
 def _is_broken_file(result: TestResult) -> bool:

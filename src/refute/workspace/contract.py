@@ -88,6 +88,8 @@ class TestResult:
     reason: str = ""
     """Of a skip or an expected failure."""
     seconds: float = 0.0
+    names: tuple[str, ...] = ()
+    """Other names that logs and data sets know the test by (`test_a (module.Class)`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,8 @@ class TestReport:
     """False: the results carry marks of having been meddled with (see the probe's docstring)."""
     remark: str = ""
     """One line for people: why the run did not finish, or is not trusted."""
+    running: str = ""
+    """Id of the test that had begun and not ended when the run ended early."""
 
 
 @dataclass(frozen=True, slots=True)
