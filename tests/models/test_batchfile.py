@@ -1,0 +1,172 @@
+"""The files of a batch folder: torn, foreign and malformed rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute.errors import InputError
+from refute.models.batchfile import Part, RequestFile, read_answers
+
+DIGEST = "0123456789" * 4
+PART = Part(DIGEST, 0, 1)
+
+
+def body(part: Part) -> dict[str, Any]:
+    return {"model": "m", "n": part.n}
+
+
+def parts(folder: Path) -> list[Part | None]:
+    lines = (folder / "requests.jsonl").read_text().splitlines()
+    return [Part.of(json.loads(line)["custom_id"]) for line in lines]
+
+
+def good(part: Part = PART, text: str = "x") -> str:
+    body = {"choices": [{"message": {"content": text}}]}
+    return json.dumps({"custom_id": part.custom_id, "response": {"status_code": 200, "body": body}})
+
+
+@pytest.mark.parametrize(
+    "name", ["", "request-1", DIGEST, f"{DIGEST}-0", f"{DIGEST}-0-x", f"{DIGEST}-0-1 ", "é-0-1"]
+)
+def test_foreign_ids(name: str) -> None:
+    assert Part.of(name) is None
+
+
+def test_ids_go_both_ways_and_are_short_enough() -> None:
+    part = Part(DIGEST, 10**8, 10**8)
+    assert Part.of(part.custom_id) == part
+    assert len(part.custom_id) <= 64
+
+
+def test_runs_of_numbers_share_a_request(tmp_path: Path) -> None:
+    RequestFile(tmp_path, [], "").add(DIGEST, [0, 1, 2, 5, 6, 8], body, alone={5})
+    assert parts(tmp_path) == [Part(DIGEST, *run) for run in [(0, 3), (5, 1), (6, 1), (8, 1)]]
+
+
+def test_answered_requests_go_and_open_ones_stay(tmp_path: Path) -> None:
+    RequestFile(tmp_path, [], "").add(DIGEST, [0, 2], body)
+    (tmp_path / "responses.jsonl").write_text(good() + "\n")
+    again = RequestFile(tmp_path, read_answers(tmp_path), "")
+    assert parts(tmp_path) == [Part(DIGEST, 2, 1)]
+    again.add(DIGEST, [2, 3], body)
+    assert parts(tmp_path) == [Part(DIGEST, 2, 1), Part(DIGEST, 3, 1)]
+
+
+def test_a_file_taken_away_is_written_anew(tmp_path: Path) -> None:
+    file = RequestFile(tmp_path, [], "")
+    file.add(DIGEST, [0], body)
+    file.path.rename(tmp_path / "sent.jsonl")
+    file.add(DIGEST, [0], body)
+    assert parts(tmp_path) == [PART]
+
+
+def test_a_torn_request_is_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = RequestFile(tmp_path, [], "")
+    file.add(DIGEST, [0], body)
+    with file.path.open("a") as torn:
+        torn.write('{"custom_id": "')
+    RequestFile(tmp_path, [], "").add(DIGEST, [0, 1], body)
+    assert parts(tmp_path) == [PART, Part(DIGEST, 1, 1)]
+    assert "requests.jsonl:2: left out a torn last line" in capsys.readouterr().err
+
+
+def test_a_whole_last_line_without_line_feed_counts(tmp_path: Path) -> None:
+    file = RequestFile(tmp_path, [], "")
+    file.add(DIGEST, [0], body)
+    file.path.write_bytes(file.path.read_bytes().rstrip())
+    RequestFile(tmp_path, [], "").add(DIGEST, [0, 1], body)
+    assert parts(tmp_path) == [PART, Part(DIGEST, 1, 1)]
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
+    """With a limit on the size of files in place of the disk's."""
+    program = f"""
+import resource, signal, sys
+from pathlib import Path
+from refute.errors import InputError
+from refute.models.batchfile import RequestFile
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+file = RequestFile(Path(sys.argv[1]), [], "")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+file.add("{DIGEST}", [0], lambda part: {{"model": "m"}})
+try:
+    file.add("{DIGEST}", [1], lambda part: {{"model": "m" * 2000}})
+except InputError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert "requests.jsonl: cannot be written" in done.stdout, done.stderr
+    assert parts(tmp_path) == [PART]
+
+
+def test_a_foreign_line_among_the_requests(tmp_path: Path) -> None:
+    (tmp_path / "requests.jsonl").write_text('{"custom_id": "mine", "body": {}}\n')
+    with pytest.raises(InputError, match=r"requests\.jsonl:1: custom_id"):
+        RequestFile(tmp_path, [], "")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "shut").mkdir(mode=0o500)
+    with pytest.raises(InputError, match="shut: cannot be used"):
+        RequestFile(tmp_path / "shut", [], "")
+
+
+def test_answers_of_several_files_in_any_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    second, foreign = Part(DIGEST, 1, 1), json.dumps({"custom_id": "not ours", "response": None})
+    (tmp_path / "responses.jsonl").write_text(f"{good(second)}\n\n{foreign}\n")
+    (tmp_path / "responses-2.jsonl").write_text(good() + "\n" + good(second)[:30])
+    found = read_answers(tmp_path)
+    assert {answer.part for answer in found} == {PART, second}
+    told = capsys.readouterr().err
+    assert "responses-2.jsonl:2: left out a torn last line" in told
+    assert "1 answers are to requests that are not refute's" in told
+
+
+def at(place: str, value: object) -> str:
+    """A good row with one field changed."""
+    row = json.loads(good())
+    *path, last = place.split(".")
+    inner = row
+    for name in path:
+        inner = inner[name]
+    inner[last] = value
+    return json.dumps(row)
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ("[" * 100_000, "not JSON"),
+        (at("custom_id", 3), "custom_id: missing or not a text"),
+        (at("response", None), "response: missing"),
+        (at("response.status_code", "200"), r"response\.status_code: not a whole number"),
+        (at("response.body", "text"), r"response\.body: not a JSON object"),
+        (at("response.body.choices", None), r"response\.body\.choices: not a list"),
+        (at("response.body.choices", [{}]), r"response\.body\.choices\[0\]\.message"),
+        (
+            at("response.body.choices", [{"message": {"content": 3}}]),
+            r"response\.body\.choices\[0\]\.message\.content",
+        ),
+    ],
+)
+def test_a_malformed_answer_is_told_by_place_and_field(
+    tmp_path: Path, row: str, fault: str
+) -> None:
+    (tmp_path / "responses.jsonl").write_text(f"{good()}\n{row}\n{good()}\n")
+    with pytest.raises(InputError, match=rf"responses\.jsonl:2: {fault}") as info:
+        read_answers(tmp_path)
+    assert "\n" not in str(info.value)
