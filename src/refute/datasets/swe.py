@@ -20,6 +20,7 @@ patches in each other's place; both are undone.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -155,12 +156,20 @@ def _names(row: Row, field: str) -> tuple[str, ...]:
     """Test ids: a list, or a string that holds a list."""
     value = row.fields.get(field)
     if isinstance(value, str):
-        value = _complaining(row, field, lambda: parse(str(value))) if value.strip() else []
+        value = _complaining(row, field, lambda: _value(str(value))) if value.strip() else []
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
         raise row.error(field, "must be a list of strings, or a string that holds one")
     return tuple(value)
+
+
+def _value(text: str) -> Any:
+    """What a JSON text or a Python literal says; both are found in published rows."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return parse(text)
 
 
 def _complaining(row: Row, field: str, read: Callable[[], Any]) -> Any:
@@ -177,7 +186,7 @@ def _recipe(row: Row) -> Recipe | None:
     """How the row's tests are run."""
     value = row.fields.get("environment")
     if isinstance(value, str):
-        value = parse(value) if value.strip() else None
+        value = _value(value) if value.strip() else None
     if value is None:
         return None
     if not isinstance(value, dict):

@@ -66,7 +66,8 @@ def split_tests(patch: str) -> tuple[str, str]:
 
     A rename counts as a test when either of its names does.
     """
-    tests, others = [], []
+    tests: list[str] = []
+    others: list[str] = []
     for part in file_patches(patch):
         names = [name for name in (part.old, part.new) if name is not None]
         (tests if any(map(is_test_file, names)) else others).append(part.text)

@@ -1,0 +1,80 @@
+"""Edits out of a model's answer, and the diff that comes of them.
+
+>>> edits = read_edits(answer, "custom")
+>>> edits.apply(read)           # read: path -> text or None
+Applied(patch="diff --git ...", problems=("tests/test_a.py: rewrite: ...",))
+
+Every form is read tolerantly: what is wrong with one edit is reported and the others are still
+made. The patch is a unified diff written anew from the files before and after, so its numbers are
+right and every byte that no edit touches stays. It is valid by construction against the files that
+`read` gave; `git apply` (`Workspace.apply`) has the last word. Answers are hostile text: no path
+leads out of the tree, and nothing of them is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+from refute.issue.edits.autocoderover import read_replacements
+from refute.issue.edits.custom import read_blocks
+from refute.issue.edits.tree import EditProblem, Files, Tree
+from refute.issue.edits.unified import read_unified
+
+__all__ = ["FORMS", "Applied", "EditProblem", "Edits", "Files", "Form", "read_edits"]
+
+Form = Literal["diff", "custom", "autocoderover"]
+"""`diff`: a unified diff (SWT-Bench's `fuzzy`); `custom`: SWT-Bench's own block form (section 4.2);
+`autocoderover`: ``<file><original><patched>``."""
+
+FORMS: tuple[str, ...] = get_args(Form)
+
+
+class Edit(Protocol):
+    """One edit of an answer: a file's hunks, a block, a replacement."""
+
+    def apply(self, tree: Tree) -> Iterator[str]:
+        """Edit the tree; what cannot be done is yielded, one line each."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What came of an answer's edits."""
+
+    patch: str
+    """Unified diff; "": nothing is changed."""
+    problems: tuple[str, ...] = ()
+    """One line for each thing that could not be done, or not as it was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """The edits of one answer, in their order."""
+
+    edits: Sequence[Edit]
+
+    def apply(self, files: Files) -> Applied:
+        """Apply to files, which `files` reads: path -> text with its own line ends, or None."""
+        tree = Tree(files)
+        problems: list[str] = []
+        if not self.edits:
+            problems.append("the answer holds no edit")
+        for edit in self.edits:
+            try:
+                problems.extend(edit.apply(tree))
+            except EditProblem as e:
+                problems.append(str(e))
+        return Applied(tree.diff(), tuple(problems))
+
+
+def read_edits(answer: str, form: Form) -> Edits:
+    """The edits in a model's answer. An answer without any gives `Edits` that change nothing."""
+    match form:
+        case "diff":
+            return Edits(read_unified(answer))
+        case "custom":
+            return Edits(read_blocks(answer))
+        case "autocoderover":
+            return Edits(read_replacements(answer))

@@ -1,0 +1,306 @@
+"""SWT-Bench's custom diff (arXiv 2406.12952, section 4.2 and appendix A): whole functions.
+
+A block names a file, what to do and where, and gives a function or class::
+
+    diff
+    tests/test_shape.py
+    rewrite
+    12
+    def test_area():
+        assert area(2, 3) == 6
+    end diff
+
+`rewrite` replaces the definition of that name (the line tells namesakes apart); `insert` adds at
+the end of the file (EOF), its beginning (BOF) or near a line; `delete` removes. The reference reads
+the same blocks and writes the file anew from its syntax tree; here the text is spliced. Where the
+two differ:
+
+- a block that cannot be done is reported, the others are;
+- a method that is inserted (it takes ``self``) goes into the class at that place;
+- what is to be rewritten but is not there is inserted, and that is reported;
+- code at BOF goes after docstring and imports, or to the end if it needs names bound further down;
+- imports that come with a function go to the top; decorators stay when the new version has none.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from refute.issue.edits.definitions import Code, Definition, Module, parsed_code
+from refute.issue.edits.tree import EditProblem, Tree, line_end
+from refute.issue.patches import split_lines
+
+__all__ = ["Block", "read_blocks"]
+
+_BEGIN = re.compile(r"^\s*[`*]*\s*diff\s*[`*]*:?\s*$", re.IGNORECASE)
+_END = re.compile(r"^\s*[`*<]*\s*end[\s_-]*(?:of[\s_-]*)?diff\b.*$", re.IGNORECASE)
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_VERB = re.compile(
+    r"^\W*(?:type|action|operation)?\W*(rewrite|replace|insert|add|append|delete|remove)\w*\W*$",
+    re.IGNORECASE,
+)
+_VERBS = {"replace": "rewrite", "add": "insert", "append": "insert", "remove": "delete"}
+_PLACE = re.compile(
+    r"^\W*(?:(?:rough|approximate)\s+)?(?:lines?(?:\s+number)?|at)?\W*"
+    r"(?:(EOF|BOF|end of file|beginning of file)|[lL]?(\d{1,7})(?:\s*(?:-|–|to|,|:)\s*\d+)?)\W*$",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"^\s*\d+(?: |\t|$)")
+_FILE = re.compile(r"^[\w./@+-][\w./@+ -]*\.?\w+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of a custom diff."""
+
+    file: str
+    verb: str
+    """`rewrite`, `insert` or `delete`."""
+    place: str | int | None
+    """`EOF`, `BOF`, a 1-based line, or None where it says nothing that can be read."""
+    code: str
+
+    def apply(self, tree: Tree) -> Iterator[str]:
+        """Edit the tree; what cannot be done is yielded, one line each."""
+        try:
+            yield from (f"{self.file}: {remark}" for remark in self._apply(tree))
+        except EditProblem as e:
+            yield f"{self.file}: {self.verb}: {e}"
+
+    def _apply(self, tree: Tree) -> Iterator[str]:
+        file = self.file
+        text = tree.read(file)
+        if text is None and file.startswith(("a/", "b/")):
+            file = file[2:]
+            text = tree.read(file)
+        if not self.code.strip():
+            raise EditProblem("no code")
+        line = tree.moved(file, self.place) if isinstance(self.place, int) else None
+        if not file.endswith((".py", ".pyi")):
+            tree.write(file, self._as_text(text, line))
+            return
+        if self.verb == "delete":
+            tree.write(file, self._deleted(text, line))
+            return
+        code = parsed_code(self.code)
+        if not code.body:
+            raise EditProblem("its code holds no statement")
+        if text is None or not text.strip():
+            if self.verb == "rewrite":
+                yield (
+                    "rewrite: no such file; made" if text is None else "rewrite: the file is empty"
+                )
+            tree.write(file, code.source + "\n")
+            return
+        try:
+            module = Module(text)
+        except EditProblem:
+            if self.verb == "rewrite":
+                raise
+            tree.write(file, self._as_text(text, line))
+            return
+        if self.verb == "rewrite":
+            yield from self._rewrite(module, code, line)
+        else:
+            self._insert(module, code, line)
+        tree.write(file, module.text)
+
+    # -- the three verbs ---------------------------------------------------------------------------
+
+    def _rewrite(self, module: Module, code: Code, line: int | None) -> Iterator[str]:
+        if not code.definitions:
+            raise EditProblem("its code defines no function or class")
+        imports, _ = code.imports()
+        for node in code.definitions:
+            old = module.find(node, line, code.indented or _takes_self(node))
+            piece = code.piece(node)
+            if old is None:
+                yield f"rewrite: no {_kind(node)} {node.name}; inserted"
+                self._insert(module, parsed_code(piece), line)
+                continue
+            before = len(module.lines)
+            module.replace(old, piece, bool(node.decorator_list))
+            if line is not None and old.lineno < line:
+                line += len(module.lines) - before
+        if imports:
+            module.add_imports(imports)
+
+    def _insert(self, module: Module, code: Code, line: int | None) -> None:
+        owner = self._owner(module, code, line)
+        if owner is not None:
+            imports, rest = code.imports()
+            module.insert_method(owner, rest, line)
+            if imports:
+                module.add_imports(imports)
+            return
+        futures = "\n".join(
+            ast.unparse(n)
+            for n in code.body
+            if isinstance(n, ast.ImportFrom) and n.module == "__future__"
+        )
+        if self.place == "BOF" or futures:
+            imports, rest = code.imports()
+            if imports:
+                module.add_imports(imports)
+            if not rest:
+                return
+            code = parsed_code(rest)
+        at = len(module.lines)
+        if self.place == "BOF":
+            at = module.after_imports()
+            at = len(module.lines) if module.needs_later(code, at) else at
+        elif line is not None:
+            at = module.boundary(line)
+            at = len(module.lines) if module.needs_later(code, at) else at
+        module.insert(code.source, at)
+
+    def _owner(self, module: Module, code: Code, line: int | None) -> ast.ClassDef | None:
+        """The class that an inserted method belongs to; None: it is not a method."""
+        if not code.definitions or not all(_takes_self(n) for n in code.definitions):
+            return None
+        if self.place == "BOF":
+            return None
+        return module.class_at(line)
+
+    def _deleted(self, text: str | None, line: int | None) -> str:
+        if text is None:
+            raise EditProblem("no such file")
+        module = Module(text)
+        match = re.search(r"^\s*(?:async\s+)?(?:def|class)\s+(\w+)", self.code, re.MULTILINE)
+        name = match[1] if match else self.code.strip().split("(")[0].split()[-1].strip("`'\":")
+        node = module.named(name, line)
+        if node is None:
+            raise EditProblem(f"no function or class {name[:60]}")
+        module.remove(node)
+        return module.text
+
+    def _as_text(self, text: str | None, line: int | None) -> str:
+        """Lines put in without looking at what they mean: other files, and what does not parse."""
+        if self.verb != "insert":
+            raise EditProblem("only Python files have functions")
+        code = self.code.strip("\n")
+        if not text:
+            return code + "\n"
+        end = line_end(text)
+        lines = split_lines(text)
+        at = len(lines) if self.place in ("EOF", None) else min(len(lines), (line or 1) - 1)
+        head = "".join(lines[:at])
+        head += end if head and not head.endswith("\n") else ""
+        return head + code.replace("\n", end) + end + "".join(lines[at:])
+
+
+def _takes_self(node: Definition) -> bool:
+    if isinstance(node, ast.ClassDef):
+        return False
+    arguments = [*node.args.posonlyargs, *node.args.args]
+    return bool(arguments) and arguments[0].arg in ("self", "cls")
+
+
+def _kind(node: Definition) -> str:
+    return "class" if isinstance(node, ast.ClassDef) else "function"
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read_blocks(answer: str) -> list[Block]:
+    """The blocks of an answer, in their order. A block that is not closed ends at the next one, at
+    the fence around it, or with the answer."""
+    lines = [line.rstrip("\r\n") for line in split_lines(answer)]
+    found: list[Block] = []
+    number = 0
+    while number < len(lines):
+        head = _head(lines, number)
+        if head is None:
+            number += 1
+            continue
+        file, verb, place, start = head
+        number = _stop(lines, start)
+        found.append(Block(file, verb, place, _code(lines[start:number])))
+    return found
+
+
+def _head(lines: list[str], number: int) -> tuple[str, str, str | int | None, int] | None:
+    """File, verb, place and the first line of code, where a block begins at a line."""
+    if not _BEGIN.match(lines[number]):
+        return None
+    number = _filled(lines, number + 1)
+    if number >= len(lines):
+        return None
+    file = _file(lines[number])
+    if file is None:
+        return None
+    number = _filled(lines, number + 1)
+    verb = _VERB.match(lines[number]) if number < len(lines) else None
+    if verb is None:
+        return None
+    word = verb[1].lower()
+    number += 1
+    place: str | int | None = None
+    filled = _filled(lines, number)
+    match = _PLACE.match(lines[filled]) if filled < len(lines) else None
+    if match and match[1]:
+        place = "BOF" if match[1].lower().startswith("b") else "EOF"
+    elif match:
+        place = int(match[2])
+    return file, _VERBS.get(word, word), place, filled + 1 if match else number
+
+
+def _filled(lines: list[str], number: int) -> int:
+    """The next line that is neither blank nor a fence."""
+    while number < len(lines) and (not lines[number].strip() or _FENCE.match(lines[number])):
+        number += 1
+    return number
+
+
+def _file(line: str) -> str | None:
+    name = line.strip().strip("`'\"*<>").strip()
+    name = re.sub(r"^(?:path|file|filename)\s*:\s*", "", name, flags=re.IGNORECASE).strip("`'\" ")
+    return name if name and _FILE.match(name) else None
+
+
+def _stop(lines: list[str], start: int) -> int:
+    """The line after the code of a block."""
+    fenced = False
+    filled = next((n for n in range(start, len(lines)) if lines[n].strip()), len(lines))
+    for number in range(start, len(lines)):
+        line = lines[number]
+        if _END.match(line) or _head(lines, number) is not None:
+            return number
+        if _FENCE.match(line):
+            if number == filled:
+                fenced = True  # a fence of its own around the code
+            elif not fenced and not _ended_later(lines, number):
+                return number
+            else:
+                fenced = False
+    return len(lines)
+
+
+def _ended_later(lines: list[str], number: int) -> bool:
+    """Whether ``end diff`` follows a fence before another block begins."""
+    for later in range(number + 1, len(lines)):
+        if _END.match(lines[later]):
+            return True
+        if _head(lines, later) is not None:
+            return False
+    return False
+
+
+def _code(lines: list[str]) -> str:
+    """The code of a block, without fences, line numbers and marks that do not belong to it."""
+    filled = [n for n, line in enumerate(lines) if line.strip()]
+    if filled and _FENCE.match(lines[filled[0]]):
+        rest = [n for n in filled[1:] if _FENCE.match(lines[n])]
+        lines = lines[filled[0] + 1 : rest[-1] if rest else len(lines)]
+    elif filled and _FENCE.match(lines[filled[-1]]):
+        lines = lines[: filled[-1]]
+    written = [line for line in lines if line.strip()]
+    if written and all(_NUMBERED.match(line) for line in written):
+        lines = [re.sub(r"^\s*\d+ ?", "", line) for line in lines]
+    elif written and all(line.startswith("+") for line in written):
+        lines = [line[1:] for line in lines]
+    return "\n".join(line.rstrip("\r") for line in lines)

@@ -1,0 +1,367 @@
+"""Functions and classes of a Python file found, replaced, removed and put in, as text.
+
+Positions come from the syntax tree and the text is spliced, so every byte outside of the edited
+definition stays: comments, blank lines, quotes, line ends.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from refute.issue.edits.indent import indent_of, python_lines, reindented
+from refute.issue.edits.tree import EditProblem, line_end
+from refute.syntax import parse_module
+
+__all__ = ["Code", "Module", "parsed_code"]
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_ALIKE = 0.85
+"""difflib's ratio from which a misspelt name is taken for the one that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A piece of code that a model wrote, at no indentation."""
+
+    source: str
+    """Ends without a line feed."""
+    body: Sequence[ast.stmt]
+    indented: bool
+    """It was written at some depth, as a method is."""
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """Its functions and classes, in their order."""
+        return [n for n in self.body if isinstance(n, Definition)]
+
+    def imports(self) -> tuple[str, str]:
+        """Its top-level import statements, and the rest of it (comments stay with the rest)."""
+        lines = python_lines(self.source)
+        taken: list[str] = []
+        for node in self.body:
+            if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno is not None:
+                span = range(node.lineno - 1, node.end_lineno)
+                taken.append("".join(lines[n] for n in span).rstrip("\n"))
+                for n in span:
+                    lines[n] = ""
+        return "\n".join(taken), "".join(lines).strip("\n")
+
+    def piece(self, node: Definition) -> str:
+        """The source of one of its definitions, decorators and comments just above included."""
+        lines = python_lines(self.source)
+        start = _first_line(node)
+        while start > 1 and lines[start - 2].startswith("#"):
+            start -= 1
+        return "".join(lines[start - 1 : node.end_lineno]).rstrip("\n")
+
+
+def parsed_code(source: str) -> Code:
+    """A model's code as a tree. Raises `EditProblem`: it is not Python, or empty."""
+    first = next((line for line in source.split("\n") if line.strip()), "")
+    source = reindented(source, "").strip("\n")
+    try:
+        body = parse_module(source + "\n").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        raise EditProblem(f"its code is not Python: {_said(e)}") from None
+    return Code(source, body, bool(indent_of(first)))
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, SyntaxError) and error.msg:
+        return f"{error.msg} (its line {error.lineno})"
+    return type(error).__name__
+
+
+class Module:
+    """A Python file that is being edited. Raises `EditProblem` when it cannot be parsed."""
+
+    def __init__(self, text: str) -> None:
+        self._mark = text[: text.startswith("\ufeff")]
+        self._source = text[len(self._mark) :]
+        self.end = line_end(text)
+        self._parse()
+
+    @property
+    def text(self) -> str:
+        """The file as it is now."""
+        return self._mark + self._source
+
+    def _parse(self) -> None:
+        try:
+            self.tree = parse_module(self._source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+            raise EditProblem(f"the file does not parse: {_said(e)}") from None
+        self.lines = python_lines(self._source)
+
+    def _splice(self, start: int, stop: int, lines: Sequence[str]) -> None:
+        """Put lines (without ends) in place of [start, stop), 0-based; the result must parse."""
+        before = self._source
+        head = "".join(self.lines[:start])
+        if lines and head and not head.endswith(("\n", "\r")):
+            head += self.end
+        self._source = (
+            head
+            + "".join(s.replace("\n", self.end) + self.end for s in lines)
+            + "".join(self.lines[stop:])
+        )
+        try:
+            self._parse()
+        except EditProblem as e:
+            self._source = before
+            self._parse()
+            raise EditProblem(f"with it {e}") from None
+
+    # -- finding -----------------------------------------------------------------------------------
+
+    def find(self, like: Definition, line: int | None, method: bool) -> Definition | None:
+        """The definition that a new version is meant for.
+
+        Of several with its name: one in a class or not, as `method` says, that holds the line,
+        or is nearest to it. Where the name is not there, the one whose name is most
+        alike, if it is alike enough.
+        """
+        everything = list(_definitions(self.tree.body, False))
+        classes = isinstance(like, ast.ClassDef)
+        same = [
+            (node, inside)
+            for node, inside in everything
+            if isinstance(node, ast.ClassDef) == classes
+        ]
+        named = [pair for pair in same if pair[0].name == like.name]
+        if not named:
+            plain = like.name.replace("_", "").lower()
+            alike = [p for p in same if p[0].name.replace("_", "").lower() == plain]
+            named = alike or self._alike(same, like.name, line)
+        if not named:
+            return None
+
+        def distance(pair: tuple[Definition, bool]) -> tuple[bool, int, int]:
+            node, inside = pair
+            start, stop = _first_line(node), node.end_lineno or node.lineno
+            far = (
+                0
+                if line is None or start <= line <= stop
+                else min(abs(start - line), abs(stop - line))
+            )
+            return (inside != method, far, start)
+
+        return min(named, key=distance)[0]
+
+    @staticmethod
+    def _alike(
+        same: list[tuple[Definition, bool]], name: str, line: int | None
+    ) -> list[tuple[Definition, bool]]:
+        """Misspelt: alike enough, and at the line that was said."""
+        if line is None:
+            return []
+        return [
+            (node, inside)
+            for node, inside in same
+            if _first_line(node) - 3 <= line <= (node.end_lineno or node.lineno)
+            and difflib.SequenceMatcher(None, node.name, name).ratio() >= _ALIKE
+        ]
+
+    def named(self, name: str, line: int | None) -> Definition | None:
+        """A function or class by name, ``Class.method`` too, nearest to the line."""
+        *owners, last = name.split(".")
+        found = [node for node, _ in _definitions(self.tree.body, False) if node.name == last]
+        if owners:
+            inside = {
+                id(node)
+                for owner, _ in _definitions(self.tree.body, False)
+                if isinstance(owner, ast.ClassDef) and owner.name == owners[-1]
+                for node in owner.body
+            }
+            found = [node for node in found if id(node) in inside]
+        return min(found, key=lambda n: abs(n.lineno - (line or 0)), default=None)
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def replace(self, old: Definition, new: str, decorated: bool) -> None:
+        """Put `new` in the place of a definition, at its depth.
+
+        The decorators of the old one stay where the new one has none.
+        """
+        start = (old.lineno if not decorated else _first_line(old)) - 1
+        stop = old.end_lineno or old.lineno
+        self._alone(old)
+        depth = indent_of(self.lines[start])
+        self._splice(start, stop, [reindented(new, depth)])
+
+    def remove(self, old: Definition) -> None:
+        """Take a definition out, with the blank lines before it."""
+        start, stop = _first_line(old) - 1, old.end_lineno or old.lineno
+        self._alone(old)
+        depth = indent_of(self.lines[old.lineno - 1])
+        only = any(
+            getattr(node, "body", None) == [old]
+            for node in ast.walk(self.tree)
+            if not isinstance(node, ast.Module)
+        )
+        if only:
+            self._splice(start, stop, [f"{depth}pass"])
+            return
+        while start > 0 and not self.lines[start - 1].strip():
+            start -= 1
+        self._splice(start, stop, [])
+
+    def _alone(self, node: Definition) -> None:
+        """Raises where another statement shares a line with a definition."""
+        head = self.lines[node.lineno - 1].encode()[: node.col_offset]
+        tail = self.lines[(node.end_lineno or 0) - 1].encode()[node.end_col_offset or 0 :].strip()
+        if head.strip() or (tail and not tail.startswith(b"#")):
+            raise EditProblem(f"{node.name} shares a line with another statement")
+
+    def add_imports(self, source: str) -> None:
+        """Import statements at the top: after docstring and ``__future__``, those that are there
+        already left out."""
+        there = {ast.dump(n) for n in self.tree.body if isinstance(n, ast.Import | ast.ImportFrom)}
+        wanted = [n for n in parse_module(source).body if ast.dump(n) not in there]
+        for futures in (True, False):
+            nodes = [n for n in wanted if _is_future(n) == futures]
+            if not nodes:
+                continue
+            pieces = [ast.get_source_segment(source, n) or "" for n in nodes]
+            where = self._top(futures=not futures)
+            after = self.lines[where : where + 1]
+            gap = [""] if after and after[0].strip() and not _imports(after[0]) else []
+            self._splice(where, where, ["\n".join(pieces), *gap])
+
+    def _top(self, futures: bool) -> int:
+        """0-based line before which imports go."""
+        body = self.tree.body
+        at = 0
+        while at < len(self.lines) and self.lines[at].startswith("#"):
+            at += 1
+        for number, node in enumerate(body):
+            text = number == 0 and isinstance(node, ast.Expr) and _is_text(node.value)
+            if not text and not (futures and _is_future(node)):
+                break
+            at = node.end_lineno or node.lineno
+        while at < len(self.lines) and not self.lines[at].strip() and at < len(self.lines) - 1:
+            at += 1
+        return at
+
+    def after_imports(self) -> int:
+        """0-based line after the import statements that open the file."""
+        at = self._top(futures=True)
+        for number, node in enumerate(self.tree.body):
+            if number == 0 and isinstance(node, ast.Expr) and _is_text(node.value):
+                continue
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                break
+            at = node.end_lineno or node.lineno
+        return at
+
+    def boundary(self, line: int) -> int:
+        """0-based line of the gap between two top-level statements nearest to a 1-based line."""
+        first = self.after_imports()
+        ends = (node.end_lineno or node.lineno for node in self.tree.body)
+        gaps = [first, *(end for end in ends if end > first)]
+        return min(gaps, key=lambda gap: (abs(gap - (line - 1)), gap))
+
+    def class_at(self, line: int | None) -> ast.ClassDef | None:
+        """The innermost class that holds a line; else the last class of the file."""
+        found = [
+            node
+            for node in ast.walk(self.tree)
+            if line is not None
+            and isinstance(node, ast.ClassDef)
+            and node.lineno <= line <= (node.end_lineno or 0) + 1
+        ] or [node for node in self.tree.body if isinstance(node, ast.ClassDef)]
+        return max(found, key=lambda node: node.lineno, default=None)
+
+    def insert_method(self, owner: ast.ClassDef, source: str, line: int | None) -> None:
+        """Put code between the members of a class, at the one nearest to the line, or last."""
+        ends = [node.end_lineno or node.lineno for node in owner.body]
+        at = ends[-1] if line is None else min(ends, key=lambda e: (abs(e - (line - 1)), e))
+        if owner.body[0].lineno == owner.lineno:
+            raise EditProblem(f"class {owner.name} has its body on its own line")
+        depth = indent_of(self.lines[owner.body[0].lineno - 1])
+        self._splice(at, at, ["", reindented(source, depth)])
+
+    def insert(self, source: str, at: int, blanks: int = 2) -> None:
+        """Put code before a 0-based line, with blank lines around it where code is next to it."""
+        before = self.lines[:at]
+        lead = _missing_blanks(reversed(before), blanks) if any(s.strip() for s in before) else 0
+        after = self.lines[at:]
+        tail = _missing_blanks(iter(after), blanks) if any(s.strip() for s in after) else 0
+        self._splice(at, at, [*[""] * lead, source, *[""] * tail])
+
+    def needs_later(self, code: Code, at: int) -> bool:
+        """Whether code at a 0-based line would use, when the module is imported, a name that the
+        module only binds further down."""
+        sooner = {name for n in self.tree.body if n.lineno <= at for name in _bound(n)}
+        later = {name for n in self.tree.body if n.lineno > at for name in _bound(n)} - sooner
+        return any(name in later for node in code.body for name in _used_at_once(node))
+
+
+def _definitions(body: Sequence[ast.stmt], inside: bool) -> Iterator[tuple[Definition, bool]]:
+    """Functions and classes at any depth, and whether they are in a class."""
+    for node in body:
+        if isinstance(node, Definition):
+            yield node, inside
+        inner = inside or isinstance(node, ast.ClassDef)
+        for name in ("body", "orelse", "finalbody"):
+            yield from _definitions(getattr(node, name, None) or [], inner)
+        for handler in getattr(node, "handlers", None) or []:
+            yield from _definitions(handler.body, inner)
+
+
+def _first_line(node: Definition) -> int:
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
+
+
+def _missing_blanks(lines: Iterator[str], wanted: int) -> int:
+    for line in lines:
+        if line.strip() or wanted == 0:
+            return wanted
+        wanted -= 1
+    return wanted
+
+
+def _is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _imports(line: str) -> bool:
+    return line.startswith(("import ", "from "))
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, Definition):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
+    elif not isinstance(node, ast.Expr):
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                yield inner.id
+
+
+def _used_at_once(node: ast.stmt) -> Iterator[str]:
+    """Names that a statement reads when it is executed; bodies of functions are not."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults]
+        parts += [d for d in node.args.kw_defaults if d is not None]
+        parts += [a.annotation for a in _arguments(node.args) if a.annotation is not None]
+    elif isinstance(node, ast.ClassDef):
+        parts = [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
+        for inner in node.body:
+            yield from _used_at_once(inner)
+    else:
+        parts = [node]
+    for part in parts:
+        yield from (n.id for n in ast.walk(part) if isinstance(n, ast.Name))
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    yield from (a for a in (arguments.vararg, arguments.kwarg) if a is not None)

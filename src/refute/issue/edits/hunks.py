@@ -1,0 +1,205 @@
+"""Hunks of a unified diff, as a model wrote them, applied to a file as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from refute.issue.edits.match import Place, locate
+from refute.issue.edits.tree import EditProblem, line_end
+from refute.issue.patches import split_lines
+
+__all__ = ["Hunk", "Line", "apply_hunk"]
+
+_GAP = re.compile(r"^\s*(?:#\s*|//\s*)?(?:\.\.\.|…)(?:.{0,60}(?:\.\.\.|…)?)?\s*$")
+"""A line that stands for lines left out: ``...``, ``# ... existing code ...``."""
+_WORD = re.compile(r"\w{3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a hunk."""
+
+    mark: Literal[" ", "-", "+"]
+    text: str
+    """Without mark and line end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines to find and what to do with them."""
+
+    lines: tuple[Line, ...]
+    old_start: int | None = None
+    """1-based line where it stands, as the model says; None: it does not say."""
+    ends_bare: bool = False
+    """No line feed after its last line ("\\ No newline at end of file")."""
+    anchor: str = ""
+    """What follows the second ``@@``: a line before the hunk."""
+
+    @property
+    def old(self) -> list[str]:
+        """The lines that must be there."""
+        return [line.text for line in self.lines if line.mark != "+"]
+
+    @property
+    def new(self) -> list[str]:
+        """The lines that are there afterwards."""
+        return [line.text for line in self.lines if line.mark != "-"]
+
+
+def apply_hunk(text: str, hunk: Hunk, shift: int = 0) -> str:
+    """The file's text with the hunk applied; bytes that it does not touch stay.
+
+    `shift`: how many lines earlier hunks have added. Raises `EditProblem`: the lines are not there,
+    or the hunk changes nothing.
+    """
+    if all(line.mark == " " for line in hunk.lines):
+        raise EditProblem("hunk changes nothing")
+    lines = split_lines(text)
+    bare = [line.rstrip("\r\n") for line in lines]
+    near = None if hunk.old_start is None else max(0, hunk.old_start - 1 + shift)
+    if near is None and hunk.anchor:
+        near = _line_of(bare, hunk.anchor)
+    if not any(s.strip() for s in hunk.old):
+        return _inserted(lines, hunk, near, text)
+    for lead, tail in _trims(hunk):
+        core = hunk.lines[lead : len(hunk.lines) - tail]
+        quoted = [line.text for line in core if line.mark != "+"]
+        start = None if near is None else near + lead
+        place = locate(bare, quoted, start, similar=lead + tail == 0)
+        if place is not None:
+            return _replaced(lines, core, place, text, hunk.ends_bare and not tail)
+    parts = _parts(hunk)
+    if len(parts) > 1:
+        for part in parts:
+            text = apply_hunk(text, part, shift)
+        return text
+    quoted_line = next((s.strip() for s in hunk.old if s.strip()), "")
+    raise EditProblem(f"lines are not in the file, the first is {quoted_line[:60]!r}")
+
+
+def _trims(hunk: Hunk) -> list[tuple[int, int]]:
+    """How many lines of context to leave off at both ends, none first (as `patch`'s fuzz).
+
+    At least one line with a word in it stays to say where the hunk belongs.
+    """
+    marks = [line.mark for line in hunk.lines]
+    changed = [n for n, mark in enumerate(marks) if mark != " "]
+    lead, tail = changed[0], len(marks) - 1 - changed[-1]
+    found = []
+    for total in range(lead + tail + 1):
+        for first in range(min(lead, total) + 1):
+            last = total - first
+            rest = hunk.lines[first : len(marks) - last]
+            if last <= tail and (total == 0 or _tells(rest)):
+                found.append((first, last))
+    return found[:40]
+
+
+def _tells(lines: Sequence[Line]) -> bool:
+    return any(line.mark != "+" and _WORD.search(line.text) for line in lines)
+
+
+def _parts(hunk: Hunk) -> list[Hunk]:
+    """The hunk cut at context lines that stand for lines left out; pieces without a change go."""
+    pieces: list[list[Line]] = [[]]
+    for line in hunk.lines:
+        if line.mark == " " and _GAP.match(line.text):
+            pieces.append([])
+        else:
+            pieces[-1].append(line)
+    if len(pieces) == 1:
+        return [hunk]
+    return [
+        Hunk(tuple(p), hunk.old_start, anchor=hunk.anchor)
+        for p in pieces
+        if any(line.mark != " " for line in p) and any(s.mark != "+" and s.text.strip() for s in p)
+    ] or [hunk]
+
+
+def _replaced(
+    lines: Sequence[str], core: Sequence[Line], place: Place, text: str, bare: bool
+) -> str:
+    end = line_end(text)
+    indents = _indents(lines, core, place)
+    result = list(lines[: place.start])
+    at = place.start
+    quoted = iter(place.lines)
+    last_added = False
+    for line in core:
+        if line.mark == "+":
+            result.append(_indented(line.text, indents) + end)
+            last_added = True
+            continue
+        number = next(quoted)
+        if number is None:  # a blank line of the hunk that the file does not have
+            continue
+        result.extend(lines[at:number])  # blank lines of the file that the hunk does not have
+        if line.mark == " ":
+            result.append(lines[number])
+            last_added = False
+        at = number + 1
+    result.extend(lines[at:])
+    if bare and last_added and at >= len(lines):
+        result[-1] = result[-1].removesuffix(end)
+    return _joined(result, end)
+
+
+def _inserted(lines: Sequence[str], hunk: Hunk, near: int | None, text: str) -> str:
+    """Lines with nothing to hold on to go where the number says, else to the end."""
+    at = len(lines) if near is None else min(near, len(lines))
+    if hunk.old_start == 0:
+        at = len(lines)  # "a new file", but there is one: after what it holds
+    elif at < len(lines):
+        # The number of a hunk without old lines is that of the line before it.
+        at = min(len(lines), at + 1) if not hunk.old else at
+    end = line_end(text)
+    added = [s + end for s in (line.text for line in hunk.lines if line.mark == "+")]
+    return _joined([*lines[:at], *added, *lines[at:]], end)
+
+
+def _joined(lines: list[str], end: str) -> str:
+    """The lines as text; one that lost its place as the bare last line gets an end."""
+    for number, line in enumerate(lines[:-1]):
+        if not line.endswith("\n"):
+            lines[number] = line + end
+    return "".join(lines)
+
+
+def _indents(lines: Sequence[str], core: Sequence[Line], place: Place) -> dict[str, str]:
+    """The hunk's indentations -> the file's, where the two differ at all."""
+    quoted = [line.text for line in core if line.mark != "+"]
+    pairs = {
+        _indent(said): _indent(lines[number])
+        for said, number in zip(quoted, place.lines, strict=True)
+        if number is not None and said.strip()
+    }
+    return pairs if any(here != there for here, there in pairs.items()) else {}
+
+
+def _indented(line: str, indents: dict[str, str]) -> str:
+    """An added line at the depth that the quoted lines around it turned out to have."""
+    own = _indent(line)
+    if not indents or not line.strip():
+        return line
+    if own in indents:
+        return indents[own] + line.lstrip()
+    shorter = [here for here in indents if own.startswith(here)]
+    if shorter:
+        here = max(shorter, key=len)
+        return indents[here] + line[len(here) :]
+    here = min(indents, key=len)
+    there = indents[here]
+    return there[: max(0, len(there) - (len(here) - len(own)))] + line.lstrip()
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _line_of(lines: Sequence[str], anchor: str) -> int | None:
+    wanted = anchor.strip()
+    return next((n for n, line in enumerate(lines) if line.strip() == wanted), None)
