@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from refute.cli.options import FILE, budget_option, given_names, json_option, seed_option
+from refute.cli.options import (
+    FILE,
+    ModelOptions,
+    budget_option,
+    given_names,
+    json_option,
+    model_options,
+    seed_option,
+)
 from refute.cli.output import consoles, print_json, remark, warn
 from refute.cli.status import UNAVAILABLE
+
+if TYPE_CHECKING:
+    from refute.datasets import Item
+    from refute.function.bench import Ending, Settings
+    from refute.runs import Journal
 
 __all__ = ["command"]
 
 
 @click.command("bench")
 @click.argument("dataset")
-@click.option(
-    "--method", type=click.Choice(["none", "search"]), default="search", show_default=True
-)
 @click.option("--data", type=FILE, metavar="PATH", help="Its file or folder (or REFUTE_DATA).")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N problems.")
 @click.option("--ids", metavar="A,B", help="Only these problems.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes (default: cores).")
+@model_options
+@click.option(
+    "--runs", type=click.IntRange(1), default=1, metavar="N", help="Repeat with N seeds (1)."
+)
 @budget_option
 @seed_option
 @click.option(
@@ -46,11 +63,11 @@ __all__ = ["command"]
 def command(
     context: click.Context,
     dataset: str,
-    method: str,
     data: Path | None,
     limit: int | None,
     ids: str | None,
     jobs: int | None,
+    runs: int,
     budget: float,
     seed: int,
     visible_tests: int,
@@ -59,6 +76,7 @@ def command(
     run: Path | None,
     runs_dir: Path,
     as_json: bool,
+    asked: ModelOptions,
 ) -> int:
     """Run a method over a data set, or over a JSONL file of problems.
 
@@ -67,12 +85,29 @@ def command(
 
     Exit status 3: some problems have no result (run again to retry them).
     """
+    from refute.cli.asking import WITHOUT_MODEL, chosen_method
+    from refute.errors import InputError
     from refute.function import bench as benches
     from refute.report.bench import bench_document, print_bench
-    from refute.report.terminal import followed
+    from refute.report.terminal import counting
     from refute.runs import Journal, cores, new_run, read_header
     from refute.sandbox.local import LocalSandbox
 
+    header = None if run is None else read_header(run)
+    given = given_names(context)
+    if header is not None:
+        asked = replace(
+            asked,
+            **{
+                name: header[name]
+                for name in ("method", "model", "tester")
+                if name in header and name not in given
+            },
+        )
+    method = chosen_method(asked)
+    with_model = method not in WITHOUT_MODEL
+    if runs > 1 and not with_model:
+        raise InputError("--runs is for methods that ask a model: others do the same every time")
     settings = benches.Settings(
         dataset=dataset,
         method=method,
@@ -83,28 +118,73 @@ def command(
         visible_tests=visible_tests,
         failing_tests=failing_tests,
         max_candidates=max_candidates,
+        model=asked.model,
+        tester=asked.tester,
+        options=asked.method_options() if with_model else None,
+        runs=runs,
     )
-    header = None if run is None else read_header(run)
     if header is not None:
-        settings = benches.resumed(settings, header, given=given_names(context))
+        settings = benches.resumed(settings, header, given=given)
     items = benches.load_items(settings, data)
     directory = run or new_run(runs_dir, f"{Path(dataset).stem}-{method}")
     out, err = consoles()
+    ending = benches.Ending()
     with Journal(directory, settings.header(items)) as journal:
         remark(err, [f"{len(items)} problems into {directory}"])
         with LocalSandbox() as box:
             warn(err, box)
-        finished = benches.run_bench(items, settings, journal, jobs=jobs or cores())
+        total = len(items) * settings.runs
         try:
-            followed(finished, len(items), err)
+            with counting(total, err) as progress:
+                if with_model:
+                    ending = _ask(items, settings, journal, asked, jobs or cores(), progress)
+                else:
+                    for done in benches.run_bench(items, settings, journal, jobs=jobs or cores()):
+                        progress(done)
         except BaseException:
             remark(err, [f"stopped; go on with: refute bench {dataset} --run {directory}"])
             raise
         result = benches.summarize(items, settings, journal)
-    document = bench_document(result)
     if as_json:
-        print_json(document)
+        print_json(bench_document(result))
     else:
         print_bench(result, out)
     remark(err, (f"{id}: no result: {reason}" for id, reason in result.errors.items()))
-    return UNAVAILABLE if result.errors else 0
+    for count, why in ((ending.pending, "waiting for answers"), (ending.over_budget, "not begun")):
+        if count:
+            again = f"refute bench {dataset} --run {directory}"
+            remark(err, [f"{count} problems {why}: {ending.reason}; then go on with: {again}"])
+    return UNAVAILABLE if result.errors or result.missing else 0
+
+
+def _ask(
+    items: Sequence[Item],
+    settings: Settings,
+    journal: Journal,
+    asked: ModelOptions,
+    jobs: int,
+    progress: Callable[[int], None],
+) -> Ending:
+    """The methods that ask a model, in one event loop."""
+    import asyncio
+
+    from refute.cli.asking import sessions
+    from refute.function.bench.loop import run_asking
+    from refute.function.bench.solving import solver
+    from refute.sandbox.pool import SandboxPool
+
+    async def work() -> Ending:
+        assert settings.options is not None
+        with SandboxPool(jobs) as box, SandboxPool(jobs) as graders:
+            async with sessions(asked) as (session, tester):
+                return await run_asking(
+                    items,
+                    settings,
+                    journal,
+                    solver(settings.method, settings.options, box, session, tester),
+                    at_once=asked.concurrency,
+                    graders=graders,
+                    progress=progress,
+                )
+
+    return asyncio.run(work())

@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 from refute.cli.options import (
+    ModelOptions,
     budget_option,
     description_option,
     json_option,
+    model_options,
     seed_option,
     target_argument,
     tests_option,
@@ -27,6 +29,7 @@ __all__ = ["command"]
 @click.option("--write", is_flag=True, help="Apply the fix to the file.")
 @tests_option
 @description_option
+@model_options
 @budget_option
 @seed_option
 @json_option
@@ -39,11 +42,15 @@ def command(
     budget: float,
     seed: int,
     as_json: bool,
+    asked: ModelOptions,
 ) -> int:
     """Mend the function with generated tests; print the fix as a diff.
 
+    Without --model by search, with it by the method `hybrid`, or `utgen` where that is missing.
+
     Exit status 0: fixed, or nothing to fix; 1: something is wrong and no fix was found.
     """
+    from refute.cli.asking import solver_of
     from refute.function import verbs
     from refute.function.target import open_target
     from refute.report import documents, tables, terminal
@@ -57,15 +64,14 @@ def command(
     with (
         terminal.working(f"debugging {target}", err) as status,
         verbs.open_box(module) as box,
+        solver_of(asked, module, box, budget=budget, seed=seed) as solver,
     ):
         warn(err, box)
         for one in verbs.debug(
             module,
-            box=box,
+            solver=solver,
             description=text,
             tests=given,
-            budget=budget,
-            seed=seed,
             ask=terminal.asking(err, status) if ask else None,
         ):
             fixes.append(one)

@@ -8,9 +8,11 @@ import click
 
 from refute.cli.options import (
     FILE,
+    ModelOptions,
     budget_option,
     description_option,
     json_option,
+    model_options,
     seed_option,
     target_argument,
     tests_option,
@@ -24,19 +26,16 @@ __all__ = ["command"]
 
 @click.command("hunt", short_help="Find unit tests that the function fails.")
 @target_argument
-@click.option(
-    "-n", "count", type=click.IntRange(1), default=3, show_default=True, help="Tests per function."
-)
 @click.option("-o", "output", type=FILE, metavar="test_x.py", help="Write them as a pytest file.")
 @click.option("--force", is_flag=True, help="Let -o replace an existing file.")
 @tests_option
 @description_option
+@model_options
 @budget_option
 @seed_option
 @json_option
 def command(
     target: str,
-    count: int,
     output: Path | None,
     force: bool,
     tests: Path | None,
@@ -44,11 +43,15 @@ def command(
     budget: float,
     seed: int,
     as_json: bool,
+    asked: ModelOptions,
 ) -> int:
     """Find unit tests that the function fails (every public one, where none is named).
 
+    Without --model by search, with it by the method `hybrid`, or `utgen` where that is missing.
+
     Exit status 0: none found, 1: found.
     """
+    from refute.cli.asking import solver_of
     from refute.errors import InputError
     from refute.function import verbs
     from refute.function.target import open_target
@@ -62,16 +65,14 @@ def command(
         raise InputError(f"{output}: exists; add --force to replace it")
     out, err = consoles()
     hunts = []
-    with terminal.working(f"hunting in {target}", err), verbs.open_box(module) as box:
+    with (
+        terminal.working(f"hunting in {target}", err),
+        verbs.open_box(module) as box,
+        solver_of(asked, module, box, budget=budget, seed=seed, m=0) as solver,
+    ):
         warn(err, box)
         for one in verbs.hunt(
-            module,
-            box=box,
-            count=count,
-            description=text,
-            tests=given,
-            budget=budget,
-            seed=seed,
+            module, solver=solver, count=asked.n or 3, description=text, tests=given
         ):
             hunts.append(one)
             if not as_json:

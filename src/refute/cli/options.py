@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from refute.function.llm.options import Options
+
 __all__ = [
     "FILE",
+    "ModelOptions",
     "budget_option",
     "description_option",
     "given_names",
     "json_option",
+    "model_options",
     "seed_option",
     "target_argument",
     "tests_option",
@@ -31,7 +40,7 @@ budget_option = click.option(
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time for one function.",
+    help="Time for one function, of the search.",
 )
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="Same seed, same work."
@@ -43,3 +52,102 @@ def given_names(context: click.Context) -> set[str]:
     """The options that the user gave, as opposed to those at their default."""
     default = click.core.ParameterSource.DEFAULT
     return {n for n in context.params if context.get_parameter_source(n) is not default}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """What the options about a method and its model say; None where one was not given."""
+
+    method: str | None = None
+    model: str | None = None
+    tester: str | None = None
+    base_url: str | None = None
+    concurrency: int = 64
+    cache: bool = True
+    record: Path | None = None
+    timeout: float = 300.0
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    n: int | None = None
+    k: int | None = None
+    m: int | None = None
+    vote: bool | None = None
+    backtrack: bool | None = None
+    guard: bool | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+
+    def method_options(self, **replaced: Any) -> Options:
+        """The method's parameters: the paper's where none was given. Raises `InputError`."""
+        from refute.function.llm.options import Options
+
+        given = {f.name: getattr(self, f.name, None) for f in fields(Options)} | replaced
+        return Options(**{name: value for name, value in given.items() if value is not None})
+
+
+_COUNT = click.IntRange(1)
+_MODEL_OPTIONS = (
+    click.option("--model", metavar="SPEC", help="openai:NAME, hf:PATH, batch:DIR, replay:FILE."),
+    click.option(
+        "--method", metavar="NAME", help="none, search; random, prompted, utgen... with a model."
+    ),
+    click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
+    click.option("--base-url", metavar="URL", help="Server of openai: (or OPENAI_BASE_URL)."),
+    click.option(
+        "--concurrency",
+        type=_COUNT,
+        default=64,
+        show_default=True,
+        metavar="N",
+        help="Requests sent to the model at once.",
+    ),
+    click.option("--cache/--no-cache", default=True, help="Keep answers and use kept ones (yes)."),
+    click.option(
+        "--record", type=FILE, metavar="FILE", help="Write every answer there, for replay:FILE."
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=300.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="For one request.",
+    ),
+    click.option(
+        "--budget-usd", type=click.FloatRange(0), metavar="X", help="Stop before it costs more."
+    ),
+    click.option(
+        "--budget-tokens", type=click.IntRange(0), metavar="N", help="Stop before it takes more."
+    ),
+    click.option("-n", type=_COUNT, metavar="N", help="Unit tests to look for (3)."),
+    click.option("--k", type=_COUNT, metavar="N", help="Votes on an expected output (8)."),
+    click.option("--rounds", "m", type=click.IntRange(0), metavar="N", help="Of debugging (3)."),
+    click.option("--vote/--no-vote", default=None, help="Vote on expected outputs (yes)."),
+    click.option(
+        "--backtrack/--no-backtrack",
+        default=None,
+        help="Discard edits that do not raise the pass rate (yes).",
+    ),
+    click.option(
+        "--guard/--no-guard", default=None, help="Discard edits that break a certain test (yes)."
+    ),
+    click.option("--temperature", type=float, metavar="T", help="Of sampling (0.7)."),
+    click.option("--top-p", type=float, metavar="P", help="Of sampling (0.9)."),
+    click.option("--max-tokens", type=_COUNT, metavar="N", help="Of one answer (2048)."),
+)
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options about a method and its model, as one argument `asked`."""
+    names = [field.name for field in fields(ModelOptions)]
+
+    @functools.wraps(command)
+    def gathered(*args: Any, **given: Any) -> Any:
+        asked = ModelOptions(**{name: given.pop(name) for name in names})
+        return command(*args, asked=asked, **given)
+
+    wrapped: Callable[..., Any] = gathered
+    for option in reversed(_MODEL_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped

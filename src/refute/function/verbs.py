@@ -12,11 +12,24 @@ from refute.function.given import read_tests
 from refute.function.housed import HousedSandbox, check_loads
 from refute.function.source import unified_diff
 from refute.function.target import Module, is_predicate, problem_of
-from refute.problems import UnitTest
+from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
 
-__all__ = ["Fix", "Hunt", "debug", "hunt", "open_box", "read_description", "read_given"]
+__all__ = [
+    "Fix",
+    "Hunt",
+    "Solver",
+    "debug",
+    "hunt",
+    "open_box",
+    "read_description",
+    "read_given",
+    "searching",
+]
 
+Solver = Callable[[FunctionProblem, Ask | None], MethodResult]
+"""A method, ready for one problem after the other. The `Ask` answers its questions, where it has
+any and somebody is there to answer."""
 
 _NO_ORACLE = (
     "no oracle: neither the description nor a test says what it should return, so only crashes, "
@@ -114,29 +127,24 @@ def read_given(
 def hunt(
     module: Module,
     *,
-    box: Sandbox,
+    solver: Solver,
     count: int = 3,
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
-    budget: float = 10.0,
-    seed: int = 0,
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time."""
     for name in module.functions:
         given = (tests or {}).get(name, ())
         problem = problem_of(module, name, description=description, tests=given)
-        result = _search()(problem, box=box, budget=budget, seed=seed, ask=None)
-        yield _hunt(name, result, count)
+        yield _hunt(name, solver(problem, None), count)
 
 
 def debug(
     module: Module,
     *,
-    box: Sandbox,
+    solver: Solver,
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
-    budget: float = 10.0,
-    seed: int = 0,
     ask: Callable[[str], Ask] | None = None,
 ) -> Iterator[Fix]:
     """Mend the module's functions one after the other, each on top of the fixes before it.
@@ -148,14 +156,21 @@ def debug(
         given = (tests or {}).get(name, ())
         problem = problem_of(module, name, code=code, description=description, tests=given)
         answers = _Counting(None if ask is None else ask(name))
-        result = _search()(
-            problem, box=box, budget=budget, seed=seed, ask=answers if ask is not None else None
-        )
+        result = solver(problem, answers if ask is not None else None)
         before = code
         if result.candidates:
             code = result.candidates[0].code
         found = _hunt(name, result, len(result.failing) + len(result.findings))
         yield Fix(found, before, code, result, 1 + answers.count)
+
+
+def searching(box: Sandbox, *, budget: float, seed: int) -> Solver:
+    """The search engine as a solver: no model; at most about `budget` seconds a problem."""
+
+    def solver(problem: FunctionProblem, ask: Ask | None) -> MethodResult:
+        return _search()(problem, box=box, budget=budget, seed=seed, ask=ask)
+
+    return solver
 
 
 def _search() -> Callable[..., MethodResult]:

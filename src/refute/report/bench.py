@@ -3,53 +3,81 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from refute.figures import Figure
 from refute.function.bench import Result
-from refute.function.metrics import Figure
+from refute.function.bench.summary import Cost
 
-__all__ = ["bench_document", "print_bench"]
+__all__ = ["ROWS", "bench_document", "print_bench"]
 
-_ROWS = {
+_TESTS = {
     "attack_rate": "attack rate",
     "output_accuracy": "output accuracy",
     "accuracy_and_attack": "accuracy ∩ attack",
+}
+_KEPT = {f"kept_{name}": f"{label}, kept tests" for name, label in _TESTS.items()}
+_CODE = {
     "code_accuracy": "code accuracy, first choice",
     "code_accuracy_top3": "code accuracy, first three",
     "pass_rate": "private tests passed",
 }
-"""Figures of the table. The first five are the document's `metrics`."""
+ROWS = {**_TESTS, **_KEPT, **_CODE}
+"""Figures of the table with their labels; `kept_` ones only where a model wrote the tests."""
 
 
 def bench_document(result: Result) -> dict[str, Any]:
     """`{"dataset", "method", "n", "metrics": {name: {"value", "stderr"}}, "run", ...}`."""
-    names = [*_ROWS, "hit_rate", "tested", "fix_precision"]
-    return {
-        "dataset": result.settings.dataset,
-        "method": result.settings.method,
+    names = [*ROWS, "hit_rate", "tested", "fix_precision"]
+    settings = result.settings
+    document: dict[str, Any] = {
+        "dataset": settings.dataset,
+        "method": settings.method,
         "n": result.n,
-        "metrics": {name: _figure(result.figures[name]) for name in names},
+        "metrics": {n: _figure(result.figures[n]) for n in names if n in result.figures},
         "run": str(result.run),
         "abstained": result.abstained,
         "wrong_fixes": result.wrong_fixes,
         "errors": dict(result.errors),
         "seconds_median": _number(result.seconds),
     }
+    if result.cost is None or settings.options is None:
+        return document
+    return {
+        **document,
+        "missing": result.missing,
+        "model": settings.model,
+        "tester": settings.tester,
+        "options": asdict(settings.options),
+        "runs": [
+            {name: _figure(figures[name]) for name in names if name in figures}
+            for figures in result.by_run
+        ],
+        "rounds": [_figure(figure) for figure in result.rounds],
+        "cost": asdict(result.cost),
+    }
 
 
 def print_bench(result: Result, console: Console) -> None:
     """The same run prints the same table, however often it was interrupted."""
     settings = result.settings
-    title = f"{settings.dataset}, method {settings.method}, {result.n} problems"
+    runs = f", {settings.runs} runs" if settings.runs > 1 else ""
+    model = f" with {settings.model}" if settings.model is not None else ""
+    title = f"{settings.dataset}, method {settings.method}{model}, {result.n} problems{runs}"
     table = Table(title=Text(title, style="bold"), title_justify="left")
     for name, justify in (("", "left"), ("%", "right"), ("standard error", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for name, label in _ROWS.items():
-        figure = result.figures[name]
+    for name, label in ROWS.items():
+        if name in result.figures:
+            figure = result.figures[name]
+            table.add_row(label, _percent(figure.value), _percent(figure.stderr))
+    for number, figure in enumerate(result.rounds):
+        label = f"code accuracy after round {number}" if number else "code accuracy at the start"
         table.add_row(label, _percent(figure.value), _percent(figure.stderr))
     console.print(table)
     fixed = result.n - result.abstained
@@ -59,7 +87,20 @@ def print_bench(result: Result, console: Console) -> None:
         parts = [f"fixes: {right} right, {result.wrong_fixes} wrong, {result.abstained} abstained"]
     if result.errors:
         parts.append(f"{len(result.errors)} without a result (not counted)")
+    if result.missing:
+        parts.append(f"{result.missing} not done yet")
     console.print(Text("; ".join(parts)))
+    if result.cost is not None:
+        console.print(Text(_cost(result.cost)))
+
+
+def _cost(cost: Cost) -> str:
+    """What does not depend on how often the run was interrupted."""
+    price = "price not known" if cost.usd is None else f"${cost.usd:.4f}"
+    return (
+        f"{cost.samples:,} samples, {cost.prompt_tokens:,} + {cost.completion_tokens:,} tokens, "
+        f"{price}; {cost.unreadable:,} answers unreadable, {cost.saved:,} votes not needed"
+    )
 
 
 def _percent(value: float) -> str:

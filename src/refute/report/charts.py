@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from refute.function.metrics import Figure
+from refute.figures import Figure
 
 __all__ = ["COLOURS", "Line", "Row", "dot_plot", "line_plot"]
 

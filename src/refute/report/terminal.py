@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from refute.literals import NotLiteral, parse_literal
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["asking", "followed", "working"]
+__all__ = ["asking", "counting", "working"]
 
 MOST_CHOICES = 26
 
@@ -33,18 +33,23 @@ def working(text: str, console: Console) -> Iterator[Status | None]:
         yield status
 
 
-def followed(finished: Iterable[int], total: int, console: Console) -> None:
-    """Run through `finished` (how many are done) with a progress bar, or a line now and then."""
+@contextmanager
+def counting(total: int, console: Console) -> Iterator[Callable[[int], None]]:
+    """A function that is told how many are done: a progress bar, or a line now and then."""
     columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TimeRemainingColumn())
     shown = -1
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task("", total=total)
-        for done in finished:
+
+        def count(done: int) -> None:
+            nonlocal shown
             progress.update(bar, completed=done)
             tenth = 10 * done // total
             if not console.is_terminal and tenth > shown:
                 shown = tenth
                 console.print(f"refute: {done}/{total} problems done", markup=False)
+
+        yield count
 
 
 def asking(console: Console, status: Status | None = None) -> Callable[[str], Ask]:

@@ -1,4 +1,4 @@
-"""A registered method with its options and its models, as the loop calls it: problem in, work out."""
+"""A registered method, its options and its models, as the loop calls it: problem in, work out."""
 
 from __future__ import annotations
 
@@ -41,5 +41,8 @@ def solver(
 
 def sum_of(first: Tally, second: Tally) -> Tally:
     """What both have cost; a price that is not known makes the sum unknown."""
-    pairs = [(getattr(first, f.name), getattr(second, f.name)) for f in fields(Tally)]
-    return Tally(*(None if None in pair else sum(pair) for pair in pairs))
+    names = [f.name for f in fields(Tally) if f.name != "usd"]
+    total = Tally(**{name: getattr(first, name) + getattr(second, name) for name in names})
+    known = first.usd is not None and second.usd is not None
+    total.usd = (first.usd or 0.0) + (second.usd or 0.0) if known else None
+    return total

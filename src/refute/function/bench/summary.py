@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from refute.datasets import Item
+from refute.figures import Figure, mean
 from refute.function.bench.records import Record, grades, read_grade
 from refute.function.bench.settings import Settings
-from refute.function.metrics import Figure, mean, metrics
+from refute.function.metrics import metrics
 from refute.runs import Journal
 
 __all__ = ["Cost", "Result", "figures_of", "record_names", "summarize"]
@@ -54,6 +55,8 @@ class Result:
     errors: Mapping[str, str]
     """Problems without a result, with the reason: infrastructure, never counted as wrong."""
     run: Path
+    missing: int = 0
+    """Problems that have no record yet: answers or the budget are wanting."""
     rounds: tuple[Figure, ...] = ()
     """Code accuracy after each round of debugging, 0 (the code under test) first."""
     by_run: tuple[Mapping[str, Figure], ...] = ()
@@ -86,6 +89,7 @@ def summarize(items: Sequence[Item], settings: Settings, journal: Journal) -> Re
         seconds=statistics.median(seconds) if seconds else math.nan,
         errors={r["id"]: str(r.get("error")) for r in records if r["status"] == "error"},
         run=journal.directory,
+        missing=len(items) * settings.runs - len(records),
         rounds=rounds_of(good),
         by_run=each,
         cost=_cost(good) if settings.model is not None else None,
