@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from refute.figures import clustered, mean
 from refute.function.grade import (
     Grade,
     ProgramGrade,
@@ -19,7 +20,7 @@ from refute.function.grade import (
     grade_tests,
     with_failing_tests,
 )
-from refute.function.metrics import clustered, mean, metrics
+from refute.function.metrics import metrics
 from refute.function.truth import expected_outputs
 from refute.problems import (
     Call,
