@@ -121,7 +121,8 @@ def _write_maps(pid: int, uid: int, gid: int, users: int) -> None:
     put("gid_map", f"0 {gid} 1{second}")
 
 
-def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    """The system call."""
     encoded = [None if text is None else text.encode() for text in (source, target, kind, data)]
     result = _libc.mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
     _check(result, f"mount {target}")
@@ -134,41 +135,66 @@ def private_root(readable: list[str], scratch: str, scratch_bytes: int, machine:
     `scratch` is a private tmpfs of `scratch_bytes`, and /tmp a link to it unless something readable
     lies below /tmp; /dev holds null, zero, random and urandom. `readable` must not be nested.
     """
-    _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    keep_mounts_private()
     base = "/tmp" if os.path.isdir("/tmp") else "/mnt"
     # `base` is about to be covered, so sources are reached through descriptors opened before
     devices = [f"/dev/{name}" for name in ("null", "zero", "random", "urandom")]
     sources = {path: os.open(path, os.O_PATH) for path in [*readable, *devices]}
     links = {p: os.readlink(p) for p in ("/lib", "/lib64") if os.path.islink(p)}
-    _mount("tmpfs", base, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=1m,nr_inodes=4k,mode=755")
+    mount_memory(base, "size=1m,nr_inodes=4k,mode=755")
     for path, link in links.items():
         os.symlink(link, base + path)
     for path, fd in sources.items():
-        target = base + path
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        if stat.S_ISDIR(os.fstat(fd).st_mode):
-            os.makedirs(target, exist_ok=True)
-        else:
-            open(target, "w").close()
-        _mount(f"/proc/self/fd/{fd}", target, None, _MS_BIND | _MS_REC)
-        if path not in devices:
-            _make_read_only(target)
+        bind(fd, base + path, read_only=path not in devices)
         os.close(fd)
     os.mkdir(base + scratch)
-    options = f"size={scratch_bytes},nr_inodes=1k,mode=1777"
-    _mount("tmpfs", base + scratch, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, options)
+    mount_memory(base + scratch, f"size={scratch_bytes},nr_inodes=1k,mode=1777", programs=False)
     if not os.path.exists(base + "/tmp"):
         os.symlink(scratch, base + "/tmp")
+    enter_root(base, machine)
+
+
+def keep_mounts_private() -> None:
+    """What is mounted from here on stays in this mount namespace."""
+    mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+
+
+def mount_memory(target: str, options: str, *, programs: bool = True) -> None:
+    """Mount an empty tmpfs; `programs`: files in it may be executed."""
+    flags = _MS_NOSUID | _MS_NODEV | (0 if programs else _MS_NOEXEC)
+    mount("tmpfs", target, "tmpfs", flags, options)
+
+
+def bind(fd: int, target: str, *, read_only: bool) -> None:
+    """Show the file or directory open as `fd` at `target`, which is made."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if stat.S_ISDIR(os.fstat(fd).st_mode):
+        os.makedirs(target, exist_ok=True)
+    elif not os.path.exists(target):
+        open(target, "w").close()
+    mount(f"/proc/self/fd/{fd}", target, None, _MS_BIND | _MS_REC)
+    if read_only:
+        make_read_only(target)
+
+
+def unmount(target: str) -> None:
+    """Take away what is mounted at `target`, at once, also when it is in use."""
+    _check(_libc.umount2(target.encode(), _MNT_DETACH), f"umount {target}")
+
+
+def enter_root(base: str, machine: str) -> None:
+    """Make the mount `base` the root directory, read-only, and let go of the old one."""
     os.mkdir(base + "/.old")
     old = (base + "/.old").encode()
     _check(_syscall(_SYS_PIVOT_ROOT[machine], base.encode(), old), "pivot_root")
     os.chdir("/")
-    _check(_libc.umount2(b"/.old", _MNT_DETACH), "umount")
+    unmount("/.old")
     os.rmdir("/.old")
-    _mount("none", "/", None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
+    mount("none", "/", None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NODEV)
 
 
-def _make_read_only(target: str) -> None:
+def make_read_only(target: str) -> None:
+    """Make a mount and those below it read-only, without set-uid programs and devices."""
     attributes = _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV
     request = struct.pack("=QQQQ", attributes, 0, 0, 0)
     result = _syscall(
@@ -177,7 +203,7 @@ def _make_read_only(target: str) -> None:
     if result == 0:
         return
     kept = os.statvfs(target).f_flag & (_MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
-    _mount("none", target, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | kept)
+    mount("none", target, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | kept)
 
 
 def drop_user(identity: int) -> None:

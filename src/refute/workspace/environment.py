@@ -1,0 +1,183 @@
+"""Environments: an interpreter with the recipe's packages, built once, shared by every instance
+that asks for the same.
+
+The repository itself is not in it: its editable install is a layer of the tree (`layer.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.workspace.contract import EnvironmentBroken, WorkspaceUnavailable
+from refute.workspace.interpreters import find_interpreter, uv_command
+from refute.workspace.store import cache_folder, ensure, key_of
+
+__all__ = ["Environment", "build_environment", "existing_environment"]
+
+_PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY",
+              "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+              "HOME", "XDG_CACHE_HOME", "TMPDIR")  # fmt: skip
+"""What installers see of the caller's environment variables: no keys of models."""
+
+_BROKEN_FOR = 3600.0
+"""Seconds for which a failed build is believed before it is tried again."""
+
+_BUILD_SECONDS = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An interpreter with packages."""
+
+    key: str
+    """What it is made of, as a hash; "" for a user's own."""
+    python: Path
+    readable: tuple[str, ...]
+    """Folders that a program in it must be able to read."""
+    site: str = ""
+    """Its folder of packages."""
+    version: tuple[int, int] = (0, 0)
+
+
+def build_environment(
+    version: str, groups: Sequence[Sequence[str]], *, before: str | None = None
+) -> Environment:
+    """The environment of an interpreter version and groups of requirements, installed in order.
+
+    `before`: an ISO date; nothing released later is installed. Raises `EnvironmentBroken` with the
+    installer's last line, and again without another try for an hour.
+    """
+    interpreter = find_interpreter(version)
+    key = key_of("environment", 1, _release(interpreter), [list(g) for g in groups], before)
+    folder = cache_folder() / "environments" / key
+    broken, log = folder.with_name(key + ".broken"), folder.with_name(key + ".log")
+
+    def make(target: Path) -> dict[str, Any]:
+        _raise_if_broken(broken)
+        try:
+            _install(interpreter, groups, before, target, log)
+        except EnvironmentBroken as error:
+            broken.write_text(str(error))
+            raise
+        return _facts(target / "bin" / "python")
+
+    return _environment(key, folder / "bin" / "python", ensure(folder, make))
+
+
+def existing_environment(python: Path) -> Environment:
+    """A user's own interpreter as it is; nothing is installed. Raises `WorkspaceUnavailable`."""
+    if not os.access(python, os.X_OK):
+        raise WorkspaceUnavailable(f"no interpreter at {python}")
+    return _environment("", python.absolute(), _facts(python))
+
+
+def _environment(key: str, python: Path, facts: dict[str, Any]) -> Environment:
+    major, minor = facts["version"]
+    return Environment(key, python, tuple(facts["readable"]), facts["site"], (major, minor))
+
+
+def _release(interpreter: Path) -> str:
+    """Path and full version, so that a new patch release makes a new environment."""
+    return f"{interpreter} {_ask(interpreter, 'import sys; print(repr(sys.version))')}"
+
+
+_FACTS = """
+import json, os, sys, sysconfig
+paths = [sys.prefix, sys.base_prefix, sys.exec_prefix]
+paths += [os.path.dirname(os.path.realpath(sys.executable))]
+paths += [sysconfig.get_config_var("LIBDIR") or ""] + sys.path
+print(json.dumps({"readable": [p for p in paths if p], "version": sys.version_info[:2],
+    "site": sysconfig.get_paths()["purelib"]}))
+"""
+
+
+def _facts(python: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(_ask(python, _FACTS))
+    home = os.path.realpath(Path.home())
+    shown = []
+    for path in dict.fromkeys(os.path.abspath(p) for p in facts["readable"]):
+        too_much = (home + "/").startswith(path.rstrip("/") + "/")  # never the home folder itself
+        if os.path.exists(path) and not too_much and path not in ("/", "/usr/bin"):
+            shown.append(path)
+    return {**facts, "readable": shown}
+
+
+def _ask(python: Path, code: str) -> str:
+    try:
+        done = subprocess.run(
+            [str(python), "-I", "-c", code],
+            capture_output=True, text=True, timeout=60, check=True,
+            env={"PATH": os.defpath},
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        raise WorkspaceUnavailable(f"{python} does not run: {error}") from None
+    return done.stdout.strip()
+
+
+def _raise_if_broken(broken: Path) -> None:
+    try:
+        age = time.time() - broken.stat().st_mtime
+        message = broken.read_text()
+    except OSError:
+        return
+    if age < _BROKEN_FOR:
+        raise EnvironmentBroken(f"{message} (seen {age / 60:.0f} min ago; to retry: rm {broken})")
+    broken.unlink(missing_ok=True)
+
+
+def _install(
+    interpreter: Path, groups: Sequence[Sequence[str]], before: str | None, target: Path, log: Path
+) -> None:
+    log.unlink(missing_ok=True)
+    _installer([str(interpreter), "-m", "venv", str(target)], log)
+    python = str(target / "bin" / "python")
+    uv = uv_command()
+    for group in groups:
+        if not group:
+            continue
+        if uv:
+            command = [*uv, "pip", "install", "--python", python, "--link-mode=copy"]
+            command += ["--exclude-newer", before] if before else []
+        elif before:
+            raise EnvironmentBroken("packages of a date can only be installed with uv; install uv")
+        else:
+            command = [python, "-m", "pip", "install"]
+        _installer([*command, *group], log)
+    site = _ask(Path(python), "import sysconfig; print(sysconfig.get_paths()['purelib'])")
+    with log.open("ab") as out:  # byte code, which nothing can add later; some files never compile
+        subprocess.run(
+            [python, "-m", "compileall", "-q", site],
+            stdout=out, stderr=out, timeout=_BUILD_SECONDS, check=False, env=installer_variables(),
+        )  # fmt: skip
+
+
+def installer_variables() -> dict[str, str]:
+    """The environment variables of an installer: where packages are found, nothing else."""
+    kept = {n: v for n, v in os.environ.items() if n.startswith(_PASSED_ON)}
+    path = os.environ.get("PATH", os.defpath)
+    return {**kept, "PATH": path, "LANG": "C.UTF-8", "PIP_NO_INPUT": "1", "NO_COLOR": "1"}
+
+
+def _installer(command: list[str], log: Path) -> None:
+    with log.open("ab") as out:
+        out.write(("$ " + " ".join(command) + "\n").encode())
+        out.flush()
+        try:
+            done = subprocess.run(
+                command, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+                timeout=_BUILD_SECONDS, check=False, env=installer_variables(),
+            )  # fmt: skip
+            status = done.returncode
+        except (OSError, subprocess.TimeoutExpired) as error:
+            out.write(f"{error}\n".encode())
+            status = 1
+    if status:
+        lines = [s for s in log.read_text(errors="replace").splitlines() if s.strip()]
+        raise EnvironmentBroken(f"{log}: {lines[-1].strip()}")

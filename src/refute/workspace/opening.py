@@ -1,0 +1,123 @@
+"""From a problem's repository and recipe to an open workspace: the few functions people call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from refute.errors import InputError
+from refute.workspace.base import Base, Limits
+from refute.workspace.contract import EnvironmentBroken, Workspace, WorkspaceUnavailable
+from refute.workspace.environment import Environment, build_environment, existing_environment
+from refute.workspace.layer import layer_python, make_layer
+from refute.workspace.local import LocalRoom
+from refute.workspace.recipe import Recipe
+from refute.workspace.repositories import Clone, find_clone
+from refute.workspace.store import cache_folder, ensure, key_of
+from refute.workspace.tree import check_out, hide_untracked
+from refute.workspace.working_copy import WorkingCopy
+
+__all__ = ["Backend", "open_local", "open_workspace", "prepare"]
+
+Backend = Literal["local", "docker", "podman"]
+
+_BUILD_SECONDS = 1800.0
+
+
+def prepare(
+    repo: str,
+    commit: str,
+    recipe: Recipe,
+    instance_id: str | None = None,
+    *,
+    clones: Path | None = None,
+) -> Base:
+    """Tree and environment of a repository at a commit, made now unless they were made before.
+
+    `repo`: `owner/name` (a clone in `clones`, else in REFUTE_REPOS) or the path of a user's own.
+    Safe to call from several processes at once. Raises `WorkspaceUnavailable`,
+    `EnvironmentBroken`, `InputError`.
+    """
+    clone = find_clone(repo, clones)
+    full = clone.resolve(commit)
+    environment = _environment(recipe)
+    editable = recipe.editable and bool(environment.key)
+    key = key_of(
+        "tree", 1, full, environment.key or str(environment.python), editable,
+        sorted(recipe.env.items()),
+    )  # fmt: skip
+    name = re.sub(r"[^\w.-]", "_", Path(clone.name).name) or "tree"
+    folder = cache_folder() / "trees" / f"{name}-{full[:10]}-{key}"
+
+    def make(target: Path) -> dict[str, Any]:
+        _build(clone, full, recipe, environment, target / name, target / "layer", editable)
+        return {"tree": name}
+
+    ensure(folder, make)
+    tree = folder / name
+    python = layer_python(folder / "layer") if editable else environment.python
+    readable = (*environment.readable, *((str(folder / "layer"),) if editable else ()))
+    return Base(repo, full, recipe, tree, python, readable, key, instance_id)
+
+
+def _environment(recipe: Recipe) -> Environment:
+    if recipe.interpreter:
+        return existing_environment(Path(recipe.interpreter))
+    if not recipe.python:
+        raise InputError("the recipe names neither a version of Python nor an interpreter")
+    return build_environment(recipe.python, recipe.pins, before=recipe.before)
+
+
+def _build(
+    clone: Clone, commit: str, recipe: Recipe, environment: Environment,
+    tree: Path, layer: Path, editable: bool,
+) -> None:  # fmt: skip
+    """Check out, install the repository itself where asked for, compile, all without network."""
+    tree.mkdir(parents=True)
+    check_out(clone, commit, tree)
+    python, readable = environment.python, environment.readable
+    if editable:
+        make_layer(environment, layer)
+        python, readable = layer_python(layer), (*readable, str(layer))
+    base = Base(clone.name, commit, recipe, tree, python, readable, "")
+    room = LocalRoom(base, writable=(tree, layer) if editable else (tree,))
+    try:
+        if editable:
+            options = ["--no-deps", "--no-build-isolation", "--no-index", "--no-cache-dir"]
+            command = [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
+            done = room.execute([*command, *options, "-e", "."], timeout=_BUILD_SECONDS, merge=True)
+            log = tree.parent.with_name(tree.parent.name + ".log")
+            log.write_bytes(done.out)
+            if done.status:
+                lines = done.out.decode("utf-8", "replace").strip().splitlines() or ["no output"]
+                raise EnvironmentBroken(f"{log}: {lines[-1].strip()}")
+        room.execute([str(python), "-m", "compileall", "-q", *_to_compile(tree)],
+                     timeout=_BUILD_SECONDS)  # fmt: skip
+    finally:
+        room.close()
+    hide_untracked(tree)
+
+
+def _to_compile(tree: Path) -> Sequence[str]:
+    """The packages that tests import: what is not below a folder of tests is compiled once."""
+    roots = [tree, tree / "src", tree / "lib"]
+    packages = {p.parent for root in roots if root.is_dir() for p in root.glob("*/__init__.py")}
+    skipped = {"tests", "test", "testing", "doc", "docs"}
+    kept = sorted(str(p) for p in packages if p.name not in skipped)
+    return ["-x", r"[/\\](tests?|__pycache__)[/\\]", *kept] if kept else ["-l", str(tree)]
+
+
+def open_local(base: Base, *, limits: Limits | None = None) -> Workspace:
+    """A private workspace on this machine. Raises `WorkspaceUnavailable`."""
+    return WorkingCopy(LocalRoom(base, limits=limits), base.recipe)
+
+
+def open_workspace(
+    base: Base, *, backend: Backend = "local", limits: Limits | None = None
+) -> Workspace:
+    """A private workspace of a backend. Raises `WorkspaceUnavailable`."""
+    if backend == "local":
+        return open_local(base, limits=limits)
+    raise WorkspaceUnavailable(f"no such backend: {backend}")

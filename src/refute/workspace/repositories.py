@@ -1,0 +1,93 @@
+"""Finds the clone of a repository on this machine, and commits in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.errors import InputError
+from refute.workspace.contract import WorkspaceUnavailable
+from refute.workspace.gitrun import GitFailed, git
+
+__all__ = ["Clone", "find_clone"]
+
+_SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """A clone on this machine; it is only ever read."""
+
+    name: str
+    """`owner/name`, or the path of a user's own."""
+    git_dir: Path
+    work_tree: Path | None
+    """None for a bare clone."""
+
+    def resolve(self, commit: str) -> str:
+        """The full hash of a commit. Raises `WorkspaceUnavailable` when the clone lacks it."""
+        if commit.startswith("-"):
+            raise InputError(f"not a commit: {commit!r}")
+        try:
+            options = ("rev-parse", "--verify", "--quiet", "--end-of-options")
+            found = self.git(*options, (commit or "HEAD") + "^{commit}")
+        except GitFailed:
+            raise WorkspaceUnavailable(
+                f"{self.name}: the clone {self.git_dir} has no commit {commit or 'HEAD'}; fetch it"
+            ) from None
+        text = found.decode().strip()
+        if not _SHA.fullmatch(text):
+            raise WorkspaceUnavailable(f"{self.name}: git named {commit} {text!r}")
+        return text
+
+    def git(self, *arguments: str, given: bytes | None = None) -> bytes:
+        """Run git on the clone. Raises `GitFailed`."""
+        return git(*arguments, options=(f"--git-dir={self.git_dir}",), given=given)
+
+
+def find_clone(repo: str, root: Path | None = None) -> Clone:
+    """The clone of `owner/name`, or of the user's own repository at a path.
+
+    Clones are looked for in `root`, else in REFUTE_REPOS: a folder that holds `owner__name`,
+    `owner/name` or `name`, each a clone or a link to one, bare or not. Raises
+    `WorkspaceUnavailable`, `InputError` for a path that is no repository.
+    """
+    named = re.fullmatch(r"[\w.-]+/[\w.-]+", repo) is not None
+    if not named or (repo.startswith((".", "~")) or Path(repo).is_dir()):
+        path = Path(repo).expanduser()
+        found = _git_dir(path)
+        if found is None:
+            raise InputError(f"{repo}: not a git repository; give the root of one")
+        return Clone(str(path.resolve()), *found)
+    given = root or os.environ.get("REFUTE_REPOS")
+    if not given:
+        raise WorkspaceUnavailable(
+            f"no clone of {repo}: set REFUTE_REPOS to a folder that holds {repo.replace('/', '__')}"
+        )
+    owner, name = repo.split("/")
+    for form in (f"{owner}__{name}", f"{owner}/{name}", name):
+        for ending in ("", ".git"):
+            found = _git_dir(Path(given) / (form + ending))
+            if found is not None:
+                return Clone(repo, *found)
+    raise WorkspaceUnavailable(
+        f"no clone of {repo} in {given}; make one: git clone --bare <its address> "
+        f"{Path(given) / f'{owner}__{name}'}"
+    )
+
+
+def _git_dir(path: Path) -> tuple[Path, Path | None] | None:
+    """Git directory and work tree of a clone, bare or not."""
+    if not path.is_dir():
+        return None
+    if (path / "HEAD").is_file() and (path / "objects").is_dir():
+        return path.resolve(), None
+    inner = path / ".git"
+    if inner.is_dir():
+        return inner.resolve(), path.resolve()
+    if inner.is_file():  # a linked work tree or a submodule
+        target = inner.read_text().strip().removeprefix("gitdir: ")
+        return (path / target).resolve(), path.resolve()
+    return None

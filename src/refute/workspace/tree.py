@@ -1,0 +1,79 @@
+"""The tree of a commit, checked out once, with a history of that one commit.
+
+Blindness: whatever runs in the tree may read `.git`. So it is a fresh one: the commit itself and
+the objects of its tree, no parents, no later commits, no other references, no logs.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from refute.workspace.contract import WorkspaceUnavailable
+from refute.workspace.gitrun import GitFailed, git
+from refute.workspace.repositories import Clone
+
+__all__ = ["check_out", "hide_untracked"]
+
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = false
+[user]
+\tname = refute
+\temail = refute@localhost
+[gc]
+\tauto = 0
+"""
+
+
+def check_out(clone: Clone, commit: str, target: Path) -> None:
+    """Make the work tree of a commit (a full hash) at `target`, which must be absent.
+
+    The commit keeps its hash, date and message; its parents are not there (a shallow clone).
+    Modification times are the commit's, so that two trees of a commit are alike. Submodules are
+    left empty. Raises `WorkspaceUnavailable` when objects are missing.
+    """
+    inner = target / ".git"
+    for name in ("objects/pack", "objects/info", "refs/heads", "info"):
+        (inner / name).mkdir(parents=True)
+    (inner / "config").write_text(_CONFIG)
+    (inner / "HEAD").write_text("ref: refs/heads/main\n")
+    (inner / "refs" / "heads" / "main").write_text(commit + "\n")
+    (inner / "shallow").write_text(commit + "\n")
+    try:
+        names = clone.git("rev-list", "--objects", "--no-walk", "--no-object-names", commit)
+        pack = clone.git("pack-objects", "--stdout", "--window=0", "-q", given=names)
+        git("index-pack", "--stdin", "--fix-thin", folder=target, given=pack)
+        git("reset", "--hard", "--quiet", folder=target)
+        when = int(git("show", "-s", "--format=%ct", "HEAD", folder=target))
+        _set_times(target, when)
+        git("update-index", "-q", "--refresh", folder=target)
+    except GitFailed as error:
+        raise WorkspaceUnavailable(f"{clone.name}: cannot check out {commit}: {error}") from None
+    (inner / "ORIG_HEAD").unlink(missing_ok=True)
+
+
+def _set_times(target: Path, when: int) -> None:
+    listed = git("ls-files", "-z", folder=target)
+    for name in listed.split(b"\0"):
+        if name:
+            path = os.path.join(os.fsencode(target), name)
+            os.utime(path, (when, when), follow_symlinks=False)
+
+
+def hide_untracked(tree: Path) -> None:
+    """Let git ignore what is there now and not tracked: traces of the build are no change."""
+    listed = git("ls-files", "-o", "-z", "--exclude-standard", "--directory", folder=tree)
+    patterns = [_pattern(name.decode(errors="surrogateescape")) for name in listed.split(b"\0")]
+    with (tree / ".git" / "info" / "exclude").open("a", errors="surrogateescape") as file:
+        file.writelines(f"{pattern}\n" for pattern in patterns if pattern)
+
+
+def _pattern(name: str) -> str:
+    """The exclude pattern for exactly this path."""
+    if not name or "\n" in name:
+        return ""
+    return "/" + "".join("\\" + c if c in "*?[]\\ !#" else c for c in name)

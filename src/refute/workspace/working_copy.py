@@ -1,0 +1,167 @@
+"""The workspace itself: git and test runs over any backend's room."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from refute.workspace.contract import (
+    CommandResult,
+    PatchRejected,
+    Selection,
+    TestReport,
+    Workspace,
+    WorkspaceUnavailable,
+)
+from refute.workspace.gitrun import QUIET, SAFE_OPTIONS
+from refute.workspace.recipe import Recipe
+from refute.workspace.room import Execution, Room
+from refute.workspace.testruns import run_tests
+
+__all__ = ["WorkingCopy"]
+
+_GIT_SECONDS = 300.0
+_LARGEST_DIFF = 256 << 20
+_AGENT_OUTPUT = 30_000
+
+
+class WorkingCopy:
+    """A `Workspace` in a room. See `refute.workspace.contract.Workspace` for what each does."""
+
+    def __init__(self, room: Room, recipe: Recipe) -> None:
+        self._room = room
+        self._recipe = recipe
+
+    @property
+    def root(self) -> Path:
+        """Where the tree lies for the programs inside it."""
+        return Path(self._room.tree)
+
+    def apply(self, patch: str) -> None:
+        """Apply a unified diff strictly, all of it or nothing. Raises `PatchRejected`."""
+        if not patch.strip():
+            raise PatchRejected("the patch is empty")
+        given = patch if patch.endswith("\n") else patch + "\n"
+        # by the files alone, without a repository: nothing of the tree's own `.git` is believed
+        options = ("apply", "--whitespace=nowarn", "-p1", "-")
+        done = self._git(options, given=given.encode("utf-8", "surrogateescape"), repository=False)
+        if done.status:
+            raise PatchRejected(_reason(done.err))
+
+    def read(self, path: str) -> bytes:
+        """A file of the tree, as it is now. Raises OSError."""
+        return self._room.take(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Make or replace a file of the tree. Raises OSError for a path that leads out of it."""
+        self._room.put(path, data)
+
+    def files(self) -> Sequence[str]:
+        """Paths of all tracked and new files that are not ignored, sorted."""
+        self._room.fresh()
+        self._index()
+        listed = self._checked(
+            "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"
+        )
+        gone = self._checked("ls-files", "-z", "--deleted")
+        names = set(listed.split(b"\0")) - set(gone.split(b"\0"))
+        return sorted(n.decode("utf-8", "surrogateescape") for n in names if n and n[-1:] != b"/")
+
+    def run_tests(
+        self,
+        selection: Selection,
+        *,
+        count_lines: Mapping[str, Sequence[int]] | None = None,
+        timeout: float = 600.0,
+    ) -> TestReport:
+        """Run the selected tests and count executions of the chosen lines."""
+        return run_tests(self._room, self._recipe, selection, count_lines or {}, timeout)
+
+    def run(
+        self, command: str, *, timeout: float = 60.0, env: Mapping[str, str] | None = None
+    ) -> CommandResult:
+        """Run a shell command in the tree; stdout and stderr together."""
+        if "\0" in command:
+            raise ValueError("a command cannot hold a null character")
+        shell = ("/bin/sh", "-c", command)
+        done = self._room.execute(shell, env=env, timeout=timeout, keep=_AGENT_OUTPUT, merge=True)
+        text = done.out.decode("utf-8", "replace")
+        if done.cause not in ("", "timeout"):
+            text += f"\n[killed: over the limit of {done.cause}]\n"
+        return CommandResult(done.status, text, done.cause == "timeout", done.seconds)
+
+    def diff(self) -> str:
+        """Everything that differs from the commit, new files included, as `git apply` reads it."""
+        self._room.fresh()
+        self._index()
+        self._git(("add", "--all", "--ignore-errors", "."))
+        options = (
+            "--cached --binary --no-color --no-ext-diff --no-textconv --no-renames "
+            "--ignore-submodules=all --src-prefix=a/ --dst-prefix=b/"
+        ).split()
+        return self._checked("diff", *options, "HEAD").decode("utf-8", "surrogateescape")
+
+    def reset(self) -> None:
+        """Back to the commit: every change and every new file is gone."""
+        self._room.reset()
+
+    def protections(self) -> Mapping[str, bool]:
+        """What is active here: name of the measure -> whether it holds."""
+        return self._room.protections()
+
+    def close(self) -> None:
+        """Kill everything and remove the copy; idempotent."""
+        self._room.close()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # -- git, inside, on a git directory that nothing inside can change ----------------------------
+
+    def _index(self) -> None:
+        """An index of the commit in the scratch folder, which objects go to as well."""
+        source, target = f"{self._room.git_dir}/index", f"{self._room.scratch}/index"
+        done = self._room.execute(("cp", source, target))
+        if done.status:
+            raise WorkspaceUnavailable(f"cannot copy git's index: {_reason(done.err)}")
+        self._room.execute(("mkdir", "-p", f"{self._room.scratch}/objects"))
+
+    def _git(
+        self, arguments: Sequence[str], *, given: bytes = b"", repository: bool = True
+    ) -> Execution:
+        env = dict(QUIET)
+        scratch = self._room.scratch
+        if repository:
+            env |= {
+                "GIT_DIR": self._room.git_dir,
+                "GIT_WORK_TREE": self._room.tree,
+                "GIT_INDEX_FILE": f"{scratch}/index",
+                "GIT_OBJECT_DIRECTORY": f"{scratch}/objects",
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{self._room.git_dir}/objects",
+            }
+        else:
+            env |= {"GIT_DIR": f"{scratch}/none", "GIT_CEILING_DIRECTORIES": "/"}
+        command = ("git", *SAFE_OPTIONS, *arguments)
+        done = self._room.execute(
+            command, env=env, given=given, timeout=_GIT_SECONDS, keep=2 * _LARGEST_DIFF
+        )
+        if done.cause:
+            raise WorkspaceUnavailable(f"git {arguments[0]}: over the limit of {done.cause}")
+        return done
+
+    def _checked(self, *arguments: str) -> bytes:
+        done = self._git(arguments)
+        if done.status:
+            raise WorkspaceUnavailable(f"git {arguments[0]}: {_reason(done.err)}")
+        return done.out
+
+
+def _reason(err: bytes) -> str:
+    """git's own words in one line: the file and the hunk come first."""
+    lines = [line.strip() for line in err.decode("utf-8", "replace").splitlines() if line.strip()]
+    told = [re.sub(r"^(error|fatal): ", "", line) for line in lines if not line.startswith("hint")]
+    return "; ".join(told[:3])[:500] or "no reason given"
