@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `conformance`, `loopback` 
 from loopback import Loopback
 from tiny import build_tiny
 
+from refute.models.patience import Patience
+
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -27,6 +29,12 @@ def server() -> Iterator[Loopback]:
     """A server on this machine; obedient until its `behaviour` is set."""
     with Loopback() as loopback:
         yield loopback
+
+
+@pytest.fixture
+def quick_patience() -> Patience:
+    """As many tries as usual, without the pauses."""
+    return Patience(first_tries=8, attempt=60.0, total=120.0, pause=0.001)
 
 
 @pytest.fixture(scope="session")

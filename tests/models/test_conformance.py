@@ -1,0 +1,152 @@
+"""The conformance suite on the scripted model, on recordings, and over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance import CHECKS, Check, Subject, conform
+from loopback import Behaviour, Loopback, Reply, chat, error, obedient
+
+from refute.models.contract import Completion, Message, Sampling, Usage
+from refute.models.openai import OpenAIModel
+from refute.models.record import RecordingModel
+from refute.models.replay import ReplayModel
+from refute.models.scripted import ScriptedModel
+
+every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+
+
+def answer(messages: Sequence[Message], number: int) -> str:
+    said = messages[-1].content.encode("utf-8", "replace").decode()
+    return "a long text of many words" if said == "long" else f"{said}, you said"
+
+
+def exact(body: dict[str, Any], before: int) -> Reply:
+    """As `obedient`, but the same at every temperature of 0, and strict about its context."""
+    said = body["messages"][-1]["content"]
+    if len(said) > 2000:
+        return error(400, "This model's maximum context length is 500 tokens.")
+    if body["temperature"] == 0 and said not in ("long", "stop") and "tools" not in body:
+        text = f"{said}, you said"
+        for stop in body.get("stop", []):
+            text = text.partition(stop)[0]
+        return chat([text] * body.get("n", 1))
+    return obedient(body, before)
+
+
+def one_choice(body: dict[str, Any], before: int) -> Reply:
+    """Ignores n, as `transformers serve` and Ollama do; knows no stop strings either."""
+    return exact({**body, "n": 1, "stop": []}, before)
+
+
+def grudging(body: dict[str, Any], before: int) -> Reply:
+    """Refuses what reasoning models and small servers refuse, one parameter at a time."""
+    refused = {
+        "n": "only one completion choice is allowed",
+        "seed": "Unrecognized request argument supplied: seed",
+        "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. "
+        "Use 'max_completion_tokens' instead.",
+        "stop": "Unsupported parameter: 'stop' is not supported with this model.",
+        "top_p": "`top_p` must be > 0.0 and < 1.0",
+    }
+    for name, text in refused.items():
+        if name in body and (name != "top_p" or body["top_p"] == 1.0):
+            return error(400, text)
+    return exact({**body, "max_tokens": body["max_completion_tokens"]}, before)
+
+
+def stumbling() -> Behaviour:
+    """Fails twice for every request that it sees, each time in another way."""
+    seen: Counter[str] = Counter()
+    failures = [
+        error(429, "slow down", {"retry-after": "0"}),
+        error(503, "loading"),
+        Reply(cut=-1),
+        Reply(body=b'{"choices": [{"mess'),
+        chat([]),
+    ]
+
+    def behave(body: dict[str, Any], before: int) -> Reply:
+        request = json.dumps(body)
+        seen[request] += 1
+        return exact(body, before) if seen[request] % 3 == 0 else failures[before % len(failures)]
+
+    return behave
+
+
+@every_check
+def test_scripted(check: Check) -> None:
+    conform(check, Subject(lambda: ScriptedModel(answer)))
+
+
+@every_check
+def test_recorded_then_replayed(check: Check, tmp_path: Path) -> None:
+    """What passes while it is recorded passes again when it is replayed."""
+    path = tmp_path / "answers.jsonl"
+    path.touch()
+    conform(check, Subject(lambda: RecordingModel(ScriptedModel(answer), path)))
+    conform(check, Subject(lambda: ReplayModel(path)))
+
+
+@every_check
+@pytest.mark.parametrize(
+    "behaviour",
+    [exact, one_choice, grudging, stumbling()],
+    ids=["exact", "one choice", "grudging", "stumbling"],
+)
+def test_http(
+    check: Check,
+    behaviour: Behaviour,
+    server: Loopback,
+    quick_patience: Any,
+) -> None:
+    server.behaviour = behaviour
+    conform(
+        check,
+        Subject(
+            lambda: OpenAIModel("m", base_url=server.url, patience=quick_patience),
+            tools=True,
+            limit=500,
+        ),
+    )
+
+
+def test_a_recording_reads_as_documented(tmp_path: Path) -> None:
+    """One line, as the docstring of `replay` has it."""
+    path = tmp_path / "answers.jsonl"
+    completion = Completion("x", "length", usage=Usage(3, 1))
+
+    async def record(model: Any) -> None:
+        await model.generate([Message("user", "q")], n=1, sampling=Sampling(seed=1), first=4)
+        await model.close()
+
+    conform_once(record, RecordingModel(ScriptedModel([completion]), path))
+    assert json.loads(path.read_text()) == {
+        "messages": [{"role": "user", "content": "q"}],
+        "sampling": {
+            "temperature": 0.7,
+            "top_p": 0.9,
+            "max_tokens": 2048,
+            "stop": [],
+            "seed": 1,
+            "tools": [],
+        },
+        "number": 4,
+        "completion": {
+            "text": "x",
+            "finish_reason": "length",
+            "usage": {"prompt_tokens": 3, "completion_tokens": 1},
+        },
+    }
+
+
+def conform_once(function: Callable[[Any], Any], model: Any) -> None:
+    async def check(_: Subject, opened: Any) -> None:
+        await function(opened)
+
+    conform(check, Subject(lambda: model))
