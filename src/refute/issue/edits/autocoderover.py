@@ -53,7 +53,7 @@ class Replacement:
             return
         if text is None:
             raise EditProblem("no such file")
-        old, new_lines = self.original.split("\n"), self.patched.split("\n")
+        old, new_lines = self.original.split("\n"), self.patched.splitlines()
         if [s.rstrip() for s in old] == [s.rstrip() for s in new_lines]:
             raise EditProblem("original and patched are the same")
         tree.write(file, apply_hunk(text, _hunk(old, new_lines)))

@@ -25,6 +25,20 @@ class Line:
     mark: Literal[" ", "-", "+"]
     text: str
     """Without mark and line end."""
+    bare: bool = False
+    """It stood there without a mark."""
+
+    def restored(self) -> Line:
+        """The line as it is where marks of context were forgotten.
+
+        What was taken for the mark may be a blank of the line's own: then, with it, the line is
+        indented by an even number of blanks.
+        """
+        longer = f" {self.text}"
+        even = (len(longer) - len(longer.lstrip(" "))) % 2 == 0
+        if self.mark != " " or self.bare or not self.text.strip() or not even:
+            return self
+        return Line(" ", longer)
 
 
 @dataclass(frozen=True, slots=True)

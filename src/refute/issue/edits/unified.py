@@ -108,18 +108,11 @@ class FileEdit:
             if any(line.mark == "-" for line in quoted) or (quoted and not self.made):
                 problems.append(f"hunk {number}: quotes a file that does not exist")
                 continue
-            found += [s.text if s.mark == "+" else _unmarked(s.text) for s in hunk.lines]
+            found += [line.restored().text for line in hunk.lines]
             bare = hunk.ends_bare
         if not found and problems:
             return None, problems
         return "\n".join(found) + ("\n" if found and not bare else ""), problems
-
-
-def _unmarked(text: str) -> str:
-    """A line of a new file whose ``+`` was forgotten, so that a blank of its own was taken for the
-    mark of context: an even number of blanks is the likelier indentation."""
-    longer = f" {text}"
-    return longer if (len(longer) - len(longer.lstrip(" "))) % 2 == 0 and text.strip() else text
 
 
 def _existing(path: str, prefixes: Sequence[str], tree: Tree) -> str:
@@ -280,12 +273,13 @@ class _Reader:
             if line.startswith("\\"):
                 bare = bool(found) and found[-1].mark != "-"
             else:
-                mark, text = _marked(line)
-                found.append(Line(mark, text))
-                old -= mark != "+"
-                new -= mark != "-"
+                found.append(_marked(line))
+                old -= found[-1].mark != "+"
+                new -= found[-1].mark != "-"
                 bare = False
             number += 1
+        if any(line.bare for line in found):
+            found = [line.restored() for line in found]
         while found and found[-1].mark == " " and not found[-1].text.strip():
             found.pop()
         if any(line.mark != " " for line in found):
@@ -310,13 +304,15 @@ class _Reader:
         return True
 
 
-def _marked(line: str) -> tuple[Literal[" ", "-", "+"], str]:
-    """Mark and text; a line without a mark is context that lost its blank."""
+def _marked(line: str) -> Line:
+    """A line of a hunk; one without a mark is context that lost its blank."""
     if line.startswith("+"):
-        return "+", line[1:]
+        return Line("+", line[1:])
     if line.startswith("-"):
-        return "-", line[1:]
-    return " ", line[1:] if line.startswith(" ") else line
+        return Line("-", line[1:])
+    if line.startswith(" ") or not line:
+        return Line(" ", line[1:])
+    return Line(" ", line, bare=True)
 
 
 def _name(text: str) -> str:

@@ -1,0 +1,225 @@
+"""SWT-Bench's custom diff as models really write it."""
+
+# ruff: noqa: E501, W293
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from refute.issue.edits import Applied, read_edits
+
+Judge = Callable[..., tuple[dict[str, str], Applied]]
+
+SHAPE = '''\
+"""Tests of shapes."""
+
+from __future__ import annotations
+
+import math  # for pi
+
+from shapes import area, perimeter
+
+
+# Areas.
+@pytest.mark.parametrize("a", [1, 2])
+def test_area(a):
+    # keep me
+    assert area(a, 3) == 3 * a
+
+
+class TestPerimeter:
+    """Perimeters."""
+
+    def test_square(self):
+        assert perimeter(2, 2) == 8  # keep me too
+
+    async def test_same(self):
+        assert perimeter(1, 1) == 4
+
+
+class TestOther:
+    def test_same(self):
+        text = """
+  as it is
+"""
+        assert text
+
+    class Inner:
+        @staticmethod
+        def test_deep():
+            return 1
+'''
+FILES = {"tests/test_shape.py": SHAPE}
+NEW = "def test_new():\n    assert area(1, 1) == 1\n"
+AT_END = SHAPE + "\n\n" + NEW
+REWRITTEN = SHAPE.replace(
+    "    # keep me\n    assert area(a, 3) == 3 * a\n", "    assert area(a, 1) == a\n"
+)
+VERSION = "def test_area(a):\n    assert area(a, 1) == a\n"
+SQUARE = SHAPE.replace("perimeter(2, 2) == 8  # keep me too", "perimeter(3, 3) == 12")
+SQUARE_CODE = "def test_square(self):\n    assert perimeter(3, 3) == 12\n"
+
+
+def block(verb: str, place: str, code: str, file: str = "tests/test_shape.py") -> str:
+    return f"diff\n{file}\n{verb}\n{place}\n{code}end diff\n"
+
+
+def indented(code: str, by: int = 4) -> str:
+    return "".join(" " * by + line for line in code.splitlines(keepends=True))
+
+
+CASES = {
+    "clean insert": (block("insert", "EOF", NEW), AT_END),
+    "clean rewrite": (block("rewrite", "12", VERSION), REWRITTEN),
+    "in a fence": (f"I add one.\n```custom-diff\n{block('insert', 'EOF', NEW)}```\nDone.\n", AT_END),
+    "in a fence of another name": (f"```diff\n{block('insert', 'EOF', NEW)}```\n", AT_END),
+    "no end diff": (block("insert", "EOF", NEW).removesuffix("end diff\n"), AT_END),
+    "no end diff in a fence": ("```\n" + block("insert", "EOF", NEW).removesuffix("end diff\n") + "```\nThis fails.\n", AT_END),
+    "end diff in another case": (block("insert", "EOF", NEW).replace("end diff", "End Diff"), AT_END),
+    "end_diff": (block("insert", "EOF", NEW).replace("end diff", "end_diff"), AT_END),
+    "text after end diff": (block("insert", "EOF", NEW).replace("end diff", "end diff  # done"), AT_END),
+    "verb in quotes": (block('"insert"', "EOF", NEW), AT_END),
+    "verb in brackets": (block("< insert >", "< EOF >", NEW), AT_END),
+    "verb in capitals": (block("INSERT", "eof", NEW), AT_END),
+    "another verb": (block("add", "EOF", NEW), AT_END),
+    "a word before": (block("insert", "line EOF", NEW), AT_END),
+    "end of file": (block("insert", "end of file", NEW), AT_END),
+    "no place": (f"diff\ntests/test_shape.py\ninsert\n{NEW}end diff\n", AT_END),
+    "path in backticks": (block("insert", "EOF", NEW, "`tests/test_shape.py`"), AT_END),
+    "path with prefix": (block("insert", "EOF", NEW, "a/tests/test_shape.py"), AT_END),
+    "path in brackets": (block("insert", "EOF", NEW, "<tests/test_shape.py>"), AT_END),
+    "path with a slash in front": (block("insert", "EOF", NEW, "./tests/test_shape.py"), AT_END),
+    "path of the container": (block("insert", "EOF", NEW, "/testbed/tests/test_shape.py"), AT_END),
+    "blank lines in the head": (f"diff\n\ntests/test_shape.py\n\ninsert\n\nEOF\n\n{NEW}\nend diff\n", AT_END),
+    "trailing blanks in the head": (block("insert ", "EOF  ", NEW, "tests/test_shape.py ").replace("diff\n", "diff \n"), AT_END),
+    "carriage returns": (block("insert", "EOF", NEW).replace("\n", "\r\n"), AT_END),
+    "code in a fence of its own": (block("insert", "EOF", f"```python\n{NEW}```\n"), AT_END),
+    "code with line numbers": (block("insert", "EOF", "1 def test_new():\n2     assert area(1, 1) == 1\n"), AT_END),
+    "code with plus signs": (block("insert", "EOF", "+def test_new():\n+    assert area(1, 1) == 1\n"), AT_END),
+    "code indented": (block("insert", "EOF", indented(NEW)), AT_END),
+    "insert at a line": (block("insert", "15", NEW), SHAPE.replace("\n\nclass TestPer", f"\n\n{NEW}\n\nclass TestPer")),
+    "insert in the middle of a function": (block("insert", "13", NEW), SHAPE.replace("\n\nclass TestPer", f"\n\n{NEW}\n\nclass TestPer")),
+    "insert at the beginning": (block("insert", "BOF", NEW), SHAPE.replace("# Areas", f"{NEW}\n\n# Areas")),
+    "imports at the beginning": (block("insert", "BOF", "import pytest\n"), SHAPE.replace("import math", "import pytest\nimport math")),
+    "beginning that needs the end": (block("insert", "BOF", "class TestMore(TestPerimeter):\n    pass\n"), SHAPE + "\n\nclass TestMore(TestPerimeter):\n    pass\n"),
+    "future import at the end": (block("insert", "EOF", "from __future__ import division\n" + NEW), AT_END.replace('shapes."""\n\n', 'shapes."""\n\nfrom __future__ import division\n', 1)),
+    "method at the end": (block("insert", "EOF", indented("def test_more(self):\n    assert 1\n")), SHAPE + "\n    def test_more(self):\n        assert 1\n"),
+    "method at a line": (block("insert", "22", indented("def test_more(self):\n    assert 1\n")), SHAPE.replace("# keep me too\n", "# keep me too\n\n    def test_more(self):\n        assert 1\n")),
+    "rewrite with a wrong line": (block("rewrite", "1", VERSION), REWRITTEN),
+    "rewrite without a line": (f"diff\ntests/test_shape.py\nrewrite\n{VERSION}end diff\n", REWRITTEN),
+    "rewrite at EOF": (block("rewrite", "EOF", VERSION), REWRITTEN),
+    "rewrite with a range": (block("rewrite", "11-14", VERSION), REWRITTEN),
+    "rewrite with a colon": (block("rewrite", "Line 11:", VERSION), REWRITTEN),
+    "replace": (block("replace", "11", VERSION), REWRITTEN),
+    "rewrite with decorators": (block("rewrite", "11", '@pytest.mark.parametrize("a", [7])\n' + VERSION), REWRITTEN.replace("[1, 2]", "[7]")),
+    "rewrite a method": (block("rewrite", "21", indented(SQUARE_CODE)), SQUARE),
+    "rewrite a method without indentation": (block("rewrite", "21", SQUARE_CODE), SQUARE),
+    "rewrite with an import": (block("rewrite", "21", "import os\n\n" + SQUARE_CODE), SQUARE.replace("import math", "import os\nimport math")),
+    "an import that is there": (block("rewrite", "21", "import math\n\n" + SQUARE_CODE), SQUARE),
+    "async for sync": (block("rewrite", "21", "async " + SQUARE_CODE), SQUARE.replace("def test_square", "async def test_square")),
+    "namesake by line": (block("rewrite", "30", indented("def test_same(self):\n    assert 1\n")), SHAPE.replace('        text = """\n  as it is\n"""\n        assert text\n', "        assert 1\n")),
+    "other namesake by line": (block("rewrite", "24", indented("async def test_same(self):\n    assert 1\n")), SHAPE.replace("perimeter(1, 1) == 4", "1")),
+    "string lines stay": (block("rewrite", "30", 'def test_same(self):\n    text = """\n  as it is\n"""\n    assert text == 1\n'), SHAPE.replace("assert text\n", "assert text == 1\n")),
+    "nested class": (block("rewrite", "38", "def test_deep():\n    return 2\n"), SHAPE.replace("return 1", "return 2")),
+    "a class": (block("rewrite", "35", "class Inner:\n    x = 1\n"), SHAPE.replace("        @staticmethod\n        def test_deep():\n            return 1\n", "        x = 1\n")),
+    "name in another case": (block("rewrite", "11", VERSION.replace("test_area", "testArea")), REWRITTEN.replace("test_area", "testArea")),
+    "misspelt name": (block("rewrite", "11", VERSION.replace("test_area", "test_areas")), REWRITTEN.replace("test_area", "test_areas")),
+    "delete": (block("delete", "20", "def test_square(self):\n    assert perimeter(2, 2) == 8\n"), SHAPE.replace("\n    def test_square(self):\n        assert perimeter(2, 2) == 8  # keep me too\n", "")),
+    "delete by name": (block("delete", "20", "TestPerimeter.test_square\n"), SHAPE.replace("\n    def test_square(self):\n        assert perimeter(2, 2) == 8  # keep me too\n", "")),
+    "delete the only member": (block("remove", "38", "def test_deep():\n"), SHAPE.replace("        @staticmethod\n        def test_deep():\n            return 1\n", "        pass\n")),
+    "two blocks": (block("rewrite", "11", VERSION) + block("insert", "EOF", NEW), REWRITTEN + "\n\n" + NEW),
+    "two blocks, one without an end": (block("rewrite", "11", VERSION).removesuffix("end diff\n") + block("insert", "EOF", NEW), REWRITTEN + "\n\n" + NEW),
+    "line of the file as it was": (block("insert", "BOF", "import os\nimport re\nimport sys\n") + block("rewrite", "24", "async def test_same(self):\n    assert 1\n"), SHAPE.replace("perimeter(1, 1) == 4", "1").replace("import math", "import os\nimport re\nimport sys\nimport math")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_answers(name: str, judge: Judge) -> None:
+    answer, expected = CASES[name]
+    after, applied = judge(answer, "custom", FILES)
+    assert after["tests/test_shape.py"] == expected, applied
+    assert not applied.problems
+    assert len(after) == 1
+
+
+@pytest.mark.parametrize("verb", ["insert", "rewrite"])
+def test_a_file_that_is_not_there_is_made(verb: str, judge: Judge) -> None:
+    after, applied = judge(block(verb, "EOF", NEW, "tests/deep/test_new.py"), "custom", FILES)
+    assert after["tests/deep/test_new.py"] == NEW
+    assert len(applied.problems) == (verb == "rewrite")
+
+
+def test_what_is_to_be_rewritten_but_is_not_there_is_inserted(judge: Judge) -> None:
+    after, applied = judge(block("rewrite", "EOF", NEW), "custom", FILES)
+    assert after["tests/test_shape.py"] == AT_END
+    assert applied.problems == ("tests/test_shape.py: rewrite: no function test_new; inserted",)
+
+
+BAD = {
+    "cut off": (block("insert", "EOF", "def test_x():\n    assert area(\n"), "its code is not Python"),
+    "prose for code": (block("insert", "EOF", "add a test here, please\n"), "its code is not Python"),
+    "no code": (block("insert", "EOF", ""), "no code"),
+    "only a comment": (block("insert", "EOF", "# a test\n"), "no statement"),
+    "rewrite without a definition": (block("rewrite", "3", "x = 1\n"), "defines no function"),
+    "delete what is not there": (block("delete", "3", "test_nothing\n"), "no function or class"),
+    "delete in a file that is not there": (block("delete", "3", "f\n", "x.py"), "no such file"),
+    "rewrite a text": (block("rewrite", "3", "x\n", "docs/x.rst"), "only Python files"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_one_bad_block_is_reported_and_the_others_apply(name: str, judge: Judge) -> None:
+    answer, reason = BAD[name]
+    after, applied = judge(answer + block("insert", "EOF", NEW), "custom", FILES)
+    assert after == FILES | {"tests/test_shape.py": AT_END}
+    assert len(applied.problems) == 1
+    assert reason in applied.problems[0]
+
+
+def test_a_file_that_does_not_parse_can_be_added_to_but_not_rewritten(judge: Judge) -> None:
+    old = {"m.py": "print 'python 2'\n"}
+    after, applied = judge(block("insert", "EOF", NEW, "m.py"), "custom", old)
+    assert after["m.py"] == old["m.py"] + NEW
+    after, applied = judge(block("rewrite", "1", NEW, "m.py"), "custom", old)
+    assert applied.patch == ""
+    assert "does not parse" in applied.problems[0]
+
+
+def test_statements_on_one_line_are_left_alone(judge: Judge) -> None:
+    old = {"m.py": "def test_new(): pass; pass\nx = 1; y = 2\n"}
+    after, _ = judge(block("rewrite", "1", NEW, "m.py"), "custom", old)
+    assert after["m.py"] == NEW + "x = 1; y = 2\n"
+
+
+def test_other_files_are_added_to(judge: Judge) -> None:
+    after, _ = judge(block("insert", "BOF", "one\n", "x.txt"), "custom", {"x.txt": "two\n"})
+    assert after == {"x.txt": "one\ntwo\n"}
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_line_ends_and_byte_order_mark_stay(end: str, mark: str, judge: Judge) -> None:
+    old = {"tests/test_shape.py": mark + SHAPE.replace("\n", end)}
+    after, _ = judge(block("rewrite", "11", "import os\n" + VERSION), "custom", old)
+    wanted = REWRITTEN.replace("import math", "import os\nimport math")
+    assert after["tests/test_shape.py"] == mark + wanted.replace("\n", end)
+
+
+def test_a_word_diff_inside_of_code_is_no_block(judge: Judge) -> None:
+    code = "def test_new():\n    diff = (\n        1\n    )\n    assert (\n        diff\n    )\n"
+    after, applied = judge(block("insert", "EOF", code), "custom", FILES)
+    assert after["tests/test_shape.py"] == SHAPE + "\n\n" + code
+    assert not applied.problems
+
+
+@pytest.mark.parametrize("answer", ["", "diff", "diff\n", "diff\nx.py", "diff\nx.py\ninsert", "no"])
+def test_answers_without_a_block(answer: str) -> None:
+    assert read_edits(answer, "custom").apply(FILES.get).patch == ""
+
+
+def test_code_that_is_nested_too_deeply_is_reported() -> None:
+    answer = block("insert", "EOF", "x = " + "(" * 5000 + ")" * 5000 + "\n")
+    applied = read_edits(answer, "custom").apply(FILES.get)
+    assert applied.patch == ""
+    assert len(applied.problems) == 1
