@@ -1,0 +1,419 @@
+"""The HTTP model against a real server that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from loopback import Loopback, Reply, chat, error, obedient
+
+from refute.errors import InputError
+from refute.models.contract import (
+    GREEDY,
+    Completion,
+    ContextTooLong,
+    Message,
+    ModelUnavailable,
+    Sampling,
+    ToolCall,
+)
+from refute.models.openai import OpenAIModel
+from refute.models.patience import Patience, retry_after
+
+HELLO = [Message("user", "hello")]
+
+
+def ask(
+    server: Loopback,
+    patience: Patience,
+    *,
+    n: int = 1,
+    sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
+    times: int = 1,
+) -> list[Completion]:
+    """The answers of one request (of the last, when asked several times)."""
+
+    async def run() -> list[Completion]:
+        model = OpenAIModel("m", base_url=server.url, patience=patience)
+        try:
+            for _ in range(times):
+                answers = await model.generate(HELLO, n=n, sampling=sampling)
+            return answers
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def texts(answers: list[Completion]) -> list[str]:
+    return [answer.text for answer in answers]
+
+
+def test_what_is_sent(server: Loopback, quick_patience: Patience) -> None:
+    sampling = Sampling(0.5, 0.8, 33, ("END",), 9)
+    ask(server, quick_patience, n=4, sampling=sampling)
+    assert server.requests == [
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": "hello"}],
+            "temperature": 0.5,
+            "top_p": 0.8,
+            "max_tokens": 33,
+            "n": 4,
+            "stop": ["END"],
+            "seed": 9,
+        }
+    ]
+
+
+def test_tops_up_where_fewer_choices_come(server: Loopback, quick_patience: Patience) -> None:
+    server.behaviour = lambda body, before: chat([f"{before}.{i}" for i in range(3)][: body["n"]])
+    sampling = Sampling(seed=100)
+    answers = ask(server, quick_patience, n=8, sampling=sampling)
+    assert texts(answers) == ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2", "2.0", "2.1"]
+    assert [body["n"] for body in server.requests] == [8, 5, 2]
+    assert [body["seed"] for body in server.requests] == [100, 103, 106]
+
+
+def test_cuts_what_is_too_much(server: Loopback, quick_patience: Patience) -> None:
+    server.behaviour = lambda body, before: chat(list("abcdef"))
+    assert texts(ask(server, quick_patience, n=2)) == ["a", "b"]
+
+
+def test_remembers_that_n_is_ignored(server: Loopback, quick_patience: Patience) -> None:
+    server.behaviour = lambda body, before: obedient({**body, "n": 1}, before)
+    ask(server, quick_patience, n=4, times=2)
+    assert [body.get("n", 1) for body in server.requests] == [4, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_asks_singly_at_temperature_0(server: Loopback, quick_patience: Patience) -> None:
+    """vLLM: "n must be 1 when using greedy sampling"."""
+    assert len(ask(server, quick_patience, n=3, sampling=GREEDY)) == 3
+    assert all("n" not in body for body in server.requests)
+
+
+def test_what_is_refused_is_left_out_from_then_on(
+    server: Loopback, quick_patience: Patience, caplog: pytest.LogCaptureFixture
+) -> None:
+    def behave(body: dict[str, Any], before: int) -> Reply:
+        if "seed" in body:
+            return error(400, "Unrecognized request argument supplied: seed")
+        if body["temperature"] != 1 if "temperature" in body else False:
+            text = "Unsupported value: 'temperature' does not support 0.7 with this model."
+            return error(400, text, param="temperature", code="unsupported_value")
+        return chat(["fine STOP more"])
+
+    server.behaviour = behave
+    with caplog.at_level(logging.WARNING, "refute.models"):
+        sampling = Sampling(seed=1, stop=("STOP",))
+        answers = ask(server, quick_patience, sampling=sampling, times=3)
+    assert texts(answers) == ["fine "]
+    assert len(server.requests) == 5
+    assert "temperature" not in server.requests[-1]
+    assert server.requests[-1]["top_p"] == 0.9
+    assert [record.args[1] for record in caplog.records if record.args] == ["seed", "temperature"]  # type: ignore[index]
+
+
+def test_max_tokens_under_its_other_name(server: Loopback, quick_patience: Patience) -> None:
+    def behave(body: dict[str, Any], before: int) -> Reply:
+        if "max_tokens" in body:
+            text = "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            return error(400, text + "Use 'max_completion_tokens' instead.", param="max_tokens")
+        return chat([str(body["max_completion_tokens"])])
+
+    server.behaviour = behave
+    assert texts(ask(server, quick_patience, sampling=Sampling(max_tokens=77))) == ["77"]
+
+
+def test_tools_are_never_left_out(server: Loopback, quick_patience: Patience) -> None:
+    from refute.models.contract import Tool
+
+    server.behaviour = lambda body, before: error(400, "m does not support tools")
+    tools = (Tool("t", "d", "{}"),)
+    with pytest.raises(ModelUnavailable, match="does not support tools"):
+        ask(server, quick_patience, sampling=Sampling(tools=tools))
+    assert len(server.requests) == 1
+
+
+def test_tool_calls_of_all_forms(server: Loopback, quick_patience: Patience) -> None:
+    """Arguments as text (OpenAI) and as an object (Ollama); an id or none."""
+    calls = [
+        {"id": "a", "function": {"name": "f", "arguments": '{"x": 1'}},
+        {"function": {"name": "g", "arguments": {"y": 2}}},
+    ]
+    server.behaviour = lambda body, before: chat([None], "tool_calls", tool_calls=calls)
+    [answer] = ask(server, quick_patience)
+    assert answer.text == ""
+    assert answer.finish_reason == "tool_calls"
+    assert answer.tool_calls == (
+        ToolCall("a", "f", '{"x": 1'),
+        ToolCall("call_1", "g", '{"y": 2}'),
+    )
+
+
+def test_reasoning_is_left_out(server: Loopback, quick_patience: Patience) -> None:
+    server.behaviour = lambda body, before: chat(["42"], reasoning_content="let me think")
+    assert texts(ask(server, quick_patience)) == ["42"]
+
+
+def test_usage_adds_up(server: Loopback, quick_patience: Patience) -> None:
+    server.behaviour = lambda body, before: chat(["short", "a much longer answer", None])
+    usages = [answer.usage for answer in ask(server, quick_patience, n=3)]
+    assert [usage.prompt_tokens for usage in usages] == [7, 0, 0]
+    assert sum(usage.completion_tokens for usage in usages) == 15
+    assert usages[1].completion_tokens > usages[0].completion_tokens
+
+
+def test_usage_is_estimated_where_none_is_told(server: Loopback, quick_patience: Patience) -> None:
+    reply = chat(["twelve chars"])
+    assert isinstance(reply.body, dict)
+    body = {name: value for name, value in reply.body.items() if name != "usage"}
+    server.behaviour = lambda _, before: replace(reply, body=body)
+    [answer] = ask(server, quick_patience)
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        error(500, "oops"),
+        error(502, "bad gateway"),
+        error(529, "overloaded"),
+        error(429, "slow down"),
+        error(408, "too slow"),
+        Reply(cut=-1),
+        Reply(body=b'{"choices": []}' * 50, cut=20),
+        Reply(body=b"<html>busy</html>"),
+        Reply(body=b""),
+        Reply(body=b"[" * 100_000),
+        Reply(body=b'{"choices": {}}'),
+        Reply(body=b'{"choices": [null]}'),
+        Reply(body=b'{"choices": [{"message": {"content": 3}}]}'),
+        Reply(body=b"\xff\xfe\x00"),
+        Reply(body={"error": {"message": "upstream is down", "code": 502}}),
+        chat([]),
+    ],
+)
+def test_asks_again_after_a_failure(
+    failure: Reply, server: Loopback, quick_patience: Patience
+) -> None:
+    server.behaviour = lambda body, before: chat(["fine"]) if before == 2 else failure
+    assert texts(ask(server, quick_patience)) == ["fine"]
+    assert len(server.requests) == 3
+
+
+def test_gives_up_in_one_line(server: Loopback, quick_patience: Patience) -> None:
+    server.behaviour = lambda body, before: error(500, "first\nsecond \x1b[31m line")
+    with pytest.raises(ModelUnavailable) as caught:
+        ask(server, replace(quick_patience, tries=4))
+    assert str(caught.value) == (
+        f"openai:m at 127.0.0.1:{server.port}: first second [31m line (4 tries)"
+    )
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("reply", "error_type", "words"),
+    [
+        (error(401, "Incorrect API key provided"), ModelUnavailable, "set OPENAI_API_KEY"),
+        (error(403, "no"), ModelUnavailable, "set OPENAI_API_KEY"),
+        (error(404, "The model `m` does not exist"), ModelUnavailable, "`m` does not exist"),
+        (Reply(404, b"Not Found"), ModelUnavailable, "no such model or address"),
+        (
+            error(429, "You exceeded your quota", code="insufficient_quota"),
+            ModelUnavailable,
+            "exceeded your quota",
+        ),
+        (error(400, "messages: at least one"), ModelUnavailable, "at least one"),
+        (error(413, "prompt is too long"), ContextTooLong, "too long"),
+        (
+            Reply(body={"error": {"message": "prompt is too long: 9 > 8", "code": 400}}),
+            ContextTooLong,
+            "9 > 8",
+        ),
+    ],
+)
+def test_what_will_never_work_is_not_tried_again(
+    reply: Reply,
+    error_type: type[Exception],
+    words: str,
+    server: Loopback,
+    quick_patience: Patience,
+) -> None:
+    server.behaviour = lambda body, before: reply
+    with pytest.raises(error_type, match=words):
+        ask(server, quick_patience, n=3)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("dated", [False, True], ids=["seconds", "date"])
+def test_waits_as_long_as_the_server_asks(
+    dated: bool, server: Loopback, quick_patience: Patience
+) -> None:
+    arrivals: list[float] = []
+
+    def behave(body: dict[str, Any], before: int) -> Reply:
+        arrivals.append(time.time())
+        if before:
+            return chat(["fine"])
+        later = email.utils.formatdate(time.time() + 2, usegmt=True) if dated else "1.2"
+        return error(429, "later", {"Retry-After": later})
+
+    server.behaviour = behave
+    assert texts(ask(server, quick_patience)) == ["fine"]
+    assert arrivals[1] - arrivals[0] >= 0.9  # a date has whole seconds
+
+
+def test_one_request_is_told_to_wait_and_all_do(server: Loopback, quick_patience: Patience) -> None:
+    arrivals: list[float] = []
+
+    def behave(body: dict[str, Any], before: int) -> Reply:
+        arrivals.append(time.monotonic())
+        return chat(["fine"]) if before else error(429, "later", {"retry-after": "1"})
+
+    server.behaviour = behave
+
+    async def run() -> None:
+        model = OpenAIModel("m", base_url=server.url, patience=quick_patience)
+        first = asyncio.ensure_future(model.generate(HELLO, n=1, sampling=Sampling()))
+        while not arrivals or model._not_before == 0.0:
+            await asyncio.sleep(0.005)
+        await asyncio.gather(first, *(ask_one(model) for _ in range(5)))
+        await model.close()
+
+    async def ask_one(model: OpenAIModel) -> None:
+        await model.generate(HELLO, n=1, sampling=Sampling())
+
+    asyncio.run(run())
+    assert len(arrivals) == 7
+    assert min(arrivals[1:]) - arrivals[0] >= 1.0
+
+
+def test_too_long_a_wait_is_told_at_once(server: Loopback, quick_patience: Patience) -> None:
+    server.behaviour = lambda body, before: error(429, "later", {"retry-after": "100000"})
+    with pytest.raises(ModelUnavailable, match=r"later; the next try would be in 100000 s"):
+        ask(server, quick_patience)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply(delay=3600.0), replace(chat(["x" * 10_000]), drip=0.2)],
+    ids=["silent", "a byte at a time"],
+)
+def test_every_request_ends(reply: Reply, server: Loopback) -> None:
+    server.behaviour = lambda body, before: reply
+    patience = Patience(first_tries=2, attempt=0.5, total=30.0, pause=0.001)
+    with pytest.raises(ModelUnavailable, match="no answer within"):
+        ask(server, patience)
+    assert len(server.requests) == 2
+
+
+def test_the_total_deadline_ends_endless_patience(server: Loopback) -> None:
+    server.behaviour = lambda body, before: error(503, "loading")
+    patience = Patience(tries=10**9, first_tries=10**9, total=0.5, pause=0.05, longest_pause=0.1)
+    with pytest.raises(ModelUnavailable, match="loading; the next try"):
+        ask(server, patience)
+    assert len(server.requests) >= 2
+
+
+def test_nobody_there() -> None:
+    model = OpenAIModel("m", base_url="http://127.0.0.1:9", patience=Patience(pause=0.001))
+    with pytest.raises(ModelUnavailable, match=r"openai:m at 127.0.0.1:9: .* \(3 tries\)"):
+        asyncio.run(_closed(model, lambda: model.generate(HELLO, n=1, sampling=Sampling())))
+
+
+async def _closed(model: OpenAIModel, function: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    try:
+        return await function()
+    finally:
+        await model.close()
+
+
+def test_no_more_at_once_than_allowed(server: Loopback, quick_patience: Patience) -> None:
+    """Also where one request becomes eight, because n is refused."""
+
+    def behave(body: dict[str, Any], before: int) -> Reply:
+        if body.get("n", 1) > 1:
+            return error(400, "only one completion choice is allowed")
+        return replace(chat(["x"]), delay=0.02)
+
+    server.behaviour = behave
+    model = OpenAIModel("m", base_url=server.url, concurrency=5, patience=quick_patience)
+
+    async def run() -> None:
+        await asyncio.gather(*(model.generate(HELLO, n=8, sampling=Sampling()) for _ in range(6)))
+
+    asyncio.run(_closed(model, run))
+    assert server.at_once == 5
+
+
+def test_the_key_is_sent_and_never_told(
+    server: Loopback, quick_patience: Patience, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-very-secret\n")
+    server.behaviour = lambda body, before: error(400, "bad request by sk-very-secret")
+    with pytest.raises(ModelUnavailable) as caught:
+        ask(server, quick_patience)
+    assert server.headers[0]["authorization"] == "Bearer sk-very-secret"
+    assert "secret" not in str(caught.value)
+
+
+def test_a_proxy_of_the_environment_is_not_used_for_this_machine(
+    server: Loopback, quick_patience: Patience, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    assert len(ask(server, quick_patience)) == 1
+
+
+def test_the_key_is_needed_for_openai_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelUnavailable, match="set OPENAI_API_KEY"):
+        OpenAIModel("gpt-4o")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1/")
+    assert OpenAIModel("gpt-4o").base_url == "http://localhost:1/v1"
+    with pytest.raises(InputError, match="must be like http"):
+        OpenAIModel("m", base_url="localhost:8000")
+    monkeypatch.setenv("OPENAI_API_KEY", "schlüssel")
+    with pytest.raises(InputError, match="characters that no key has"):
+        OpenAIModel("m")
+
+
+def test_usable_in_one_event_loop_after_another(server: Loopback, quick_patience: Patience) -> None:
+    model = OpenAIModel("m", base_url=server.url, concurrency=1, patience=quick_patience)
+
+    async def run() -> list[list[Completion]]:
+        asking = (model.generate(HELLO, n=1, sampling=Sampling()) for _ in range(3))
+        return await asyncio.gather(*asking)
+
+    for _ in range(2):
+        assert len(asyncio.run(_closed(model, run))) == 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "Thu, 99 Foo 1970"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+def test_pauses_double_within_bounds() -> None:
+    patience = Patience(pause=0.5, longest_pause=8.0)
+    for failures, longest in [(1, 0.5), (2, 1.0), (3, 2.0), (10, 8.0), (10**6, 8.0)]:
+        assert longest / 2 <= patience.backoff(failures) <= longest
