@@ -1,0 +1,190 @@
+"""Read a program from an answer and put it into the module under test.
+
+A model writes the function anew, often with its imports and helpers, and often with a call that
+shows how it is used. Only what it defines goes into the module: definitions of the same name are
+replaced where they stand, new ones go in front of the function, all else of the file stays as it
+is. Nothing is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import textwrap
+
+from refute.function.definitions import find_function, parse_module
+from refute.function.llm.answers import code_spans, final_text
+
+__all__ = ["grafted", "read_program"]
+
+_Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_HOMES = {
+    **{
+        name: f"import {name}"
+        for name in (
+            "bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools",
+            "hashlib", "heapq", "itertools", "math", "operator", "random", "re", "statistics",
+            "string", "sys", "typing",
+        )
+    },
+    **{
+        name: f"from typing import {name}"
+        for name in (
+            "Any", "Callable", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Optional",
+            "Sequence", "Set", "Tuple", "Union",
+        )
+    },
+    **{
+        name: f"from collections import {name}"
+        for name in ("Counter", "OrderedDict", "defaultdict", "deque")
+    },
+    **{name: f"from functools import {name}" for name in ("lru_cache", "reduce")},
+    "np": "import numpy as np",
+}  # fmt: skip
+"""Where names come from that models use without importing them (the paper's evaluation puts these
+imports in front of every program; here they become part of the program)."""
+
+
+def read_program(text: str, entry_point: str) -> str | None:
+    """The program of an answer: the last code block that parses and defines the function.
+
+    Without a code block the whole answer counts. None where there is none.
+    """
+    text = final_text(text)
+    blocks = [block for block in code_spans(text) if "\n" in block.strip() or "def " in block]
+    for block in [*reversed(blocks), text]:
+        source = textwrap.dedent(block).strip("\n")
+        tree = parse_module(source)
+        if tree is not None and _defines(tree, entry_point):
+            return source + "\n"
+    return None
+
+
+def grafted(module: str, program: str, entry_point: str) -> str | None:
+    """The module with the program's definitions put in; None where the result does not parse.
+
+    A module that does not parse, or lacks the function, is replaced as a whole.
+    """
+    new, old = parse_module(program), parse_module(module)
+    if new is None:
+        return None
+    if old is None or find_function(old, entry_point) is None:
+        return _checked(_with_imports(program), entry_point)
+    owner, _, name = entry_point.rpartition(".")
+    if owner and not any(isinstance(node, ast.ClassDef) for node in new.body):
+        return _checked(_with_imports(_one_method(module, program, entry_point)), entry_point)
+    place = owner.split(".")[0] if owner else name
+    standing = {node.name: node for node in old.body if isinstance(node, _Named)}
+    pieces: list[tuple[int, int, str]] = []
+    added: list[str] = []
+    imports: list[str] = []
+    known = {ast.dump(node) for node in old.body}
+    written = {node.name: node for node in new.body if isinstance(node, _Named)}
+    for node in new.body:
+        text = _source(program, node)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+            if ast.dump(node) not in known and not future:
+                imports.append(text)
+        elif isinstance(node, _Named):
+            if written[node.name] is not node:
+                continue  # defined once more below
+            if node.name in standing:
+                first, last = _lines(standing[node.name])
+                pieces.append((first, last, text))
+            else:
+                added.append(text)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and ast.dump(node) not in known:
+            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            if not names & written.keys():
+                added.append(text)  # a table that the function uses, not a use of the function
+    if place not in standing:
+        return None
+    first, _ = _lines(standing[place])
+    if added:
+        pieces.append((first, first - 1, "\n\n\n".join(added) + "\n\n"))
+    if imports:
+        line = _after_head(old)
+        pieces.append((line + 1, line, "\n".join(imports)))
+    lines = module.split("\n")
+    for start, stop, text in sorted(pieces, key=lambda piece: piece[:2], reverse=True):
+        lines[start - 1 : stop] = text.split("\n")
+    return _checked(_with_imports("\n".join(lines)), entry_point)
+
+
+def _defines(tree: ast.Module, entry_point: str) -> bool:
+    """Whether a program defines the function: as a method of its class, or for itself alone."""
+    name = entry_point.rsplit(".", 1)[-1]
+    return find_function(tree, entry_point) is not None or find_function(tree, name) is not None
+
+
+def _one_method(module: str, program: str, entry_point: str) -> str:
+    """The module with one method replaced by a function that was written without its class."""
+    old, new = parse_module(module), parse_module(program)
+    standing = None if old is None else find_function(old, entry_point)
+    written = None if new is None else find_function(new, entry_point.rsplit(".", 1)[-1])
+    if standing is None or written is None:
+        return ""
+    first, last = _lines(standing)
+    body = textwrap.indent(_source(program, written), " " * standing.col_offset)
+    lines = module.split("\n")
+    lines[first - 1 : last] = body.split("\n")
+    return "\n".join(lines)
+
+
+def _lines(node: ast.stmt) -> tuple[int, int]:
+    """First and last line of a statement, decorators included, from 1."""
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(one.lineno for one in decorators)])
+    return first, node.end_lineno or node.lineno
+
+
+def _source(program: str, node: ast.stmt) -> str:
+    first, last = _lines(node)
+    return textwrap.dedent("\n".join(program.split("\n")[first - 1 : last]))
+
+
+def _after_head(tree: ast.Module) -> int:
+    """The line after which an import may stand: past docstring and `__future__` imports."""
+    line = 0
+    for number, node in enumerate(tree.body):
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if not (future or (text and number == 0)):
+            break
+        line = node.end_lineno or node.lineno
+    return line
+
+
+def _with_imports(source: str) -> str:
+    """The source with imports for well-known names that it uses and nowhere binds."""
+    tree = parse_module(source)
+    if tree is None:
+        return source
+    used, bound = set[str](), set(vars(builtins))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                bound.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.add(name)
+            case ast.ClassDef(name=name):
+                bound.add(name)
+            case ast.alias(name="*"):
+                return source  # anything may be bound
+            case ast.alias(name=name, asname=other):
+                bound.add((other or name).split(".")[0])
+    missing = [_HOMES[name] for name in sorted(used - bound) if name in _HOMES]
+    if not missing:
+        return source
+    lines = source.split("\n")
+    line = _after_head(tree)
+    lines[line:line] = missing
+    return "\n".join(lines)
+
+
+def _checked(source: str, entry_point: str) -> str | None:
+    tree = parse_module(source)
+    return source if tree is not None and find_function(tree, entry_point) is not None else None

@@ -1,0 +1,218 @@
+"""What happened while a method worked on one problem: for the journal, the report, and people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from refute.function.contract import MethodResult
+from refute.function.show import call_source, value_source
+from refute.problems import Invocation, UnitTest
+
+__all__ = [
+    "Attempt",
+    "Edit",
+    "LlmResult",
+    "Output",
+    "Suite",
+    "Unreadable",
+    "Vote",
+    "as_json",
+]
+
+
+class Unreadable(StrEnum):
+    """Why an answer, or a part of it, could not be used. Counted, never dropped."""
+
+    EMPTY = "empty"
+    """No text, or the answer ended in the middle of its reasoning."""
+    CONTEXT = "context"
+    """The request did not fit into the model's context."""
+    NO_CALL = "no-call"
+    """No call of the function."""
+    ARGUMENTS = "arguments"
+    """The call does not fit the signature, or its arguments cannot be given to a program."""
+    NO_OUTPUT = "no-output"
+    """No expected output."""
+    NO_VALUE = "no-value"
+    """What is written is not a literal, and evaluating it gave no value."""
+    NO_VERDICT = "no-verdict"
+    """An opinion on the code that does not say whether it is right."""
+    NO_CODE = "no-code"
+    """No program that parses and defines the function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a call should do: return `value`, or raise the exception named `raises`."""
+
+    value: Any = None
+    raises: str | None = None
+
+    def __str__(self) -> str:
+        return f"raises {self.raises}" if self.raises is not None else value_source(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """The vote on the output of one input."""
+
+    k: int
+    asked: int
+    """Samples that were asked for: the first ones; fewer than `k` where the outcome was clear."""
+    counts: tuple[tuple[Output, int], ...] = ()
+    """Distinct outputs with their votes, in the order in which they were first seen."""
+    unreadable: tuple[tuple[Unreadable, int], ...] = ()
+    """Samples that were votes for nothing, by kind."""
+    winner: Output | None = None
+    """None: no output has at least half of the k votes."""
+    support: int = 0
+    """Votes that the winner got among the samples asked for."""
+
+    @property
+    def saved(self) -> int:
+        """Samples that did not have to be asked for."""
+        return self.k - self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of BuildUT: one answer of the generator, and what became of it."""
+
+    number: int
+    answer: str
+    status: Literal["kept", "duplicate", "outvoted", "unreadable"]
+    call: Invocation | None = None
+    stated: Output | None = None
+    """The output that was written together with the input."""
+    unreadable: Unreadable | None = None
+    """Why there is no call, or where there is one, no stated output."""
+    vote: Vote | None = None
+    test: UnitTest | None = None
+    """The unit test, where it was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What BuildUT made for one version of the code."""
+
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def tests(self) -> tuple[UnitTest, ...]:
+        """The unit tests that were kept, in the order in which they came."""
+        return tuple(one.test for one in self.attempts if one.test is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One round of debugging."""
+
+    round: int
+    """From 1."""
+    answer: str
+    code: str | None
+    """The whole edited module; None: the answer holds no program."""
+    accepted: bool
+    reason: str
+    """One line for people."""
+    test: UnitTest | None = None
+    """The failing test that was the feedback; None: feedback without a unit test."""
+    feedback: str = ""
+    """The feedback without a unit test."""
+    before: int = 0
+    """Tests of the suite that the code passed before the edit."""
+    after: int = 0
+    """... and after it."""
+    total: int = 0
+    """Tests in the suite."""
+    unreadable: Unreadable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LlmResult:
+    """What a method with a language model found out about one problem."""
+
+    result: MethodResult
+    tests: tuple[UnitTest, ...] = ()
+    """The unit tests that were generated for the code under test (the first suite)."""
+    sampled: tuple[UnitTest | None, ...] = ()
+    """The first n answers as they came, without vote and with repetitions: what the paper's
+    intrinsic metrics are about. None: no readable call. A call without a readable output is a test
+    that expects the exception `NO_EXCEPTION`: its input may attack, its output is never right."""
+    codes: tuple[str, ...] = ()
+    """The module after each round, 0 to m."""
+    suites: tuple[Suite, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    unreadable: Counter[str] = field(default_factory=Counter)
+    """Unreadable answers of every sort, by kind."""
+
+    @property
+    def saved(self) -> int:
+        """Vote samples that did not have to be asked for."""
+        return sum(one.vote.saved for s in self.suites for one in s.attempts if one.vote)
+
+
+NO_EXCEPTION = "<unreadable>"
+"""The name of no exception."""
+
+
+def as_json(result: LlmResult, function: str) -> dict[str, Any]:
+    """The record of a result for the journal; `function` is the name that calls are shown with."""
+    return {
+        "suites": [
+            [_attempt(attempt, function) for attempt in suite.attempts] for suite in result.suites
+        ],
+        "edits": [_edit(edit, function) for edit in result.edits],
+        "codes": list(result.codes),
+        "unreadable": dict(sorted(result.unreadable.items())),
+        "votes_saved": result.saved,
+    }
+
+
+def _attempt(attempt: Attempt, function: str) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "number": attempt.number,
+        "status": attempt.status,
+        "answer": attempt.answer,
+    }
+    if attempt.call is not None:
+        record["call"] = call_source(attempt.call, function)
+    if attempt.stated is not None:
+        record["stated"] = str(attempt.stated)
+    if attempt.unreadable is not None:
+        record["unreadable"] = attempt.unreadable.value
+    if attempt.vote is not None:
+        record["vote"] = {
+            "k": attempt.vote.k,
+            "asked": attempt.vote.asked,
+            "counts": [[str(output), count] for output, count in attempt.vote.counts],
+            "unreadable": {kind.value: count for kind, count in attempt.vote.unreadable},
+            "winner": None if attempt.vote.winner is None else str(attempt.vote.winner),
+        }
+    if attempt.test is not None:
+        record["expected"] = str(Output(attempt.test.expected, attempt.test.raises))
+    return record
+
+
+def _edit(edit: Edit, function: str) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "round": edit.round,
+        "accepted": edit.accepted,
+        "reason": edit.reason,
+        "answer": edit.answer,
+        "code": edit.code,
+        "before": edit.before,
+        "after": edit.after,
+        "total": edit.total,
+    }
+    if edit.test is not None:
+        record["call"] = call_source(edit.test.call, function)
+        record["expected"] = str(Output(edit.test.expected, edit.test.raises))
+    if edit.feedback:
+        record["feedback"] = edit.feedback
+    if edit.unreadable is not None:
+        record["unreadable"] = edit.unreadable.value
+    return record

@@ -1,0 +1,59 @@
+"""Run a version of the module on unit tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refute.function.contract import FailingTest
+from refute.function.search.engine import trusted_tests
+from refute.problems import FunctionProblem, Trust, UnitTest
+from refute.sandbox import Limits, Outcome, Program
+from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.pool import AsyncSandbox
+
+__all__ = ["Trial", "certain_tests", "try_code"]
+
+_LIMITS = Limits(cpu=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a version of the code did on a suite."""
+
+    tests: tuple[UnitTest, ...]
+    outcomes: tuple[Outcome, ...]
+    verdicts: tuple[bool, ...]
+    """Whether it passes each test."""
+
+    @property
+    def passed(self) -> int:
+        """How many tests it passes; the pass rate is this over the size of the suite."""
+        return sum(self.verdicts)
+
+    @property
+    def failing(self) -> tuple[FailingTest, ...]:
+        """The tests that it fails, in the order of the suite."""
+        rows = zip(self.tests, self.outcomes, self.verdicts, strict=True)
+        return tuple(FailingTest(test, outcome) for test, outcome, passed in rows if not passed)
+
+    def breaks(self, before: Trial) -> list[UnitTest]:
+        """The tests that were passed in `before`, a trial on the same tests, and no longer are."""
+        rows = zip(self.tests, before.verdicts, self.verdicts, strict=True)
+        return [test for test, was, still in rows if was and not still]
+
+
+async def try_code(
+    code: str, entry_point: str, tests: Sequence[UnitTest], box: AsyncSandbox
+) -> Trial:
+    """Run `code` on `tests`, one second of CPU time each. Raises `SandboxUnavailable`."""
+    program = Program(code, entry_point)
+    outcomes = await box.run(program, [t.call for t in tests], _LIMITS) if tests else []
+    verdicts = [matches(o, expect_test(t)) for t, o in zip(tests, outcomes, strict=True)]
+    return Trial(tuple(tests), tuple(outcomes), tuple(verdicts))
+
+
+def certain_tests(problem: FunctionProblem) -> tuple[UnitTest, ...]:
+    """The tests that need no vote: given ones, and those that the description states formally."""
+    trusted, _ = trusted_tests(problem)
+    return tuple(test for test in trusted if test.trust is Trust.STATED)
