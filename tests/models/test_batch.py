@@ -7,11 +7,13 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance import CHECKS, Check, Subject, conform
+from tiny import CONTEXT
 
 from refute.errors import InputError
 from refute.models.batch import open_batch
@@ -86,6 +88,50 @@ def answer(
 def error_row(request: dict[str, Any], status: int, message: str) -> str:
     response = {"status_code": status, "body": {"error": {"message": message}}}
     return json.dumps({"custom_id": request["custom_id"], "response": response, "error": None})
+
+
+class Attended:
+    """A batch folder with somebody beside it who answers at once: each request takes two starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = open_batch(str(folder)).name
+
+    async def generate(
+        self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
+    ) -> list[Completion]:
+        for _ in range(2):
+            try:
+                model = open_batch(str(self.folder))
+                return await model.generate(messages, n=n, sampling=sampling, first=first)
+            except AnswersPending:
+                with (self.folder / "responses.jsonl").open("a") as file:
+                    file.writelines(self.row(request) + "\n" for request in requests(self.folder))
+        raise AssertionError("answered, and still open")
+
+    async def close(self) -> None:
+        pass
+
+    def row(self, request: dict[str, Any]) -> str:
+        body, said = request["body"], request["body"]["messages"][-1]["content"]
+        if len(said.split()) >= CONTEXT:
+            return error_row(request, 400, "maximum context length is 512 tokens")
+        text, more = f"{said}, and so on, and so on", []
+        if "tools" in body and body["messages"][-1]["role"] == "user":
+            function = {"name": body["tools"][0]["function"]["name"], "arguments": "{}"}
+            more = [{"id": "c", "type": "function", "function": function}]
+        message = {"role": "assistant", "content": text[: 4 * body["max_tokens"]]}
+        choice = {
+            "message": {**message, "tool_calls": more},
+            "finish_reason": "stop" if len(text) <= 4 * body["max_tokens"] else "length",
+        }
+        usage = {"prompt_tokens": 10, "completion_tokens": 4 * body.get("n", 1)}
+        return row(request, [], choices=[choice] * body.get("n", 1), usage=usage)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.__name__))
+def test_conformance(check: Check, tmp_path: Path) -> None:
+    conform(check, Subject(lambda: Attended(tmp_path), tools=True, limit=CONTEXT))
 
 
 def test_first_start_asks_second_answers(tmp_path: Path) -> None:

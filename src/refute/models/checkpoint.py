@@ -95,6 +95,7 @@ class Checkpoint:
         raise ModelUnavailable(f"the chat template rejects the conversation: {reason}")
 
     def _tokens(self, text: str) -> list[int]:
+        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair has no tokens
         with self._lock:
             # The plain format has no template to say how a text begins: the tokenizer does.
             ids: list[int] = self.tokenizer(text, add_special_tokens=not self.has_template)[

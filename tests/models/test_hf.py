@@ -1,0 +1,466 @@
+"""Transformers in process, on a tiny random model: the same as transformers' own answers, whatever
+shares the batch; and everything that a user can get wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+from conformance import CHECKS, Check, Subject, conform
+from tiny import CONTEXT, build_tiny
+
+from refute.errors import InputError
+from refute.models import hf
+from refute.models.checkpoint import find, load
+from refute.models.contract import (
+    GREEDY,
+    Completion,
+    ContextTooLong,
+    Message,
+    ModelUnavailable,
+    Sampling,
+    Tool,
+)
+from refute.models.drawing import Draw, Ends
+from refute.models.hf import TransformersModel, open_hf
+
+TEXTS = ["hello", "write a unit test", "def add(a, b):\n    return a + b", "x"]
+SHORT = Sampling(temperature=0.0, top_p=1.0, max_tokens=16)
+
+
+def user(text: str) -> list[Message]:
+    return [Message("user", text)]
+
+
+@pytest.fixture(scope="module")
+def adapter(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A LoRA adapter with random weights, large enough to change every answer."""
+    peft = pytest.importorskip("peft")
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(1)
+    config = peft.LoraConfig(
+        r=4, target_modules=["q_proj", "v_proj", "down_proj"], init_lora_weights=False
+    )
+    wrapped = peft.get_peft_model(AutoModelForCausalLM.from_pretrained(tiny_model), config)
+    path = tmp_path_factory.mktemp("adapter") / "lora"
+    wrapped.save_pretrained(path)
+    return path
+
+
+@pytest.fixture
+def model(tiny_model: Path) -> Iterator[TransformersModel]:
+    opened = open_hf(str(tiny_model))
+    yield opened
+    asyncio.run(opened.close())
+
+
+def greedy_by_transformers(network: Any, folder: Path, text: str) -> str:
+    """What a script without us would print."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    prompt = tokenizer.apply_chat_template(
+        [{"role": "user", "content": text}],
+        add_generation_prompt=True,
+        return_tensors="pt",
+        return_dict=True,
+    )
+    output = network.generate(**prompt, do_sample=False, max_new_tokens=SHORT.max_tokens)
+    new = output[0, prompt["input_ids"].shape[1] :]
+    return str(tokenizer.decode(new, skip_special_tokens=True))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.__name__))
+def test_conformance(check: Check, tiny_model: Path) -> None:
+    conform(check, Subject(lambda: open_hf(str(tiny_model)), seeds=True, limit=CONTEXT))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.__name__))
+def test_conformance_with_an_adapter(check: Check, tiny_model: Path, adapter: Path) -> None:
+    spec = f"{tiny_model}+{adapter}"
+    conform(check, Subject(lambda: open_hf(spec), seeds=True, limit=CONTEXT))
+
+
+def test_greedy_is_transformers_own(model: TransformersModel, tiny_model: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    network = AutoModelForCausalLM.from_pretrained(tiny_model)
+    for text in TEXTS:
+        (answer,) = asyncio.run(model.generate(user(text), n=1, sampling=SHORT))
+        assert answer.text == greedy_by_transformers(network, tiny_model, text)
+
+
+def test_greedy_with_an_adapter_is_pefts_own(tiny_model: Path, adapter: Path) -> None:
+    import peft
+    from transformers import AutoModelForCausalLM
+
+    base = AutoModelForCausalLM.from_pretrained(tiny_model)
+    network = peft.PeftModel.from_pretrained(base, adapter)
+    adapted, plain = open_hf(f"{tiny_model}+{adapter}"), open_hf(str(tiny_model))
+    differ = 0
+    for text in TEXTS:
+        (answer,) = asyncio.run(adapted.generate(user(text), n=1, sampling=SHORT))
+        assert answer.text == greedy_by_transformers(network, tiny_model, text)
+        differ += answer != asyncio.run(plain.generate(user(text), n=1, sampling=SHORT))[0]
+    assert differ, "the adapter must change something, or this proves nothing"
+
+
+def test_a_sample_does_not_depend_on_its_neighbours(model: TransformersModel) -> None:
+    """Of other lengths, temperatures, stop strings and seeds, in one batch."""
+    settings = [
+        Sampling(temperature=0.0, top_p=1.0, max_tokens=16),
+        Sampling(temperature=1.0, top_p=1.0, max_tokens=16, seed=3),
+        Sampling(temperature=0.7, top_p=0.9, max_tokens=16, seed=3),
+        Sampling(temperature=1.3, top_p=0.5, max_tokens=16, seed=4, stop=("a", "\n")),
+    ]
+    requests = [(user(text * (at + 1)), s) for at, text in enumerate(TEXTS) for s in settings]
+    sizes = []
+
+    async def together() -> list[list[Completion]]:
+        draw = model._batches._work
+        model._batches._work = lambda rows, wanted: sizes.append(len(rows)) or draw(rows, wanted)
+        return await asyncio.gather(
+            *[model.generate(messages, n=2, sampling=s) for messages, s in requests]
+        )
+
+    async def alone() -> list[list[Completion]]:
+        return [await model.generate(messages, n=2, sampling=s) for messages, s in requests]
+
+    at_once = asyncio.run(together())
+    assert max(sizes) > 2, "nothing was batched"
+    assert at_once == asyncio.run(alone())
+    assert at_once[1] != at_once[2], "settings of the row matter"
+
+
+def test_samples_of_unlike_prompts_are_not_drawn_alike(model: TransformersModel) -> None:
+    sampling = Sampling(temperature=5.0, top_p=1.0, max_tokens=8, seed=0)
+
+    async def both() -> list[list[Completion]]:
+        return await asyncio.gather(
+            *[model.generate(user(text), n=1, sampling=sampling) for text in "ab"]
+        )
+
+    first, second = asyncio.run(both())
+    assert first != second
+
+
+def test_without_a_seed_samples_differ_from_start_to_start(model: TransformersModel) -> None:
+    sampling = Sampling(temperature=1.5, top_p=1.0, max_tokens=16)
+    drawn = {
+        asyncio.run(model.generate(user("x"), n=1, sampling=sampling))[0].text for _ in range(3)
+    }
+    assert len(drawn) == 3
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.7), (2.0, 0.9)])
+def test_tokens_are_drawn_with_their_probabilities(temperature: float, top_p: float) -> None:
+    """20,000 draws against the distribution worked out by hand (chi-squared, fixed seeds)."""
+    logits = [2.0, 1.0, 0.5, 0.0, -1.0, -2.0]
+    rows = 20_000
+    draw = Draw([Sampling(temperature, top_p)] * rows, [f"{row}" for row in range(rows)])
+    drawn = Counter(draw(None, torch.tensor([logits] * rows)).argmax(-1).tolist())
+    weights = [math.exp(logit / temperature) for logit in logits]
+    kept, before = {}, 0.0
+    for token, weight in enumerate(weights):  # in descending order already
+        if before < top_p:
+            kept[token] = weight
+        before += weight / sum(weights)
+    assert set(drawn) <= set(kept)
+    expected = {token: rows * weight / sum(kept.values()) for token, weight in kept.items()}
+    chi = sum((drawn[token] - count) ** 2 / count for token, count in expected.items())
+    assert chi < 25, (drawn, expected)  # 99.9 % of draws with 5 degrees of freedom are below 20.5
+
+
+def test_a_nucleus_of_nothing_is_the_likeliest_token() -> None:
+    scores = torch.tensor([[0.0, 3.0, 1.0]] * 50)
+    draw = Draw([Sampling(1.0, 0.0)] * 50, [f"{row}" for row in range(50)])
+    assert set(draw(None, scores).argmax(-1).tolist()) == {1}
+
+
+def test_greedy_rows_keep_their_scores() -> None:
+    scores = torch.tensor([[0.0, 3.0], [1.0, 0.0]])
+    drawn = Draw([GREEDY, Sampling(1.0, 1.0)], ["", "1"])(None, scores)
+    assert torch.equal(drawn[0], scores[0])
+    assert torch.isinf(drawn[1]).sum() == 1
+
+
+def test_a_stop_string_over_several_tokens_and_characters_of_several_bytes() -> None:
+    text = "abcdé END🎉 and more"
+    data = text.encode()
+
+    def decode(ids: list[int]) -> str:
+        return bytes(ids).decode(errors="replace")
+
+    ends = Ends(2, [100], [("END🎉",)], decode=decode, wanted=lambda row: True)
+    for length in range(1, len(data) + 1):
+        ends(torch.tensor([[0, 0, *data[:length]]]), None)
+    assert ends.length == [len("abcdé END🎉".encode())]
+
+
+def test_stopping_early_does_not_generate_further(model: TransformersModel) -> None:
+    (whole,) = asyncio.run(model.generate(user("hello"), n=1, sampling=SHORT))
+    stop = whole.text[2:4]
+    sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=16, stop=(stop,))
+    (cut,) = asyncio.run(model.generate(user("hello"), n=1, sampling=sampling))
+    assert cut.text == whole.text[: whole.text.index(stop)]
+    assert cut.usage.completion_tokens < whole.usage.completion_tokens
+
+
+def test_the_end_of_a_turn_is_a_stop(tiny_model: Path, tmp_path: Path) -> None:
+    """With a token that the model does say declared as the end."""
+    plain = open_hf(str(tiny_model))
+    (whole,) = asyncio.run(plain.generate(user("hello"), n=1, sampling=SHORT))
+    assert whole.finish_reason == "length"
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    network = AutoModelForCausalLM.from_pretrained(tiny_model)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_model)
+    prompt = tokenizer.apply_chat_template(
+        [{"role": "user", "content": "hello"}],
+        add_generation_prompt=True,
+        return_tensors="pt",
+        return_dict=True,
+    )
+    said = network.generate(**prompt, do_sample=False, max_new_tokens=16)[0].tolist()[
+        prompt["input_ids"].shape[1] :
+    ]
+    end = said[5]
+    shutil.copytree(tiny_model, tmp_path / "m")
+    settings = tmp_path / "m" / "generation_config.json"
+    document = json.loads(settings.read_text())
+    settings.write_text(json.dumps({**document, "eos_token_id": [end], "repetition_penalty": 9.0}))
+    (cut,) = asyncio.run(open_hf(str(tmp_path / "m")).generate(user("hello"), n=1, sampling=SHORT))
+    assert cut.finish_reason == "stop"
+    assert cut.usage.completion_tokens == said.index(end) + 1
+    assert cut.text == tokenizer.decode(said[: said.index(end)], skip_special_tokens=True)
+
+
+def test_an_answer_ends_where_the_context_does(model: TransformersModel) -> None:
+    words = 480
+    while True:  # a prompt that leaves a little room
+        try:
+            (answer,) = asyncio.run(
+                model.generate(user(" word" * words), n=1, sampling=Sampling(max_tokens=400))
+            )
+            break
+        except ContextTooLong:
+            words -= 20
+    assert answer.finish_reason in ("length", "stop")
+    assert answer.usage.prompt_tokens + answer.usage.completion_tokens <= CONTEXT
+
+
+def test_out_of_memory_halves_the_batch(
+    model: TransformersModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real error of PyTorch, raised as for a GPU that holds three rows."""
+    expected = asyncio.run(model.generate(user("x"), n=8, sampling=SEEDED))
+    generate, sizes = hf._generate, []
+
+    def small(checkpoint: Any, rows: Any, wanted: Any) -> Any:
+        sizes.append(len(rows))
+        if len(rows) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return generate(checkpoint, rows, wanted)
+
+    monkeypatch.setattr(hf, "_generate", small)
+    assert asyncio.run(model.generate(user("x"), n=8, sampling=SEEDED)) == expected
+    assert max(sizes[-2:]) <= 3
+    sizes.clear()
+    asyncio.run(model.generate(user("x"), n=8, sampling=SEEDED))
+    assert max(sizes) <= 4, "the smaller size was not remembered"
+
+
+SEEDED = Sampling(temperature=1.0, top_p=1.0, max_tokens=8, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory.\nmore"), "out of memory: .*CUDA out of"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: not enough memory"), "out of memory"),
+        (RuntimeError("CUDA error: device-side assert\nmore"), "generation failed: CUDA error"),
+    ],
+)
+def test_failures_of_the_machine_are_unavailable_in_one_line(
+    model: TransformersModel, monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
+) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(hf, "_generate", fail)
+    with pytest.raises(ModelUnavailable, match=told) as info:
+        asyncio.run(model.generate(user("x"), n=2, sampling=SHORT))
+    assert "\n" not in str(info.value)
+
+
+def test_the_loop_lives_while_tokens_are_generated(model: TransformersModel) -> None:
+    async def both() -> int:
+        ticks = 0
+        asking = asyncio.ensure_future(
+            model.generate(user("hello"), n=4, sampling=Sampling(max_tokens=64))
+        )
+        while not asking.done():
+            await asyncio.sleep(0.001)
+            ticks += 1
+        await asking
+        return ticks
+
+    assert asyncio.run(both()) > 5
+
+
+def test_closing_cuts_short_what_is_generated(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, generate = threading.Event(), hf._generate
+
+    def noted(*arguments: Any) -> Any:
+        begun.set()
+        return generate(*arguments)
+
+    monkeypatch.setattr(hf, "_generate", noted)
+
+    async def run() -> None:
+        model = open_hf(str(tiny_model))
+        asking = asyncio.ensure_future(
+            model.generate(user("hello"), n=8, sampling=Sampling(2.0, 1.0, max_tokens=10**6))
+        )
+        assert await asyncio.to_thread(begun.wait, 120)
+        await model.close()
+        with pytest.raises(ModelUnavailable, match="closed"):
+            await asking
+        with pytest.raises(ModelUnavailable, match="closed"):
+            await model.generate(user("hello"), n=1, sampling=SHORT)
+
+    asyncio.run(run())
+
+
+def test_the_name_changes_with_the_weights(tiny_model: Path, adapter: Path, tmp_path: Path) -> None:
+    names = {open_hf(str(tiny_model)).name, open_hf(f"{tiny_model}+{adapter}").name}
+    assert all(name.startswith(f"hf:{tiny_model}") for name in names)
+    other = build_tiny(tmp_path / "other", seed=1)
+    before = open_hf(str(other)).name
+    shutil.rmtree(other)
+    assert open_hf(str(build_tiny(other, seed=1))).name == before
+    shutil.rmtree(other)
+    names |= {before, open_hf(str(build_tiny(other, seed=2))).name}
+    assert len(names) == 4
+    assert open_hf("some/model").name == "hf:some/model"
+
+
+def test_what_is_not_there_is_told_on_opening(
+    tiny_model: Path, adapter: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        open_hf(str(tmp_path / "missing"))
+    with pytest.raises(InputError, match=r"config\.json is missing"):
+        open_hf(str(tmp_path))
+    with pytest.raises(InputError, match=rf"it is an adapter: write hf:{tiny_model}\+{adapter}"):
+        open_hf(str(adapter))
+    with pytest.raises(InputError, match=r"adapter_config\.json is missing"):
+        open_hf(f"{tiny_model}+{tmp_path}")
+    with pytest.raises(InputError, match="names no model"):
+        open_hf("")
+
+
+def test_a_plus_in_a_folders_name(tiny_model: Path, adapter: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a+b"
+    path.symlink_to(tiny_model)
+    assert (find(str(path)).base, find(str(path)).adapter) == (str(path), None)
+    source = find(f"{path}+{adapter}")
+    assert (source.base, source.adapter) == (str(path), str(adapter))
+
+
+def test_without_the_extra(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'refute\[train\]'"):
+        open_hf(str(tiny_model))
+
+
+def test_damaged_weights_are_unavailable(tiny_model: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(tiny_model, broken)
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ModelUnavailable, match="broken: cannot be loaded") as info:
+        asyncio.run(open_hf(str(broken)).generate(user("x"), n=1, sampling=SHORT))
+    assert "\n" not in str(info.value)
+
+
+def test_missing_weights_are_not_made_up(tiny_model: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    broken = tmp_path / "broken"
+    shutil.copytree(tiny_model, broken)
+    tensors = load_file(broken / "model.safetensors")
+    del tensors["model.layers.1.mlp.up_proj.weight"]
+    save_file(tensors, broken / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelUnavailable, match=r"up_proj\.weight is missing"):
+        asyncio.run(open_hf(str(broken)).generate(user("x"), n=1, sampling=SHORT))
+
+
+def without_template(tiny_model: Path, folder: Path) -> Path:
+    shutil.copytree(tiny_model, folder)
+    (folder / "chat_template.jinja").unlink(missing_ok=True)
+    settings = folder / "tokenizer_config.json"
+    document = json.loads(settings.read_text())
+    document.pop("chat_template", None)
+    settings.write_text(json.dumps(document))
+    return folder
+
+
+def test_without_a_chat_template_it_says_so_once(
+    tiny_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = without_template(tiny_model, tmp_path / "base")
+    model = open_hf(str(folder))
+    for _ in range(2):
+        (answer,) = asyncio.run(model.generate(user("x"), n=1, sampling=SHORT))
+        assert answer.text
+    assert capsys.readouterr().err.count("no chat template") == 1
+    checkpoint = load(find(str(folder)))
+    ids = checkpoint.prompt([Message("system", "be brief"), Message("user", "x")])
+    assert checkpoint.text(ids) == "System: be brief\n\nUser: x\n\nAssistant:"
+
+
+def with_template(tiny_model: Path, folder: Path, template: str) -> Path:
+    without_template(tiny_model, folder)
+    (folder / "chat_template.jinja").write_text(template)
+    return folder
+
+
+NO_SYSTEM = (
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
+    "{% endif %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+)
+
+
+def test_a_template_without_a_system_role(tiny_model: Path, tmp_path: Path) -> None:
+    checkpoint = load(find(str(with_template(tiny_model, tmp_path / "m", NO_SYSTEM))))
+    ids = checkpoint.prompt([Message("system", "be brief"), Message("user", "x")])
+    assert checkpoint.text(ids) == "[user]be brief\n\nx"
+
+
+def test_a_template_that_rejects_the_conversation(tiny_model: Path, tmp_path: Path) -> None:
+    folder = with_template(tiny_model, tmp_path / "m", "{{ raise_exception('never') }}")
+    with pytest.raises(ModelUnavailable, match="template rejects the conversation: never"):
+        asyncio.run(open_hf(str(folder)).generate(user("x"), n=1, sampling=SHORT))
+
+
+def test_tools_are_refused(model: TransformersModel) -> None:
+    sampling = Sampling(tools=(Tool("look", "", "{}"),))
+    with pytest.raises(InputError, match="as text"):
+        asyncio.run(model.generate(user("x"), n=1, sampling=sampling))
