@@ -14,7 +14,7 @@ from refute.figures import Figure
 from refute.function.bench import Result
 from refute.function.bench.summary import Cost
 
-__all__ = ["ROWS", "bench_document", "print_bench"]
+__all__ = ["ROWS", "bench_document", "cost_text", "percent", "print_bench"]
 
 _TESTS = {
     "attack_rate": "attack rate",
@@ -75,10 +75,10 @@ def print_bench(result: Result, console: Console) -> None:
     for name, label in ROWS.items():
         if name in result.figures:
             figure = result.figures[name]
-            table.add_row(label, _percent(figure.value), _percent(figure.stderr))
+            table.add_row(label, percent(figure.value), percent(figure.stderr))
     for number, figure in enumerate(result.rounds):
         label = f"code accuracy after round {number}" if number else "code accuracy at the start"
-        table.add_row(label, _percent(figure.value), _percent(figure.stderr))
+        table.add_row(label, percent(figure.value), percent(figure.stderr))
     console.print(table)
     fixed = result.n - result.abstained
     right = fixed - result.wrong_fixes
@@ -91,10 +91,10 @@ def print_bench(result: Result, console: Console) -> None:
         parts.append(f"{result.missing} not done yet")
     console.print(Text("; ".join(parts)))
     if result.cost is not None:
-        console.print(Text(_cost(result.cost)))
+        console.print(Text(cost_text(result.cost)))
 
 
-def _cost(cost: Cost) -> str:
+def cost_text(cost: Cost) -> str:
     """What does not depend on how often the run was interrupted."""
     price = "price not known" if cost.usd is None else f"${cost.usd:.4f}"
     return (
@@ -103,7 +103,7 @@ def _cost(cost: Cost) -> str:
     )
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.2f}"
 
 

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from refute.errors import InputError
 
-__all__ = ["Journal", "new_run", "read_header"]
+__all__ = ["Journal", "new_run", "read_header", "read_run"]
 
 JOURNAL = "journal.jsonl"
 _FORMAT = 1
@@ -58,6 +58,24 @@ def read_header(directory: Path) -> Record | None:
         return None
     settings = _header(path, line)["settings"]
     return settings if isinstance(settings, dict) else {}
+
+
+def read_run(directory: Path) -> tuple[Record, list[Record]]:
+    """The settings of a run and its records so far, without changing anything.
+
+    Of a problem that was retried the last record, in the place of its first. Raises `InputError`
+    where there is no run, or a damaged one.
+    """
+    header = read_header(directory)
+    path = directory / JOURNAL
+    if header is None:
+        raise InputError(f"{directory}: no run is there (no {JOURNAL})")
+    records: dict[str, Record] = {}
+    data = path.read_bytes()
+    for number, line in enumerate(data[: _whole(data)].splitlines()[1:], 2):
+        record = _parse(path, number, line)
+        records[str(record.get("id"))] = record
+    return header, list(records.values())
 
 
 class Journal:
@@ -127,13 +145,17 @@ class Journal:
 def _whole_lines(path: Path) -> Iterator[bytes]:
     """The complete lines of the journal; a torn last one is cut off the file."""
     data = path.read_bytes()
-    end = data.rfind(b"\n") + 1
-    last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
-    if end and not _is_json(last):
-        end -= len(last)
+    end = _whole(data)
     if end < len(data):
         os.truncate(path, end)
     yield from data[:end].splitlines()
+
+
+def _whole(data: bytes) -> int:
+    """How much of a journal is whole: all but a torn last line."""
+    end = data.rfind(b"\n") + 1
+    last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
+    return end - len(last) if end and not _is_json(last) else end
 
 
 def _is_json(line: bytes) -> bool:

@@ -118,6 +118,7 @@ def graded_record(
             "fixed": grade.fixed,
         },
         "function": problem.entry_point,
+        "code": problem.code,
         "candidates": list(prediction.candidates),
         "edits": [list(lines) for lines in work.edits],
         "tests": [_test_record(test, problem.entry_point) for test in prediction.tests],

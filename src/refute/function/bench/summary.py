@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from refute.datasets import Item
+from refute.errors import InputError
 from refute.figures import Figure, mean
 from refute.function.bench.records import Record, grades, read_grade
-from refute.function.bench.settings import Settings
+from refute.function.bench.settings import Settings, stored_settings
 from refute.function.metrics import metrics
-from refute.runs import Journal
+from refute.runs import Journal, read_run
 
-__all__ = ["Cost", "Result", "figures_of", "record_names", "summarize"]
+__all__ = ["Cost", "Result", "read_result", "record_names", "summarize"]
+
+_DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,49 +77,81 @@ def record_names(problem: str, runs: int) -> list[str]:
 def summarize(items: Sequence[Item], settings: Settings, journal: Journal) -> Result:
     """The figures of a finished run, from its journal alone; in the order of the data set."""
     names = [record_names(item.problem.id, settings.runs) for item in items]
-    runs = [[row[at] for row in names] for at in range(settings.runs)]
-    by_run = [[journal.records[n] for n in row if n in journal.records] for row in runs]
-    records = [record for row in by_run for record in row]
+    wanted = [row[at] for at in range(settings.runs) for row in names]
+    records = [journal.records[name] for name in wanted if name in journal.records]
+    return _result(settings, records, journal.directory, missing=len(wanted) - len(records))
+
+
+def read_result(directory: Path) -> tuple[Result, list[Record]]:
+    """The figures and the records of a run that may still be under way, problems sorted by id.
+
+    Raises `InputError` where there is no run of `refute bench`.
+    """
+    header, records = read_run(directory)
+    if not {"dataset", "method", "problems"} <= header.keys():
+        raise InputError(f"{directory}: not a run of refute bench over functions")
+    settings = stored_settings(header)
+    records.sort(key=lambda record: _natural(record["id"]))
+    missing = int(header["problems"]) * settings.runs - len(records)
+    return _result(settings, records, directory, missing=missing), records
+
+
+def _natural(identity: str) -> list[tuple[int, str]]:
+    """Sorts `Mbpp/9` before `Mbpp/10`."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(identity)]
+
+
+def _result(
+    settings: Settings, records: Sequence[Record], run: Path, *, missing: int = 0
+) -> Result:
+    """The figures over the records of a run."""
     good = [record for record in records if record["status"] != "error"]
     graded = [read_grade(record) for record in good]
     seconds = [float(record["seconds"]) for record in good]
-    each = tuple(figures_of(row) for row in by_run) if settings.runs > 1 else ()
     return Result(
         settings=settings,
         n=len(good),
-        figures=figures_of(records),
+        figures=_figures(good),
         abstained=sum(not grade.fixed for grade in graded),
         wrong_fixes=sum(grade.fixed and not grade.passed for grade in graded),
         seconds=statistics.median(seconds) if seconds else math.nan,
         errors={r["id"]: str(r.get("error")) for r in records if r["status"] == "error"},
-        run=journal.directory,
-        missing=len(items) * settings.runs - len(records),
-        rounds=rounds_of(good),
-        by_run=each,
+        run=run,
+        missing=missing,
+        rounds=_rounds(good),
+        by_run=_by_run(good, settings.runs),
         cost=_cost(good) if settings.model is not None else None,
     )
 
 
-OVER_TESTS = ("attack_rate", "output_accuracy", "accuracy_and_attack")
+def _by_run(records: Sequence[Record], runs: int) -> tuple[Mapping[str, Figure], ...]:
+    if runs == 1:
+        return ()
+    rows: list[list[Record]] = [[] for _ in range(runs)]
+    for record in records:
+        rows[record_names(record["problem"], runs).index(record["id"])].append(record)
+    return tuple(map(_figures, rows))
 
 
-def figures_of(records: Iterable[Record]) -> dict[str, Figure]:
-    """The figures over the records that have a result; see `refute.function.metrics.metrics`.
+_OVER_TESTS = ("attack_rate", "output_accuracy", "accuracy_and_attack")
+
+
+def _figures(good: Sequence[Record]) -> dict[str, Figure]:
+    """The figures over records that have a result; see `refute.function.metrics.metrics`.
 
     Where a model wrote the tests, those over the tests are over the tests as they were sampled (the
     paper's intrinsic metrics), and `kept_` before a name means the ones that passed the vote.
     """
-    good = [record for record in records if record["status"] != "error"]
     figures = metrics([read_grade(record) for record in good])
     if any("sampled" in record["grade"] for record in good):
         sampled = metrics([read_grade(r, "sampled") for r in good if "sampled" in r["grade"]])
-        for name in OVER_TESTS:
+        for name in _OVER_TESTS:
             figures[f"kept_{name}"] = figures[name]
             figures[name] = sampled[name]
     return figures
 
 
-def rounds_of(records: Sequence[Record]) -> tuple[Figure, ...]:
+def _rounds(records: Sequence[Record]) -> tuple[Figure, ...]:
     """Code accuracy after each round; a problem that ended early keeps its last program."""
     passed = []
     for record in records:

@@ -1,0 +1,113 @@
+"""The grades of a run as a table and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from refute.figures import Figure
+from refute.issue.records import Record, read_grade
+from refute.issue.summary import FIGURES, Summary
+
+__all__ = ["grade_document", "print_grades"]
+
+_STATUSES = {
+    "success": "reproduces the issue",
+    "empty": "no patch",
+    "not_applicable": "does not apply",
+    "no_test": "touches no test",
+    "conflict": "conflicts with the golden patch",
+    "not_trusted": "results were meddled with",
+    "timeout": "ran out of time",
+    "crashed": "the test process died",
+    "collection_error": "cannot be imported after the golden patch",
+    "fails_after": "a test fails after the golden patch",
+    "no_test_ran": "none of its tests ran",
+    "passes_before": "no test fails on the original code",
+}
+
+
+def grade_document(
+    dataset: str, summary: Summary, records: Mapping[str, Record], ids: Sequence[str], run: str
+) -> dict[str, Any]:
+    """`{"dataset", "n", "metrics": {name: {"value", "stderr"}}, "statuses", "instances", ...}`."""
+    return {
+        "dataset": dataset,
+        "n": summary.n,
+        "metrics": {name: _figure(summary.figures[name]) for name in FIGURES},
+        "statuses": dict(summary.statuses),
+        "errors": dict(summary.errors),
+        "flaky": summary.flaky,
+        "doubtful": list(summary.doubtful),
+        "other_files": summary.others,
+        "instances": [_instance(records[id]) for id in ids if id in records],
+        "run": run,
+    }
+
+
+def _instance(record: Record) -> dict[str, Any]:
+    if record["status"] == "error":
+        return {"id": record["id"], "status": "error", "error": record["error"]}
+    grade = read_grade(record)
+    verdict = grade.verdict
+    return {
+        "id": grade.id,
+        "status": verdict.status,
+        "fail_to_pass": list(verdict.fail_to_pass),
+        "fail_to_any": list(verdict.fail_to_any),
+        "pass_to_pass": list(verdict.pass_to_pass),
+        "failing_after": list(verdict.failing_after),
+        "flaky": [one.test for one in verdict.own if one.flaky],
+        "broken": list(verdict.broken),
+        "coverage": None if grade.coverage is None else grade.coverage.value,
+        "golden_coverage": None if grade.golden_coverage is None else grade.golden_coverage.value,
+        "golden": record.get("golden"),
+        "other_files": list(grade.others),
+        "remarks": list(verdict.remarks),
+        "seconds": record.get("seconds"),
+    }
+
+
+def print_grades(title: str, summary: Summary, console: Console) -> None:
+    """The figures, then why instances failed, then what to be careful about."""
+    table = Table(title=Text(f"{title}, {summary.n} instances", style="bold"), title_justify="left")
+    table.add_column("")
+    table.add_column("%", justify="right")
+    table.add_column("standard error", justify="right")
+    for name, label in FIGURES.items():
+        figure = summary.figures[name]
+        table.add_row(label, _percent(figure.value), _percent(figure.stderr))
+    console.print(table)
+    for status, count in summary.statuses.items():
+        console.print(Text(f"{count:5}  {_STATUSES.get(status, status)}"))
+    if summary.errors:
+        console.print(Text(f"{len(summary.errors):5}  without a grade (not counted)"))
+    for text in _cautions(summary):
+        console.print(Text(f"note: {text}", style="dim"))
+
+
+def _cautions(summary: Summary) -> list[str]:
+    notes = []
+    if summary.others:
+        notes.append(f"{summary.others} predictions touch files that are no tests (--tests-only)")
+    if summary.flaky:
+        notes.append(f"{summary.flaky} predictions hold a flaky test; it counts against them")
+    if summary.doubtful:
+        shown = ", ".join(summary.doubtful[:5])
+        more = f" and {len(summary.doubtful) - 5} more" if len(summary.doubtful) > 5 else ""
+        notes.append(f"the golden tests reproduce nothing here, so doubt: {shown}{more}")
+    return notes
+
+
+def _percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.2f}"
+
+
+def _figure(figure: Figure) -> dict[str, float | None]:
+    parts = {"value": figure.value, "stderr": figure.stderr}
+    return {name: None if math.isnan(part) else part for name, part in parts.items()}

@@ -1,0 +1,289 @@
+"""One self-contained HTML page about a few runs: tables, charts, and each problem in detail.
+
+What models and programs wrote is hostile: everything is escaped, and the page forbids itself every
+script and every address (Content-Security-Policy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from refute.figures import Figure
+from refute.function.bench.records import Record, grades, read_grade
+from refute.function.bench.summary import Result
+from refute.function.source import unified_diff
+from refute.report.bench import ROWS, cost_text, percent
+from refute.report.charts import COLOURS, Line, Row, dot_plot, line_plot
+from refute.report.paper import claims, paper_figures
+
+__all__ = ["Run", "render_page", "run_labels"]
+
+LONGEST = 600
+"""Characters of a value or a call that are shown."""
+CHARTED = ("attack_rate", "output_accuracy", "accuracy_and_attack", "code_accuracy")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run with its figures and its records."""
+
+    result: Result
+    records: Sequence[Record]
+
+
+def render_page(runs: Sequence[Run]) -> str:
+    """The page as HTML text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("refute.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    labels = run_labels([run.result for run in runs])
+    datasets = dict.fromkeys(run.result.settings.dataset for run in runs)
+    return environment.get_template("page.html.jinja").render(
+        datasets=[_dataset(name, runs, labels) for name in datasets],
+        runs=[_run(run, label) for run, label in zip(runs, labels, strict=True)],
+        claims=claims(),
+        colours=COLOURS,
+    )
+
+
+def run_labels(results: Sequence[Result]) -> list[str]:
+    """What tells the runs apart, shortest first: method, model, what is not the default, folder."""
+    forms = [
+        [result.settings.method for result in results],
+        [_words(result, model=True, options=False) for result in results],
+        [_words(result, model=True, options=True) for result in results],
+    ]
+    keys = [result.settings.dataset for result in results]
+    for labels in forms:
+        if len(set(zip(keys, labels, strict=True))) == len(labels):
+            return labels
+    return [f"{label} [{r.run.name}]" for label, r in zip(forms[-1], results, strict=True)]
+
+
+def _words(result: Result, *, model: bool, options: bool) -> str:
+    settings = result.settings
+    words = [settings.method]
+    if model and settings.model is not None:
+        words.append(settings.model)
+        if settings.tester is not None:
+            words.append(f"tests by {settings.tester}")
+    if options and settings.options is not None:
+        usual = type(settings.options)()
+        for name in ("n", "k", "m", "vote", "backtrack", "guard", "temperature", "top_p"):
+            value = getattr(settings.options, name)
+            if value != getattr(usual, name):
+                words.append(f"{name}={value}")
+    return " ".join(words)
+
+
+# -- a data set: the table and the charts ----------------------------------------------------------
+
+
+def _dataset(name: str, runs: Sequence[Run], labels: Sequence[str]) -> Mapping[str, Any]:
+    chosen = [
+        (run.result, label)
+        for run, label in zip(runs, labels, strict=True)
+        if run.result.settings.dataset == name
+    ]
+    names = [row for row in ROWS if any(row in result.figures for result, _ in chosen)]
+    paper = paper_figures(name)
+    return {
+        "name": name,
+        "labels": [label for _, label in chosen],
+        "sizes": [result.n for result, _ in chosen],
+        "rows": [
+            {
+                "label": ROWS[row],
+                "cells": [_cell(result.figures.get(row)) for result, _ in chosen],
+                "paper": [f for f in paper if f.metric == row],
+            }
+            for row in names
+        ],
+        "figures": _dots(chosen),
+        "rounds": _rounds(chosen),
+        "sizes_chart": _by_tests(chosen),
+    }
+
+
+def _cell(figure: Figure | None) -> str:
+    if figure is None:
+        return "-"
+    error = percent(figure.stderr)
+    return percent(figure.value) + (f" ± {error}" if error != "-" else "")
+
+
+def _dots(chosen: Sequence[tuple[Result, str]]) -> Markup:
+    rows = [
+        Row(ROWS[name], tuple(result.figures.get(name) for result, _ in chosen)) for name in CHARTED
+    ]
+    return Markup(dot_plot(rows, [label for _, label in chosen]))
+
+
+def _rounds(chosen: Sequence[tuple[Result, str]]) -> Markup | None:
+    lines = [
+        Line(label, tuple((float(at), figure) for at, figure in enumerate(result.rounds)))
+        for result, label in chosen
+    ]
+    if not any(line.points for line in lines):
+        return None
+    return Markup(line_plot(lines, "rounds of debugging"))
+
+
+def _by_tests(chosen: Sequence[tuple[Result, str]]) -> Mapping[str, Any] | None:
+    """Code accuracy over n, for methods that were run with different numbers of tests."""
+    groups: dict[str, dict[float, Figure]] = {}
+    for result, _ in chosen:
+        if result.settings.options is not None:
+            name = _words(result, model=True, options=False)
+            count = float(result.settings.options.n)
+            groups.setdefault(name, {})[count] = result.figures["code_accuracy"]
+    lines = [
+        Line(name, tuple(sorted(points.items(), key=lambda point: point[0])))
+        for name, points in groups.items()
+        if len(points) > 1
+    ]
+    if not lines:
+        return None
+    return {
+        "labels": [line.label for line in lines],
+        "svg": Markup(line_plot(lines, "unit tests (n)")),
+    }
+
+
+# -- a run: its problems ---------------------------------------------------------------------------
+
+
+def _run(run: Run, label: str) -> Mapping[str, Any]:
+    result, settings = run.result, run.result.settings
+    groups: dict[str, list[Mapping[str, Any]]] = {
+        "wrong fixes": [],
+        "no fix": [],
+        "right fixes": [],
+        "left as they were, and right": [],
+        "without a result": [],
+    }
+    for record in run.records:
+        group, problem = _problem(record)
+        groups[group].append(problem)
+    return {
+        "label": f"{settings.dataset}: {label}",
+        "folder": str(result.run),
+        "summary": f"{result.n} problems graded"
+        + (f", {result.missing} not done yet" if result.missing else ""),
+        "cost": None if result.cost is None else cost_text(result.cost),
+        "groups": [(name, problems) for name, problems in groups.items() if problems],
+    }
+
+
+def _problem(record: Record) -> tuple[str, Mapping[str, Any]]:
+    """The group that a problem belongs to, and what is shown of it."""
+    if record["status"] == "error":
+        view = {"id": record["id"], "error": str(record.get("error"))}
+        return "without a result", view
+    grade = read_grade(record)
+    code = record.get("code", "")
+    best = record["candidates"][0] if record["candidates"] else None
+    if grade.fixed:
+        group = "right fixes" if grade.passed else "wrong fixes"
+    else:
+        group = "left as they were, and right" if grade.passed else "no fix"
+    view = {
+        "id": record["id"],
+        "error": None,
+        "private": f"{sum(grade.programs[0].verdicts)} of {len(grade.programs[0].verdicts)}",
+        "tests": list(_tests(record)),
+        "suites": list(_suites(record)),
+        "edits": list(_edits(record, code)),
+        "rounds": [p.passed for p in grades(record["grade"].get("rounds", []))],
+        "fix": None if best is None else _diff(code, best),
+        "lines": [line for lines in record["edits"][:1] for line in lines],
+        "notes": record["notes"],
+        "unreadable": record.get("log", {}).get("unreadable", {}),
+    }
+    return group, view
+
+
+def _tests(record: Record) -> Iterator[Mapping[str, Any]]:
+    for test, (valid, attacks, accurate) in zip(
+        record["tests"], record["grade"]["tests"], strict=True
+    ):
+        yield {
+            "call": _short(test["call"]),
+            "expected": _short(test["expected"]),
+            "valid": valid,
+            "attacks": attacks,
+            "accurate": accurate,
+        }
+
+
+def _suites(record: Record) -> Iterator[Sequence[Mapping[str, Any]]]:
+    for suite in record.get("log", {}).get("suites", []):
+        yield [
+            {
+                "number": attempt["number"],
+                "status": attempt["status"],
+                "call": _short(attempt.get("call", "-")),
+                "stated": _short(attempt.get("stated", attempt.get("unreadable", "-"))),
+                "votes": _votes(attempt.get("vote")),
+            }
+            for attempt in suite
+        ]
+
+
+def _votes(vote: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
+    """Each output with its share of the k votes, most first."""
+    if vote is None:
+        return []
+    counts = [(str(output), int(count)) for output, count in vote["counts"]]
+    counts += [(f"unreadable: {kind}", int(n)) for kind, n in vote["unreadable"].items()]
+    asked, k = int(vote["asked"]), max(int(vote["k"]), 1)
+    counts += [("not asked for: the outcome was clear", k - asked)] if asked < k else []
+    return [
+        {
+            "output": _short(output),
+            "count": count,
+            "share": round(100 * count / k),
+            "won": output == vote["winner"],
+        }
+        for output, count in sorted(counts, key=lambda entry: -entry[1])
+    ]
+
+
+def _edits(record: Record, code: str) -> Iterator[Mapping[str, Any]]:
+    """Rounds of debugging, each edit as a diff of the program that it was made on."""
+    current = code
+    for edit in record.get("log", {}).get("edits", []):
+        written = edit.get("code")
+        yield {
+            "round": edit["round"],
+            "accepted": edit["accepted"],
+            "reason": edit["reason"],
+            "call": _short(edit.get("call") or edit.get("feedback", "")),
+            "expected": _short(edit.get("expected", "")),
+            "passed": f"{edit['before']} → {edit['after']} of {edit['total']}",
+            "diff": None if written is None else _diff(current, written),
+        }
+        if edit["accepted"] and written is not None:
+            current = written
+
+
+def _diff(before: str, after: str) -> list[tuple[str, str]]:
+    """Lines of a diff with their kind: add, del, at or same."""
+    kinds = {"+": "add", "-": "del", "@": "at"}
+    lines = unified_diff(before, after, "code.py").splitlines()[2:]
+    return [(kinds.get(line[:1], "same"), line) for line in lines]
+
+
+def _short(text: Any) -> str:
+    text = str(text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
