@@ -24,6 +24,7 @@ _VERBS = {
     "debug": "Mend the function with generated tests; print the fix as a diff.",
     "bench": "Run a method over a data set, or over a JSONL file of problems.",
     "report": "Compare runs of bench with each other and with the paper; write a page.",
+    "grade": "Grade predicted test patches: do they reproduce their issues?",
     "doctor": "Show what works on this machine, and how to get what is missing.",
 }
 """Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""

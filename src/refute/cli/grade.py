@@ -1,0 +1,195 @@
+"""`refute grade`: do predicted test patches reproduce their issues?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from refute.cli.options import FILE, json_option
+from refute.cli.output import consoles, print_json, remark
+from refute.cli.status import UNAVAILABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from refute.datasets.swe import IssueItem
+    from refute.issue.grading import Task
+    from refute.runs import Journal
+
+__all__ = ["command"]
+
+
+@click.command("grade")
+@click.argument("dataset")
+@click.argument("predictions")
+@click.option("--data", type=FILE, metavar="PATH", help="Its file or folder (or REFUTE_DATA).")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N instances.")
+@click.option("--ids", metavar="A,B", help="Only these instances.")
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="Runs of tests at once (default: cores)."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=1800.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For one run of tests.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Run predicted tests N times; a flaky test is never F→P.",
+)
+@click.option("--tests-only", is_flag=True, help="Drop what patches do to files that are no tests.")
+@click.option(
+    "--patch-type",
+    type=click.Choice(["vanilla", "fuzzy", "custom", "autocoderover"]),
+    default="vanilla",
+    show_default=True,
+    help="How predictions are written: a diff that applies, a diff with slips, block forms.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["tests", "reproduction"]),
+    default="tests",
+    show_default=True,
+    help="reproduction: a patch adds a script, and its exit status decides.",
+)
+@click.option("--script", metavar="PATH", help="The script of that mode (default: the new file).")
+@click.option(
+    "--workspace",
+    type=click.Choice(["local", "docker", "podman"]),
+    default="local",
+    show_default=True,
+    help="Where tests run.",
+)
+@click.option(
+    "--compat",
+    type=click.Choice(["swtbench"]),
+    help="Also write the reference harness's reports, by its rules.",
+)
+@click.option("--run", type=FILE, metavar="DIR", help="Folder of the run; go on where it stopped.")
+@click.option(
+    "--runs-dir", type=FILE, default=Path("runs"), show_default=True, help="Where runs go."
+)
+@json_option
+def command(
+    dataset: str,
+    predictions: str,
+    data: Path | None,
+    limit: int | None,
+    ids: str | None,
+    jobs: int | None,
+    timeout: float,
+    repeat: int,
+    tests_only: bool,
+    patch_type: str,
+    mode: str,
+    script: str | None,
+    workspace: str,
+    compat: str | None,
+    run: Path | None,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Grade predicted test patches (SWT-Bench).
+
+    DATASET: swt-lite, swt-verified, swt-full, or a file of SWE-bench rows. PREDICTIONS: a JSON or
+    JSONL file of the reference's form; `gold`, the golden tests; or a folder of the reference's
+    logs, run_instance_swt_logs/RUN/MODEL, which are judged without running anything.
+
+    An instance without a prediction counts as one with an empty patch. A run that was interrupted
+    goes on with `--run DIR`.
+
+    Exit status 3: some instances have no grade (run again to retry them).
+    """
+    from refute.issue.grade import Terms
+    from refute.issue.grading import GradingSettings, default_jobs, run_grading
+    from refute.issue.summary import summarize
+    from refute.report.grade import grade_document, print_grades
+    from refute.report.terminal import counting
+    from refute.runs import Journal, new_run
+
+    out, err = consoles()
+    items = _items(dataset, data, ids, limit)
+    tasks, model = _tasks(items, predictions, err)
+    forms: dict[str, Any] = {"vanilla": None, "fuzzy": "diff"}
+    kind: Any = mode
+    backend: Any = workspace
+    settings = GradingSettings(
+        dataset=dataset,
+        predictions=predictions,
+        model=model,
+        terms=Terms(timeout, repeat, tests_only, kind, script),
+        workspace=backend,
+        form=forms.get(patch_type, patch_type),
+    )
+    directory = run or new_run(runs_dir, f"{Path(dataset).stem}-{model}")
+    with Journal(directory, settings.header(tasks)) as journal:
+        remark(err, [f"{len(tasks)} instances into {directory}"])
+        finished = run_grading(tasks, settings, journal, jobs=jobs or default_jobs())
+        try:
+            with counting(len(tasks), err) as progress:
+                for done in finished:
+                    progress(done)
+        except BaseException:
+            remark(err, [f"stopped; go on with the same command and --run {directory}"])
+            raise
+        summary = summarize([item.key for item in items], journal.records)
+        if compat is not None:
+            remark(err, [f"the reference's reports: {_write_compat(items, journal, model)}"])
+    if as_json:
+        names = [item.problem.id for item in items]
+        print_json(grade_document(dataset, summary, journal.records, names, str(directory)))
+    else:
+        print_grades(f"{Path(dataset).name}, {model}", summary, out)
+    remark(err, (f"{id}: no grade: {reason}" for id, reason in summary.errors.items()))
+    return UNAVAILABLE if summary.errors else 0
+
+
+def _items(dataset: str, data: Path | None, ids: str | None, limit: int | None) -> list[IssueItem]:
+    from refute.datasets.rows import DatasetError
+    from refute.datasets.swe import load_issues
+    from refute.errors import InputError
+
+    wanted = [part.strip() for part in ids.split(",") if part.strip()] if ids else None
+    try:
+        items = load_issues(dataset, data=data, ids=wanted, limit=limit)
+    except DatasetError as error:
+        raise InputError(str(error)) from None
+    if not items:
+        raise InputError(f"{dataset}: no instance is left to grade")
+    return items
+
+
+def _tasks(items: Sequence[IssueItem], predictions: str, err: Any) -> tuple[list[Task], str]:
+    """What is graded, and the name of the model that predicted it."""
+    from refute.issue.grading import Task
+    from refute.problems import IssuePrediction
+
+    if predictions == "gold":
+        golden = [IssuePrediction(item.key.id, item.key.test_patch) for item in items]
+        return [Task(item, one) for item, one in zip(items, golden, strict=True)], "gold"
+    raise NotImplementedError
+
+
+def _write_compat(items: Sequence[IssueItem], journal: Journal, model: str) -> Path:
+    from refute.issue.compat import reference_report, write_reports
+    from refute.issue.records import read_evidence, read_grade
+
+    reports = []
+    for item in items:
+        record = journal.records.get(item.problem.id)
+        if record is None or record["status"] == "error":
+            continue
+        grade = read_grade(record, read_evidence(journal.directory, item.problem.id))
+        runner = "pytest" if item.problem.recipe is None else item.problem.recipe.runner
+        reports.append(reference_report(grade, item.key, runner))
+    folder = journal.directory / "swtbench"
+    return write_reports(reports, folder, run=journal.directory.name, model=model)

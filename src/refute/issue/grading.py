@@ -1,0 +1,173 @@
+"""`refute grade`: predictions over a data set in worker processes, journalled one by one.
+
+The reports of all states are written to the run's folder before the record of an instance, so that
+a run can be graded again without running anything. An instance that cannot be graded for a reason
+that is not the prediction's own has an error record; it stops no other, and is tried again when the
+run goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from refute.datasets.swe import IssueItem
+from refute.errors import InputError
+from refute.issue.edits import Form, read_edits
+from refute.issue.golden import missing_fail_to_pass, works
+from refute.issue.grade import IssueGrade, Terms, grade_prediction
+from refute.issue.records import Record, grade_record, write_evidence
+from refute.issue.states import StateStore
+from refute.problems import IssuePrediction
+from refute.runs import Failed, Journal, cores, run_tasks
+from refute.workspace.contract import Workspace, WorkspaceUnavailable
+from refute.workspace.opening import Backend, open_workspace, prepare
+from refute.workspace.store import cache_folder
+
+__all__ = ["GradingSettings", "Task", "default_jobs", "run_grading"]
+
+_RUN_MEMORY = 2 << 30
+"""Bytes that one run of tests may well need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One instance with what was predicted for it."""
+
+    item: IssueItem
+    prediction: IssuePrediction
+    """Its patch is "" where nothing was predicted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradingSettings:
+    """Everything that the grades depend on; goes into the journal's header."""
+
+    dataset: str
+    predictions: str
+    """Where they were read from; `gold`: the golden tests."""
+    model: str
+    """`model_name_or_path` of the predictions."""
+    terms: Terms
+    workspace: Backend = "local"
+    form: Form | None = None
+    """How the predictions are to be read; None: a unified diff that applies as it is."""
+
+    def header(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """The settings with a digest of the instances and predictions."""
+        digest = hashlib.sha256()
+        for task in tasks:
+            digest.update(repr((task.item, task.prediction)).encode(errors="surrogatepass"))
+        return {"kind": "grades", **asdict(self), "content": digest.hexdigest()[:32]}
+
+
+def default_jobs() -> int:
+    """How many runs of tests this machine takes at once: its cores, within its free memory."""
+    try:
+        match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    except OSError:
+        match = None
+    if match is None:
+        return cores()
+    return max(1, min(cores(), int(match[1]) * 1024 // _RUN_MEMORY))
+
+
+def run_grading(
+    tasks: Sequence[Task], settings: GradingSettings, journal: Journal, *, jobs: int
+) -> Iterator[int]:
+    """Grade what has no grade in the journal; yield how many have one.
+
+    At most `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can work.
+    """
+    done = {id for id, record in journal.records.items() if record.get("status") != "error"}
+    left = [task for task in tasks if task.item.problem.id not in done]
+    finished = len(tasks) - len(left)
+    yield finished
+    slots = multiprocessing.get_context("spawn").BoundedSemaphore(jobs)
+    start = partial(_start, settings, journal.directory, slots)
+    with closing(run_tasks(left, start=start, jobs=jobs)) as results:
+        for task, record in results:
+            if isinstance(record, Failed):
+                if record.fatal:
+                    raise WorkspaceUnavailable(record.reason)
+                record = _error(task, record.reason)
+            journal.append(record)
+            finished += 1
+            yield finished
+
+
+# -- in a worker -----------------------------------------------------------------------------------
+
+
+def _start(
+    settings: GradingSettings, run: Path, slots: AbstractContextManager[Any]
+) -> Callable[[Task], Record]:
+    return partial(_work, settings, run, slots)
+
+
+def _work(
+    settings: GradingSettings, run: Path, slots: AbstractContextManager[Any], task: Task
+) -> Record:
+    """The record of one instance; its evidence is on disk when this returns."""
+    start = time.monotonic()
+    problem, key = task.item.problem, task.item.key
+    try:
+        grade = _grade(settings, slots, task)
+    except (WorkspaceUnavailable, InputError) as error:
+        return _error(task, " ".join(str(error).split()))
+    if grade.evidence is not None:
+        write_evidence(run, grade)
+    record = grade_record(grade)
+    if grade.evidence is not None and settings.terms.mode == "tests":
+        golden = grade.evidence.golden
+        missing = missing_fail_to_pass(golden, key)
+        record["golden"] = {"works": works(golden), "missing": list(missing)}
+    return {**record, "repo": problem.repo, "seconds": round(time.monotonic() - start, 3)}
+
+
+def _grade(settings: GradingSettings, slots: AbstractContextManager[Any], task: Task) -> IssueGrade:
+    problem, prediction = task.item.problem, task.prediction
+    base = None
+
+    def spawn() -> Workspace:
+        nonlocal base
+        if base is None:
+            if problem.recipe is None:
+                raise WorkspaceUnavailable(f"{problem.id}: the data set says no environment")
+            base = prepare(problem.repo, problem.base_commit, problem.recipe, problem.id)
+        return open_workspace(base, backend=settings.workspace)
+
+    if prediction.patch.strip() and settings.form is not None:
+        prediction = _read(prediction, settings.form, spawn)
+    store = StateStore(cache_folder() / "states", problem, settings.workspace)
+    return grade_prediction(
+        prediction, task.item.key, spawn, store=store, terms=settings.terms, slot=slots
+    )
+
+
+def _read(
+    prediction: IssuePrediction, form: Form, spawn: Callable[[], Workspace]
+) -> IssuePrediction:
+    """The prediction as a diff against the files of the repository."""
+    with spawn() as workspace:
+
+        def read(path: str) -> str | None:
+            try:
+                return workspace.read(path).decode("utf-8")
+            except (OSError, UnicodeDecodeError):
+                return None
+
+        applied = read_edits(prediction.patch, form).apply(read)
+    return IssuePrediction(prediction.problem, applied.patch, notes=applied.problems)
+
+
+def _error(task: Task, reason: str) -> Record:
+    return {"id": task.item.problem.id, "status": "error", "error": reason}
