@@ -96,10 +96,17 @@ class WorkingCopy:
         self._room.fresh()
         self._index()
         self._git(("add", "--all", "--ignore-errors", "."))
-        options = (
-            "--cached --binary --no-color --no-ext-diff --no-textconv --no-renames "
-            "--ignore-submodules=all --src-prefix=a/ --dst-prefix=b/"
-        ).split()
+        options = [
+            "--cached",
+            "--binary",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-renames",
+            "--ignore-submodules=all",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+        ]
         return self._checked("diff", *options, "HEAD").decode("utf-8", "surrogateescape")
 
     def reset(self) -> None:
