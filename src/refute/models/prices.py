@@ -77,19 +77,22 @@ class Prices:
         while isinstance(model, RecordingModel):
             model = model.recorded
         kind, _, name = model.name.partition(":")
+        tables = [self.own]
         if isinstance(model, _Served):
             name = model.served_name
-        elif kind != "batch":
-            return self.own.get(name, FREE)
-        for table in (self.own, self.published):
-            if table is self.published and isinstance(model, _Served) and is_local(model.base_url):
-                return FREE
-            stem = name
+            free = is_local(model.base_url)
+        else:
+            name = name.partition("#")[0]  # what a batch's settings add to its model's name
+            free = kind not in ("openai", "batch")
+        if not free:
+            tables.append(self.published)
+        for table in tables:
+            stem = name or kind
             while stem:
                 if stem in table:
                     return table[stem]
                 stem = _shorter(stem)
-        return None
+        return FREE if free else None
 
 
 def is_local(url: str) -> bool:
