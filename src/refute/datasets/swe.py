@@ -34,7 +34,7 @@ from refute.datasets.swt_subsets import excluded
 from refute.issue.patches import split_tests
 from refute.literals import NotLiteral
 from refute.problems import IssueKey, IssueProblem
-from refute.workspace.recipe import Recipe
+from refute.workspace.recipes import recipe_of_row
 
 __all__ = ["ISSUE_NAMES", "IssueItem", "load_issues"]
 
@@ -125,7 +125,7 @@ def _item(row: Row, identity: str) -> IssueItem:
         repo=repo,
         base_commit=row.text("base_commit"),
         text=row.text("problem_statement"),
-        recipe=_complaining(row, "environment", lambda: _recipe(row)),
+        recipe=_complaining(row, "environment", lambda: recipe_of_row(row.fields)),
         created_at=row.optional_text("created_at") or "",
         version=row.optional_text("version") or "",
     )
@@ -180,27 +180,3 @@ def _complaining(row: Row, field: str, read: Callable[[], Any]) -> Any:
         raise
     except (NotLiteral, ValueError) as e:
         raise row.error(field, str(e)) from None
-
-
-def _recipe(row: Row) -> Recipe | None:
-    """How the row's tests are run."""
-    value = row.fields.get("environment")
-    if isinstance(value, str):
-        value = _value(value) if value.strip() else None
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise ValueError("must be an object, or a string that holds one")
-    words = str(value.get("test_command", "")).split()
-    runner = "pytest"
-    if "tests/runtests.py" in words:
-        runner = "django"
-    elif "bin/test" in words:
-        runner = "sympy"
-    return Recipe(
-        runner=runner,  # type: ignore[arg-type]
-        python=str(value.get("python", "")),
-        pins=tuple(tuple(group) for group in value.get("pins", ())),
-        editable=bool(value.get("editable", True)),
-        env=dict(value.get("env", {})),
-    )

@@ -1,6 +1,6 @@
 """AutoCodeRover's edits as models really write them."""
 
-# ruff: noqa: E501, W293
+# ruff: noqa: E501
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """SWT-Bench's custom diff as models really write it."""
 
-# ruff: noqa: E501, W293
+# ruff: noqa: E501
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from refute.issue.edits.hunks import Hunk, Line, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
