@@ -1,0 +1,136 @@
+"""Small repositories with a real fault, made on the spot, for tests of issue-level methods."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.issue.contract import Spawn
+from refute.problems import IssueKey, IssueProblem
+from refute.workspace.opening import open_local, prepare
+from refute.workspace.recipe import Recipe
+
+__all__ = ["FIX", "GOLDEN_TESTS", "ISSUE", "Project", "make_project"]
+
+CLAMP = '''"""Numbers on a line."""
+
+
+def clamp(value, low, high):
+    """The number of [low, high] that is nearest to value."""
+    if value < low:
+        return low
+    if value > high:
+        return low
+    return value
+
+
+def middle(low, high):
+    return (low + high) / 2
+'''
+
+TESTS = """from shapes.line import clamp, middle
+
+
+def test_inside():
+    assert clamp(3, 0, 9) == 3
+
+
+def test_below():
+    assert clamp(-1, 0, 9) == 0
+
+
+def test_middle():
+    assert middle(0, 4) == 2
+"""
+
+ISSUE = """clamp returns the lower bound for large values
+
+```python
+>>> from shapes.line import clamp
+>>> clamp(10, 0, 9)
+0
+```
+
+I expected 9.
+"""
+
+FIX = """diff --git a/shapes/line.py b/shapes/line.py
+--- a/shapes/line.py
++++ b/shapes/line.py
+@@ -6,5 +6,5 @@
+     if value < low:
+         return low
+     if value > high:
+-        return low
++        return high
+     return value
+"""
+
+GOLDEN_TESTS = """diff --git a/tests/test_line.py b/tests/test_line.py
+--- a/tests/test_line.py
++++ b/tests/test_line.py
+@@ -11,3 +11,7 @@
+
+ def test_middle():
+     assert middle(0, 4) == 2
++
++
++def test_above():
++    assert clamp(10, 0, 9) == 9
+"""
+
+FILES = {
+    "shapes/__init__.py": "",
+    "shapes/line.py": CLAMP,
+    "shapes/colour.py": "def mix(a, b):\n    return [(x + y) // 2 for x, y in zip(a, b)]\n",
+    "tests/__init__.py": "",
+    "tests/test_line.py": TESTS,
+    "tests/test_colour.py": "from shapes.colour import mix\n\n\n"
+    "def test_mix():\n    assert mix([0, 2], [2, 4]) == [1, 3]\n",
+    "README.md": "# shapes\n",
+}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A repository with one commit, the problem that it poses, and the key to it."""
+
+    folder: Path
+    problem: IssueProblem
+    key: IssueKey
+
+    @property
+    def spawn(self) -> Spawn:
+        """Opens workspaces of it, built on first use."""
+        assert self.problem.recipe is not None
+        base = prepare(self.problem.repo, self.problem.base_commit, self.problem.recipe)
+        return lambda: open_local(base)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder and return what it printed."""
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def make_project(folder: Path) -> Project:
+    """Make the repository at `folder`; its tests run with this interpreter's pytest."""
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "shapes")
+    recipe = Recipe(interpreter=sys.executable, editable=False)
+    problem = IssueProblem(
+        id="shapes__shapes-1",
+        repo=str(folder),
+        base_commit=git(folder, "rev-parse", "HEAD").strip(),
+        text=ISSUE,
+        recipe=recipe,
+    )
+    key = IssueKey(problem.id, FIX, GOLDEN_TESTS, ("tests/test_line.py::test_above",))
+    return Project(folder, problem, key)

@@ -1,0 +1,178 @@
+"""The zero-shot methods and LIBRO, with a scripted model, on a real repository."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from refute.issue.contract import Bounds, Reproduction
+from refute.issue.libro import Judged, chosen, libro, says_yes
+from refute.issue.original import Trial
+from refute.issue.zeroshot import Given, zeroshot
+from refute.models.contract import Message, ModelUnavailable
+from refute.models.scripted import ScriptedModel
+from refute.models.session import Session
+
+from .projects import FIX, GOLDEN_TESTS, Project
+
+RIGHT = """The upper bound is never returned.
+
+```custom-diff
+diff
+tests/test_line.py
+insert
+EOF
+def test_above():
+    assert clamp(10, 0, 9) == 9
+end diff
+```
+"""
+PASSES = RIGHT.replace("== 9", "== 0").replace("test_above", "test_now")
+WRONG_REASON = RIGHT.replace("clamp(10, 0, 9) == 9", "clamp_all(1)").replace("above", "other")
+LONGER = RIGHT.replace("    assert", "    # a comment that makes it longer\n    assert")
+NONSENSE = "I cannot help with that."
+
+
+def run(model: ScriptedModel, project: Project, method: object, **options: object) -> Reproduction:
+    async def work() -> Reproduction:
+        async with Session(model) as session:
+            return await method(  # type: ignore[operator, no-any-return]
+                project.problem,
+                project.spawn,
+                ask=session.asker(project.problem.id),
+                bounds=Bounds(),
+                **options,
+            )
+
+    return asyncio.run(work())
+
+
+class Answers:
+    """Drafts by the index of the sample; a judge that likes what mentions `clamp(10`."""
+
+    def __init__(self, drafts: Sequence[str]) -> None:
+        self.drafts = drafts
+        self.prompts: list[str] = []
+
+    def __call__(self, messages: Sequence[Message], index: int) -> str:
+        prompt = messages[-1].content
+        self.prompts.append(prompt)
+        if "<run>" in prompt:
+            return "Yes." if "assert clamp(10" in prompt else "no, it does not exist"
+        return self.drafts[index]
+
+
+def test_zeroshotplus(project: Project) -> None:
+    answers = Answers([RIGHT])
+    found = run(ScriptedModel(answers), project, zeroshot, form="custom")
+    assert "+def test_above():" in found.prediction.patch
+    assert found.prediction.notes == ()
+    assert found.alternatives == ()
+    (prompt,) = answers.prompts
+    assert project.problem.text in prompt
+    assert '[start of shapes/line.py]\n1 """Numbers' in prompt
+    assert "custom-diff" in prompt
+    with project.spawn() as workspace:
+        workspace.apply(found.prediction.patch)
+
+
+def test_zeroshot_reads_a_unified_diff(project: Project) -> None:
+    answer = f"Here it is:\n```diff\n{GOLDEN_TESTS.split('+++', 1)[0]}+++"
+    answer += (
+        GOLDEN_TESTS.split("+++", 1)[1].replace("@@ -11,3 +11,7 @@", "@@ -1,3 +1,9 @@") + "```"
+    )
+    found = run(ScriptedModel(Answers([answer])), project, zeroshot, form="diff")
+    assert "+    assert clamp(10, 0, 9) == 9" in found.prediction.patch
+
+
+def test_nothing_usable_is_an_empty_prediction(project: Project) -> None:
+    found = run(ScriptedModel(Answers([NONSENSE])), project, zeroshot)
+    assert found.prediction.patch == ""
+    assert found.prediction.notes == ("the answer holds no edit",)
+
+
+def test_samples_for_the_oracle(project: Project) -> None:
+    model = ScriptedModel(Answers([PASSES, RIGHT, NONSENSE]))
+    found = run(model, project, zeroshot, samples=3)
+    assert ["test_now" in p.patch for p in found.alternatives] == [True, False, False]
+    assert found.prediction == found.alternatives[0]
+    assert model.samples == 3
+
+
+def test_what_is_given_away_is_in_the_prompt(project: Project) -> None:
+    answers = Answers([RIGHT])
+    given = Given(("tests/test_line.py",), FIX, patch_may_be_wrong=True)
+    run(ScriptedModel(answers), project, zeroshot, given=given)
+    (prompt,) = answers.prompts
+    assert "Put the tests into tests/test_line.py." in prompt
+    assert "+        return high" in prompt
+    assert "Nobody has checked it" in prompt
+    first = prompt.index("[start of tests/test_line.py]")
+    assert first < prompt.index("[start of shapes/line.py]") < prompt.index("shapes/colour.py]")
+    answers.prompts.clear()
+    run(ScriptedModel(answers), project, zeroshot)
+    assert "return high" not in answers.prompts[0]
+    assert "Put the tests" not in answers.prompts[0]
+
+
+def test_context_is_bounded(project: Project) -> None:
+    answers = Answers([RIGHT])
+    run(ScriptedModel(answers), project, zeroshot, context_tokens=200)
+    assert answers.prompts[0].count("[start of ") <= 3  # one is the example
+
+
+def test_without_a_model(project: Project) -> None:
+    work = zeroshot(project.problem, project.spawn, ask=None, bounds=Bounds())
+    with pytest.raises(ModelUnavailable, match="add --model"):
+        asyncio.run(work)
+
+
+# -- LIBRO -----------------------------------------------------------------------------------------
+
+
+def test_libro_takes_the_shortest_of_the_preferred(project: Project) -> None:
+    answers = Answers([PASSES, WRONG_REASON, LONGER, RIGHT, NONSENSE])
+    found = run(ScriptedModel(answers), project, libro)
+    assert "+    assert clamp(10, 0, 9) == 9" in found.prediction.patch
+    assert "a comment" not in found.prediction.patch
+    assert found.prediction.tests == ("tests/test_line.py::test_above",)
+    assert found.prediction.confidence == pytest.approx(2 / 5)
+    steps = found.steps
+    assert [step["accepted"] for step in steps] == [None, False, True, True, None]
+    assert [bool(step["failing"]) for step in steps] == [False, True, True, True, False]
+    assert steps[4]["rejected"] == "the patch is empty"
+    judged = [prompt for prompt in answers.prompts if "<run>" in prompt]
+    assert len(judged) == 3, "only drafts that fail are judged"
+    assert any("NameError: name 'clamp_all' is not defined" in prompt for prompt in judged)
+
+
+def test_libro_always_answers_where_anything_applies(project: Project) -> None:
+    found = run(ScriptedModel(Answers([NONSENSE, WRONG_REASON, PASSES])), project, libro, samples=3)
+    assert "clamp_all" in found.prediction.patch
+    found = run(ScriptedModel(Answers([NONSENSE, PASSES])), project, libro, samples=2)
+    assert "test_now" in found.prediction.patch
+    found = run(ScriptedModel(Answers([NONSENSE])), project, libro, samples=1)
+    assert found.prediction.patch == ""
+
+
+def test_ties_go_to_the_earlier_draft() -> None:
+    a, b = (Judged(Trial(patch, rejected="")) for patch in ("aa", "bb"))
+    assert chosen([a, b]) is None, "what was not run cannot be chosen"
+
+
+@pytest.mark.parametrize(
+    ("answer", "yes"),
+    [
+        ("yes", True),
+        ("Yes.", True),
+        ("**No**", False),
+        ("At first it seems no, but: yes", True),
+        ("It does not", False),
+        ("nobody knows, yesterday", False),
+        ("", False),
+    ],
+)
+def test_the_judge_is_read_strictly(answer: str, yes: bool) -> None:
+    assert says_yes(answer) is yes
