@@ -28,6 +28,7 @@ from refute.models.contract import (
     Tool,
     ToolCall,
 )
+from refute.models.prices import Price, Prices
 from refute.models.session import Session
 
 SAMPLING = Sampling(max_tokens=50)
@@ -339,6 +340,13 @@ def test_settings_fit_the_body_and_are_another_model(tmp_path: Path) -> None:
     assert "top_p" not in body
     assert body["reasoning_effort"] == "low"
     assert open_batch(str(tmp_path)).name not in (plain, "batch:m")
+
+
+def test_a_price_is_found_by_the_models_own_name(tmp_path: Path) -> None:
+    prices = Prices({"m": Price(1.0, 2.0)}, {})
+    assert prices.of(open_batch(str(tmp_path))) is None
+    (tmp_path / "batch.toml").write_text('model = "m"\nomit = ["top_p"]')
+    assert prices.of(open_batch(str(tmp_path))) == Price(1.0, 2.0)
 
 
 @pytest.mark.parametrize(

@@ -350,7 +350,9 @@ def test_closing_cuts_short_what_is_generated(
 
 def test_the_name_changes_with_the_weights(tiny_model: Path, adapter: Path, tmp_path: Path) -> None:
     names = {open_hf(str(tiny_model)).name, open_hf(f"{tiny_model}+{adapter}").name}
-    assert all(name.startswith(f"hf:{tiny_model}") for name in names)
+    assert all(name.startswith(f"hf:{tiny_model.name}@") for name in names)
+    moved = shutil.copytree(tiny_model, tmp_path / "moved" / tiny_model.name)
+    assert open_hf(str(moved)).name in names
     other = build_tiny(tmp_path / "other", seed=1)
     before = open_hf(str(other)).name
     shutil.rmtree(other)

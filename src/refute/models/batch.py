@@ -88,6 +88,10 @@ class BatchModel:
         self._folder = folder
         self._settings = settings
         self._name = settings.name(folder)
+        self.served_name = settings.model
+        """What the model is called where the requests are sent: prices go by it."""
+        self.base_url = ""
+        """Nobody's address: the requests are sent by hand, not to a server on this machine."""
         self._answers: dict[str, list[Answer]] = defaultdict(list)
         answers = read_answers(folder)
         for answer in answers:

@@ -36,17 +36,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """For cache keys and journals: what was given, and a fingerprint of what is local.
+        """For cache keys and journals: ids as given; of folders the name and a fingerprint.
 
-        The fingerprint changes when a model is trained anew into the same folder.
+        The fingerprint stays when the folder is moved, and changes when a model is trained anew
+        into the same folder.
         """
-        places = [self.base] if self.adapter is None else [self.base, self.adapter]
-        local = [Path(place) for place in places if Path(place).is_dir()]
-        digest = hashlib.sha256()
-        for folder in local:
-            for piece in _pieces(folder):
-                digest.update(hashlib.sha256(piece).digest())
-        return "+".join(places) + (f"@{digest.hexdigest()[:12]}" if local else "")
+        return "+".join(_named(place) for place in (self.base, self.adapter) if place is not None)
 
 
 @dataclass(frozen=True)
@@ -146,6 +141,9 @@ def load(source: Source, *, scorer: bool = False) -> Checkpoint:
     import torch
     import transformers
 
+    if not sys.stderr.isatty():  # bars fill a log with lines
+        hide: Any = transformers.utils.logging.disable_progress_bar
+        hide()
     cuda = torch.cuda.is_available()
     half = torch.bfloat16 if cuda and torch.cuda.is_bf16_supported() else torch.float16
     options: dict[str, Any] = {"dtype": half if cuda else torch.float32}
@@ -237,10 +235,21 @@ def _base_of(adapter: Path) -> str:
     return str(base)
 
 
+def _named(place: str) -> str:
+    folder = Path(place)
+    if not folder.is_dir():
+        return place
+    digest = hashlib.sha256()
+    for piece in _pieces(folder):
+        digest.update(hashlib.sha256(piece).digest())
+    return f"{folder.resolve().name}@{digest.hexdigest()[:12]}"
+
+
 def _pieces(folder: Path) -> Iterator[bytes]:
     """What tells one state of a local model from another without reading all of it.
 
-    Small files whole; of large ones (weights) the size and 16 pieces of 4 KiB, evenly spread.
+    Files up to 64 MiB (adapters) whole; of larger ones the size and 256 pieces of 4 KiB, evenly
+    spread, so that training any one layer shows.
     """
     for path in sorted(folder.iterdir()):
         if path.suffix not in {".json", ".safetensors", ".bin", ".jinja", ".model"}:
@@ -248,11 +257,11 @@ def _pieces(folder: Path) -> Iterator[bytes]:
         size = path.stat().st_size
         yield f"{path.name} {size}".encode()
         with path.open("rb") as file:
-            if size <= 1 << 20:
+            if size <= 64 << 20:
                 yield file.read()
                 continue
-            for part in range(16):
-                file.seek((size - 4096) * part // 15)
+            for part in range(256):
+                file.seek((size - 4096) * part // 255)
                 yield file.read(4096)
 
 
