@@ -22,7 +22,9 @@ def consoles() -> tuple[Console, Console]:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
-    return Console(width=width, highlight=False), Console(stderr=True, highlight=False)
+    return Console(width=width, highlight=False, emoji=False), Console(
+        stderr=True, highlight=False, emoji=False
+    )
 
 
 def remark(console: Console, lines: Any) -> None:
