@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ __all__ = [
     "json_option",
     "model_options",
     "seed_option",
+    "session_options",
     "target_argument",
     "tests_option",
 ]
@@ -87,12 +88,8 @@ class ModelOptions:
 
 
 _COUNT = click.IntRange(1)
-_MODEL_OPTIONS = (
+_SESSION_OPTIONS = (
     click.option("--model", metavar="SPEC", help="openai:NAME, hf:PATH, batch:DIR, replay:FILE."),
-    click.option(
-        "--method", metavar="NAME", help="none, search; random, prompted, utgen... with a model."
-    ),
-    click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
     click.option("--base-url", metavar="URL", help="Server of openai: (or OPENAI_BASE_URL)."),
     click.option(
         "--concurrency",
@@ -120,6 +117,13 @@ _MODEL_OPTIONS = (
     click.option(
         "--budget-tokens", type=click.IntRange(0), metavar="N", help="Stop before it takes more."
     ),
+)
+"""About a model that is asked, whatever for."""
+_METHOD_OPTIONS = (
+    click.option(
+        "--method", metavar="NAME", help="none, search; random, prompted, utgen... with a model."
+    ),
+    click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
     click.option("-n", type=_COUNT, metavar="N", help="Unit tests to look for (3)."),
     click.option("--k", type=_COUNT, metavar="N", help="Votes on an expected output (8)."),
     click.option("--rounds", "m", type=click.IntRange(0), metavar="N", help="Of debugging (3)."),
@@ -140,14 +144,23 @@ _MODEL_OPTIONS = (
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a method and its model, as one argument `asked`."""
-    names = [field.name for field in fields(ModelOptions)]
+    return _gathering(command, (*_SESSION_OPTIONS, *_METHOD_OPTIONS))
+
+
+def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options about a model alone, as one argument `asked`."""
+    return _gathering(command, _SESSION_OPTIONS)
+
+
+def _gathering(command: Callable[..., Any], options: Sequence[Any]) -> Callable[..., Any]:
+    names = {field.name for field in fields(ModelOptions)}
 
     @functools.wraps(command)
     def gathered(*args: Any, **given: Any) -> Any:
-        asked = ModelOptions(**{name: given.pop(name) for name in names})
+        asked = ModelOptions(**{name: given.pop(name) for name in names & given.keys()})
         return command(*args, asked=asked, **given)
 
     wrapped: Callable[..., Any] = gathered
-    for option in reversed(_MODEL_OPTIONS):
+    for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped
