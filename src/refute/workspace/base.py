@@ -30,7 +30,7 @@ class Base:
     commit: str
     recipe: Recipe
     tree: Path
-    """The checked-out tree, built; "" of a container is in its image."""
+    """The checked-out tree, built. In a container: not used, the image holds it."""
     python: Path
     """The interpreter that has everything."""
     readable: tuple[str, ...]

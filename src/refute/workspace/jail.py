@@ -57,36 +57,6 @@ def _load(*parts: str) -> Any:
     return module
 
 
-class _Kept:
-    """What came out of a pipe: the beginning and the end of it, at most `limit` bytes together."""
-
-    def __init__(self, limit: int) -> None:
-        self.half = limit // 2
-        self.head = bytearray()
-        self.tail = bytearray()
-        self.cut = 0
-
-    def add(self, data: bytes) -> None:
-        room = self.half - len(self.head)
-        if room > 0:
-            self.head += data[:room]
-            data = data[room:]
-        self.tail += data
-        if len(self.tail) > 2 * self.half + 65536:
-            self._trim()
-
-    def _trim(self) -> None:
-        over = len(self.tail) - self.half
-        if over > 0:
-            self.cut += over
-            del self.tail[:over]
-
-    def bytes(self) -> bytes:
-        self._trim()
-        gap = b"\n[... %d bytes left out ...]\n" % self.cut if self.cut else b""
-        return bytes(self.head) + gap + bytes(self.tail)
-
-
 class Jail:
     """The one process; see the module's docstring."""
 
@@ -94,6 +64,7 @@ class Jail:
         self.config = config
         self.client = client
         self.beneath = _load("beneath")
+        self.bounded = _load("bounded")
         self.tidy = _load("..", "sandbox", "tidy")
         on_linux = sys.platform.startswith("linux")
         self.linux: Any = _load("..", "sandbox", "isolation") if on_linux else None
@@ -352,7 +323,10 @@ class Jail:
     def execute(self, request: dict[str, Any], given: bytes) -> tuple[dict[str, Any], bytes]:
         """Run one command to its end, or to a limit; then nothing of it is left running."""
         started = time.monotonic()
-        out, err = _Kept(request["keep"]), _Kept(request["keep"])
+        out, err = (
+            self.bounded.HeadAndTail(request["keep"]),
+            self.bounded.HeadAndTail(request["keep"]),
+        )
         stdin = os.memfd_create("stdin") if given and hasattr(os, "memfd_create") else -1
         if stdin >= 0:
             os.write(stdin, given)
@@ -377,7 +351,7 @@ class Jail:
         status = _end_of(process)
         self.kill_all()
         seconds = time.monotonic() - started
-        first, second = out.bytes(), err.bytes()
+        first, second = out.content(), err.content()
         reply = {"status": status, "cause": cause, "seconds": seconds, "out": len(first)}
         return reply, first + second
 
@@ -398,7 +372,7 @@ class Jail:
             if self.protections["landlock"]:
                 self._close_files()
 
-    def _watch(self, process: Any, deadline: float, out: _Kept, err: _Kept) -> str:
+    def _watch(self, process: Any, deadline: float, out: Any, err: Any) -> str:
         """Read what it prints until it ends or has to be ended; returns why it was ended."""
         poll = select.poll()
         kept = {process.stdout.fileno(): out}
@@ -553,7 +527,7 @@ def _mode(path: str) -> int:
         return 0
 
 
-def _drain(fd: int, kept: _Kept) -> bool:
+def _drain(fd: int, kept: Any) -> bool:
     """Read what is there; returns whether more may come."""
     for _ in range(64):
         try:

@@ -9,8 +9,11 @@ from typing import Any, Literal
 
 from refute.errors import InputError
 from refute.workspace.base import Base, Limits
-from refute.workspace.contract import EnvironmentBroken, Workspace, WorkspaceUnavailable
+from refute.workspace.containers import ContainerRoom
+from refute.workspace.contract import EnvironmentBroken, Workspace
 from refute.workspace.environment import Environment, build_environment, existing_environment
+from refute.workspace.gitrun import GitFailed
+from refute.workspace.infer import infer_requirements
 from refute.workspace.layer import layer_python, make_layer
 from refute.workspace.local import LocalRoom
 from refute.workspace.recipe import Recipe
@@ -32,17 +35,23 @@ def prepare(
     recipe: Recipe,
     instance_id: str | None = None,
     *,
+    backend: Backend = "local",
     clones: Path | None = None,
 ) -> Base:
     """Tree and environment of a repository at a commit, made now unless they were made before.
 
     `repo`: `owner/name` (a clone in `clones`, else in REFUTE_REPOS) or the path of a user's own.
+    Without pins the packages are those that the repository's files ask for. For a container
+    `backend` nothing is made: its image holds all of it.
     Safe to call from several processes at once. Raises `WorkspaceUnavailable`,
     `EnvironmentBroken`, `InputError`.
     """
+    if backend != "local":
+        key = key_of("image", 1, recipe.image, commit, sorted(recipe.env.items()))
+        return Base(repo, commit, recipe, Path(), Path("python"), (), key, instance_id)
     clone = find_clone(repo, clones)
     full = clone.resolve(commit)
-    environment = _environment(recipe)
+    environment = _environment(recipe, clone, full)
     editable = recipe.editable and bool(environment.key)
     key = key_of(
         "tree", 1, full, environment.key or str(environment.python), editable,
@@ -62,12 +71,20 @@ def prepare(
     return Base(repo, full, recipe, tree, python, readable, key, instance_id)
 
 
-def _environment(recipe: Recipe) -> Environment:
+def _environment(recipe: Recipe, clone: Clone, commit: str) -> Environment:
     if recipe.interpreter:
         return existing_environment(Path(recipe.interpreter))
     if not recipe.python:
         raise InputError("the recipe names neither a version of Python nor an interpreter")
-    return build_environment(recipe.python, recipe.pins, before=recipe.before)
+
+    def read(path: str) -> str | None:
+        try:
+            return clone.git("show", f"{commit}:{path}").decode()
+        except (GitFailed, UnicodeDecodeError):
+            return None
+
+    groups = recipe.pins or infer_requirements(read)
+    return build_environment(recipe.python, groups, before=recipe.before)
 
 
 def _build(
@@ -120,4 +137,6 @@ def open_workspace(
     """A private workspace of a backend. Raises `WorkspaceUnavailable`."""
     if backend == "local":
         return open_local(base, limits=limits)
-    raise WorkspaceUnavailable(f"no such backend: {backend}")
+    if backend not in ("docker", "podman"):
+        raise InputError(f"no such backend: {backend}; local, docker or podman")
+    return WorkingCopy(ContainerRoom(base, backend, limits=limits), base.recipe)

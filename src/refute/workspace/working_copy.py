@@ -24,6 +24,10 @@ __all__ = ["WorkingCopy"]
 _GIT_SECONDS = 300.0
 _LARGEST_DIFF = 256 << 20
 _AGENT_OUTPUT = 30_000
+_DIFF = (
+    "diff", "--cached", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+    "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
 
 
 class WorkingCopy:
@@ -96,18 +100,7 @@ class WorkingCopy:
         self._room.fresh()
         self._index()
         self._git(("add", "--all", "--ignore-errors", "."))
-        options = [
-            "--cached",
-            "--binary",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-renames",
-            "--ignore-submodules=all",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-        ]
-        return self._checked("diff", *options, "HEAD").decode("utf-8", "surrogateescape")
+        return self._checked(*_DIFF, "HEAD").decode("utf-8", "surrogateescape")
 
     def reset(self) -> None:
         """Back to the commit: every change and every new file is gone."""
