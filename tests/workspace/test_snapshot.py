@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.workspace.snapshot import snapshot
+from refute.workspace.contract import PatchRejected
+from refute.workspace.snapshot import apply_to_checkout, snapshot
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -115,3 +116,24 @@ def test_hooks_and_filters_of_the_repository_do_not_run(checkout: Path) -> None:
 def test_not_a_repository(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not in a git repository"):
         snapshot(tmp_path)
+
+
+def test_apply_to_the_checkout_is_all_or_nothing(checkout: Path) -> None:
+    good = "--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n x = 1\n+x = 2\n"
+    new = "--- /dev/null\n+++ b/t/c d.py\n@@ -0,0 +1 @@\n+y = 1\n"
+    bad = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-no such line\n+y\n"
+    with pytest.raises(PatchRejected, match=r"b\.py"):
+        apply_to_checkout(good + bad, checkout)
+    assert (checkout / "a.py").read_text() == "x = 1\n"
+    assert apply_to_checkout(good + new, checkout) == ["a.py", "t/c d.py"]
+    assert (checkout / "a.py").read_text() == "x = 1\nx = 2\n"
+    assert (checkout / "t" / "c d.py").read_text() == "y = 1\n"
+
+
+@pytest.mark.parametrize("path", ["../outside.py", ".git/hooks/post-commit", "link/x.py"])
+def test_apply_never_leaves_the_checkout(checkout: Path, path: str) -> None:
+    (checkout / "link").symlink_to(checkout.parent)
+    patch = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+evil\n"
+    with pytest.raises(PatchRejected):
+        apply_to_checkout(patch, checkout)
+    assert not (checkout / path).exists()

@@ -22,9 +22,11 @@ __all__ = ["cli", "main"]
 _VERBS = {
     "hunt": "Find unit tests that the function fails.",
     "debug": "Mend the function with generated tests; print the fix as a diff.",
+    "reproduce": "Write a test that fails now for the reason that an issue describes.",
     "bench": "Run a method over a data set, or over a JSONL file of problems.",
     "report": "Compare runs of bench with each other and with the paper; write a page.",
     "grade": "Grade predicted test patches: do they reproduce their issues?",
+    "data": "Build benchmarks of issues, and look at them.",
     "doctor": "Show what works on this machine, and how to get what is missing.",
 }
 """Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""

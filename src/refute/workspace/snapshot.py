@@ -12,12 +12,12 @@ import tempfile
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.workspace.contract import WorkspaceUnavailable
+from refute.workspace.contract import PatchRejected, WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 from refute.workspace.store import cache_folder, key_of
 
-__all__ = ["snapshot"]
+__all__ = ["apply_to_checkout", "checkout_root", "snapshot"]
 
 _WHO = {
     f"GIT_{role}_{part}": value
@@ -33,7 +33,7 @@ def snapshot(path: Path) -> tuple[Path, str]:
     HEAD. Nothing in the checkout or its `.git` is changed. Raises `InputError` when `path` is in
     no git repository, `WorkspaceUnavailable` when git fails.
     """
-    clone = find_clone(str(_top(path)))
+    clone = find_clone(str(checkout_root(path)))
     if clone.work_tree is None:
         raise InputError(f"{path}: a bare repository; give a checkout of it")
     objects = _objects(clone)
@@ -65,8 +65,23 @@ def snapshot(path: Path) -> tuple[Path, str]:
     return folder, commit
 
 
-def _top(path: Path) -> Path:
-    """The root of the checkout that holds `path`."""
+def apply_to_checkout(patch: str, path: Path) -> list[str]:
+    """Apply a unified diff to the files of a user's checkout (`--write`); returns what it changed.
+
+    Strictly, all of it or nothing; the index stays as it is. Raises `PatchRejected`.
+    """
+    root = checkout_root(path)
+    data = patch.encode()
+    try:
+        listed = git("apply", "--numstat", "-z", "-", folder=root, given=data).decode()
+        git("apply", "--whitespace=nowarn", "-", folder=root, given=data)
+    except GitFailed as error:
+        raise PatchRejected(f"{root}: {error}") from None
+    return [row.split("\t", 2)[2] for row in listed.split("\0") if row.count("\t") == 2]
+
+
+def checkout_root(path: Path) -> Path:
+    """The root of the checkout that holds `path`. Raises `InputError`."""
     start = path.expanduser().resolve()
     for folder in (start, *start.parents):
         if (folder / ".git").exists():
