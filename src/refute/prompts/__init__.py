@@ -34,5 +34,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,
+        auto_reload=False,
         autoescape=False,  # prompts are not HTML: `<` in code must stay `<`
     )

@@ -37,7 +37,7 @@ __all__ = [
 
 MAX_ANSWER = 100_000
 """Longer answers are read up to this many characters."""
-_MAX_CALLS = 50
+_MAX_CALLS = 20
 """So many openings of a call are looked at: ``f(f(f(…`` must not take quadratic time."""
 
 _INPUT = re.compile(
@@ -167,14 +167,20 @@ def source_text(node: ast.expr) -> str:
 def _call_of(part: str, entry_point: str) -> ast.Call | None:
     """The first call in a part of an answer, else what is written there as its bare arguments."""
     call = next(_calls(part, entry_point), None)
-    if call is not None:
-        return call
     part = part.lstrip(_DECORATION)
     heading = _HEADING.search(part)
     part = part[: heading.start()] if heading else part
     spans = code_spans(part) if part.startswith("`") else []
+    sources = spans[:1] or [part.strip(), part.split("\n", 1)[0]]
     name = entry_point.rsplit(".", 1)[-1]
-    for source in spans[:1] or [part.strip(), part.split("\n", 1)[0]]:
+    if name != entry_point:  # the object whose method it is may be any expression
+        for source in sources:
+            node = _expression(source)
+            if isinstance(node, ast.Call) and _is_call(node, entry_point):
+                return node
+    if call is not None or f"{name}(" in part:
+        return call
+    for source in sources:
         call = _bare_arguments(source.strip().rstrip("."), name)
         if call is not None:
             return call
@@ -201,7 +207,7 @@ def _calls(text: str, entry_point: str) -> Iterator[ast.Call]:
 def _by_lines(text: str) -> ast.expr | None:
     """A call whose comments or apostrophes confuse the bracket count: the parser decides."""
     lines = text.split("\n")
-    for count in range(1, min(len(lines), 40) + 1):
+    for count in range(1, min(len(lines), 20) + 1):
         source = "\n".join(lines[:count]).rstrip("` ")
         node = _expression(source)
         if node is not None:

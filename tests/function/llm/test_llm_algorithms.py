@@ -1,0 +1,153 @@
+"""Algorithms 1 and 2 against their transcription, on thousands of made-up models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from llm.pseudocode import Trace, most_common, ut_debug
+from llm.scripted import MadeUp, TrustingBox, asker, source
+from refute.function.llm.methods import METHODS
+from refute.function.llm.options import Options
+from refute.function.llm.record import LlmResult, Output
+from refute.function.llm.vote import decided, fewest
+from refute.problems import Call
+from refute.sandbox.pool import AsyncSandbox, SandboxPool
+
+
+def options_of(seed: int) -> Options:
+    rng = Random(-seed - 1)
+    return Options(
+        n=rng.choice((1, 2, 3, 3, 5)),
+        k=rng.choice((1, 2, 5, 8, 8, 8, 9)),
+        m=rng.choice((0, 1, 3, 3, 4)),
+        vote=rng.random() < 0.8,
+        backtrack=rng.random() < 0.7,
+    )
+
+
+async def ours(model: MadeUp, options: Options, box: AsyncSandbox, method: str) -> LlmResult:
+    run = METHODS[method].make(options)
+    return await run(model.problem(), ask=asker(model.answer), box=box)
+
+
+def argument(call: Any) -> Any:
+    assert isinstance(call, Call)
+    return call.args[0]
+
+
+def check(model: MadeUp, options: Options, result: LlmResult, right: Trace) -> None:
+    suites = [[(argument(t.call), t.expected) for t in suite.tests] for suite in result.suites]
+    assert suites == right.suites
+    votes = [
+        (argument(one.call), None if one.vote.winner is None else one.vote.winner.value)
+        for suite in result.suites
+        for one in suite.attempts
+        if one.vote is not None
+    ]
+    assert votes == right.votes
+    assert [edit.accepted for edit in result.edits] == right.accepted
+    assert list(result.codes) == [source(code) for code in right.codes]
+    assert len(result.codes) == options.m + 1
+    assert bool(result.result.candidates) == (right.codes[-1] != model.code)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_same_tests_votes_and_edits_as_the_pseudocode(part: int) -> None:
+    async def main() -> int:
+        busy = 0
+        for seed in range(500 * part, 500 * (part + 1)):
+            model, options = MadeUp(seed), options_of(seed)
+            right = ut_debug(
+                model, options.n, options.k, options.m, options.vote, options.backtrack
+            )
+            result = await ours(model, options, TrustingBox(), "prompted")
+            check(model, options, result, right)
+            busy += any(right.accepted)
+        return busy
+
+    assert asyncio.run(main()) >= 50, "the made-up models must give the algorithm something to do"
+
+
+def test_the_same_in_the_real_sandbox() -> None:
+    async def main(box: SandboxPool) -> None:
+        async def one(seed: int) -> None:
+            model, options = MadeUp(seed), options_of(seed)
+            right = ut_debug(
+                model, options.n, options.k, options.m, options.vote, options.backtrack
+            )
+            check(model, options, await ours(model, options, box, "utgen"), right)
+
+        await asyncio.gather(*(one(seed) for seed in range(5000, 5024)))
+
+    with SandboxPool(2) as box:
+        asyncio.run(main(box))
+
+
+def held(outputs: Sequence[Any], k: int) -> tuple[int, Any]:
+    """The vote as `ballot` holds it, on given samples: how many are asked for, and the winner."""
+    counts: list[int] = []
+    seen: list[Any] = []
+    asked, needed = 0, (k + 1) // 2
+    while not decided(counts, k - asked, needed):
+        more = fewest(counts, k - asked, needed)
+        assert 1 <= more <= k - asked
+        for output in outputs[asked : asked + more]:
+            if output is not None:
+                if output not in seen:
+                    seen.append(output)
+                    counts.append(0)
+                counts[seen.index(output)] += 1
+        asked += more
+    best = max(counts, default=0)
+    return asked, seen[counts.index(best)] if best >= needed else None
+
+
+def one_by_one(outputs: Sequence[Any], k: int) -> int:
+    """How many samples one has to see until, whatever the others are, the winner is the same."""
+    for asked in range(k + 1):
+        known = [o for o in outputs[:asked] if o is not None]
+        rest = k - asked
+        futures = [[o] * rest for o in {*known, "new"}] + [[]]
+        if len({repr(most_common([*known, *future], k)) for future in futures}) == 1:
+            return asked
+    raise AssertionError
+
+
+def test_stopping_early_changes_no_vote_and_asks_no_more_than_one_by_one() -> None:
+    rng = Random(7)
+    for _ in range(6000):
+        k = rng.randint(1, 12)
+        kinds = [*range(rng.randint(1, 5)), None][: rng.randint(1, 6)]
+        outputs = [rng.choice(kinds) for _ in range(k)]
+        asked, winner = held(outputs, k)
+        assert winner == most_common([o for o in outputs if o is not None], k), outputs
+        assert asked <= one_by_one(outputs, k), (outputs, k)
+
+
+@pytest.mark.parametrize("others", ["one other", "all different", "unreadable"])
+def test_a_third_of_the_samples_is_saved_where_six_of_eight_agree(others: str) -> None:
+    rng = Random(11)
+    asked = 0
+    for number in range(4000):
+        odd = {"one other": 1, "all different": number, "unreadable": None}[others]
+        outputs: list[Any] = [
+            0 if rng.random() < 0.75 else (odd, rng.random()) if others == "all different" else odd
+            for _ in range(8)
+        ]
+        asked += held(outputs, 8)[0]
+    assert 1 - asked / (8 * 4000) >= 0.30
+
+
+def test_votes_that_were_saved_are_reported() -> None:
+    model = MadeUp(3)
+    model.agreement, model.spoiled = 1.0, 0.0
+    result = asyncio.run(ours(model, Options(m=0, n=1), TrustingBox(), "prompted"))
+    (vote,) = [one.vote for one in result.suites[0].attempts]
+    assert vote is not None
+    assert (vote.k, vote.asked, vote.saved, result.saved) == (8, 4, 4, 4)
+    assert isinstance(vote.winner, Output)

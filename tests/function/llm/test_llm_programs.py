@@ -1,0 +1,115 @@
+"""Programs of answers, and how they are put into the module under test."""
+
+from __future__ import annotations
+
+import pytest
+
+from refute.function.llm.programs import grafted, read_program
+
+T = "```"
+
+
+@pytest.mark.parametrize(
+    ("text", "program"),
+    [
+        (f"Sure.\n{T}python\ndef f(x):\n    return 1\n{T}\nDone.", "def f(x):\n    return 1\n"),
+        (
+            f"{T}python\ndef f(x):\n    return 1\n{T}\nor\n{T}\ndef f(x):\n    return 2\n{T}",
+            "def f(x):\n    return 2\n",
+        ),
+        (
+            f"{T}python\ndef f(x):\n    return 1\n{T}\nUse it:\n{T}python\nprint(f(1))\n{T}",
+            "def f(x):\n    return 1\n",
+        ),
+        ("def f(x):\n    return 1", "def f(x):\n    return 1\n"),
+        (f"{T}python\n    def f(x):\n        return 1\n{T}", "def f(x):\n    return 1\n"),
+        (f"<think>{T}\ndef f(x): return 9\n{T}</think>{T}\ndef f(x): return 1\n{T}",
+         "def f(x): return 1\n"),
+        (f"{T}python\ndef f(x):\n    return 1", "def f(x):\n    return 1\n"),
+        (f"{T}python\ndef f(x:\n{T}", None),
+        (f"{T}python\ndef g(x):\n    return 1\n{T}", None),
+        ("I cannot.", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_the_last_block_that_defines_the_function(text: str, program: str | None) -> None:
+    assert read_program(text, "f") == program
+
+
+MODULE = '''"""Doc."""
+from __future__ import annotations
+
+import re
+
+LIMIT = 3  # kept
+
+
+def helper(x):
+    return x
+
+
+@staticmethod
+def f(x):  # old
+    # a comment of the old body
+    return helper(x)
+
+
+class After:
+    def go(self, x):
+        return x  # old
+
+    def stay(self):
+        return 1
+'''
+
+
+def test_only_the_definitions_of_the_answer_change() -> None:
+    program = (
+        "from __future__ import annotations\nimport re\nfrom bisect import insort\n\n"
+        "TABLE = {1: 2}\n\ndef new(x):\n    return x\n\ndef helper(x):\n    return x + 1\n\n"
+        "def f(x):\n    return new(helper(TABLE[x]))\n\n"
+        "result = f(1)\nprint(result)\nassert f(1) == 3\nif __name__ == '__main__':\n    f(1)\n"
+    )
+    code = grafted(MODULE, program, "f")
+    assert code is not None
+    assert code == MODULE.replace(
+        "annotations\n\nimport re", "annotations\nfrom bisect import insort\n\nimport re"
+    ).replace("def helper(x):\n    return x\n", "def helper(x):\n    return x + 1\n").replace(
+        "@staticmethod\ndef f(x):  # old\n    # a comment of the old body\n    return helper(x)\n",
+        "TABLE = {1: 2}\n\n\ndef new(x):\n    return x\n\n\n"
+        "def f(x):\n    return new(helper(TABLE[x]))\n",
+    )
+
+
+def test_a_method_may_come_without_its_class() -> None:
+    code = grafted(MODULE, "def go(self, x):\n    return -x\n", "After.go")
+    assert code is not None
+    assert code == MODULE.replace("        return x  # old\n", "        return -x\n")
+    whole = "class After:\n    def go(self, x):\n        return 0\n"
+    code = grafted(MODULE, whole, "After.go")
+    assert code is not None
+    assert code.endswith(f"\n\n{whole}")
+
+
+def test_forgotten_imports_are_added() -> None:
+    code = grafted("def f(x):\n    return x\n", "def f(x: List[int]):\n    return math.pi\n", "f")
+    assert code is not None
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert code.startswith("import") == code.startswith("import math")
+    assert callable(names["f"])
+    assert {"math", "List"} <= names.keys()
+    own = "def f(math):\n    return math.pi\n"
+    assert grafted("def f(x):\n    return x\n", own, "f") == own
+
+
+@pytest.mark.parametrize("module", ["def f(x:\n", "x = 1\n", ""])
+def test_a_module_that_is_no_use_is_replaced(module: str) -> None:
+    assert grafted(module, "def f(x):\n    return 1\n", "f") == "def f(x):\n    return 1\n"
+
+
+def test_what_does_not_parse_in_the_end_is_no_program() -> None:
+    assert grafted("def f(x):\n    return x\n", "def f(x:\n", "f") is None
+    one_line = "a = 1; f = 2\ndef f(x): return a\n"
+    code = grafted(one_line, "def f(x):\n    return 3\n", "f")
+    assert code == "a = 1; f = 2\ndef f(x):\n    return 3\n"
