@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -28,6 +28,7 @@ __all__ = [
     "ReproducingOptions",
     "checkout_options",
     "chosen_reproducer",
+    "gathering",
     "in_checkout",
     "maybe_session",
     "method_option",
@@ -133,7 +134,7 @@ _OPTIONS = (
 
 def reproducing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a reproducer, as one argument `how`."""
-    return _gathering(command, "how", ReproducingOptions, _OPTIONS)
+    return gathering(command, "how", ReproducingOptions, _OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +163,13 @@ _CHECKOUT = (
 
 def checkout_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a user's checkout, as one argument `checkout`."""
-    return _gathering(command, "checkout", CheckoutOptions, _CHECKOUT)
+    return gathering(command, "checkout", CheckoutOptions, _CHECKOUT)
 
 
-def _gathering(
-    command: Callable[..., Any], argument: str, kind: type[Any], options: tuple[Any, ...]
+def gathering(
+    command: Callable[..., Any], argument: str, kind: type[Any], options: Sequence[Any]
 ) -> Callable[..., Any]:
+    """Give a command options as one argument, an instance of the dataclass `kind`."""
     names = [field.name for field in fields(kind)]
 
     @functools.wraps(command)
@@ -209,15 +211,18 @@ def in_checkout(checkout: CheckoutOptions, text: str) -> tuple[IssueProblem, Spa
 
 
 def chosen_reproducer(
-    method: str | None, how: ReproducingOptions, asked: ModelOptions
+    method: str | None, how: ReproducingOptions, asked: ModelOptions, *, graded: bool = False
 ) -> tuple[str, Reproducer]:
-    """Name and method: the default where none is given. Raises `InputError` where method and model do not go together."""
+    """Name and method: the default where none is given. `graded`: as `methods.reproducer`.
+
+    Raises `InputError` where method and model do not go together.
+    """
     from refute.errors import InputError
     from refute.issue.methods import DEFAULT, DEFAULT_WITH_MODEL, METHODS, reproducer
 
     name = method or (DEFAULT if asked.model is None else DEFAULT_WITH_MODEL)
-    made = reproducer(name, how.options)
-    if METHODS[name].asks and asked.model is None:
+    made = reproducer(name, how.options, graded=graded)
+    if (name not in METHODS or METHODS[name].asks) and asked.model is None:
         raise InputError(f"--method {name} asks a model; name one with --model, e.g. openai:NAME")
     return name, made
 

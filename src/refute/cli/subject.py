@@ -1,17 +1,19 @@
-"""What `hunt` and `debug` are pointed at: a module and the tests that are given with it."""
+"""What verbs are pointed at: a module with the tests given with it, issues of a data set."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.cli.output import consoles, remark
 
 if TYPE_CHECKING:
+    from refute.datasets.swe import IssueItem
     from refute.function.target import Module
     from refute.problems import UnitTest
 
-__all__ = ["given_tests"]
+__all__ = ["given_tests", "issue_items", "split_ids"]
 
 
 def given_tests(module: Module, path: Path | None) -> dict[str, tuple[UnitTest, ...]]:
@@ -21,3 +23,25 @@ def given_tests(module: Module, path: Path | None) -> dict[str, tuple[UnitTest, 
     given, skipped = read_given(module, path)
     remark(consoles()[1], (*(f"skipped {line}" for line in module.skipped), *skipped))
     return given
+
+
+def split_ids(ids: str | None) -> tuple[str, ...] | None:
+    """The names in `--ids A,B`; None where it was not given."""
+    return tuple(part.strip() for part in ids.split(",") if part.strip()) if ids else None
+
+
+def issue_items(
+    dataset: str, data: Path | None, ids: Collection[str] | None, limit: int | None
+) -> list[IssueItem]:
+    """The issues of a data set. Raises `InputError`."""
+    from refute.datasets.rows import DatasetError
+    from refute.datasets.swe import load_issues
+    from refute.errors import InputError
+
+    try:
+        items = load_issues(dataset, data=data, ids=ids, limit=limit)
+    except DatasetError as error:
+        raise InputError(str(error)) from None
+    if not items:
+        raise InputError(f"{dataset}: no instance is left")
+    return items

@@ -11,11 +11,9 @@ keys here, before any method is called, and is part of the run's settings.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import platform
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any
 
 from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
 from refute.issue.patches import file_patches, is_test_file
+from refute.issue.predictions import Prediction, write_predictions
 from refute.issue.zeroshot import Given
 from refute.models.contract import (
     AnswersPending,
@@ -42,7 +41,7 @@ __all__ = [
     "given_away",
     "resumed",
     "run_bench",
-    "write_predictions",
+    "save_predictions",
 ]
 
 PREDICTIONS = "predictions.jsonl"
@@ -94,7 +93,7 @@ class Settings:
         }
 
 
-def resumed(settings: Settings, header: Mapping[str, Any], given: Sequence[str]) -> Settings:
+def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
     """The settings that a run was started with, replaced by those that the user gave again."""
     names = [field.name for field in fields(Settings)]
     stored = {name: header[name] for name in names if name in header and name not in given}
@@ -153,7 +152,7 @@ async def run_bench(
     )
 
 
-def write_predictions(journal: Journal, settings: Settings) -> list[Path]:
+def save_predictions(journal: Journal, settings: Settings) -> list[Path]:
     """The run's predictions in the reference's format, as files in its folder.
 
     `predictions.jsonl` holds each issue's prediction. Where a method drew several samples, sample i
@@ -161,16 +160,17 @@ def write_predictions(journal: Journal, settings: Settings) -> list[Path]:
     """
     name = settings.method if settings.model is None else f"{settings.method}+{settings.model}"
     good = [record for record in journal.records.values() if record["status"] != "error"]
-    rows = [_row(r["id"], name, r["prediction"], r["steps"]) for r in good]
-    written = [_write(journal.directory / PREDICTIONS, rows)]
-    samples = max((len(record["alternatives"]) for record in good), default=0)
-    for i in range(samples):
+    first = journal.directory / PREDICTIONS
+    write_predictions(first, (_prediction(r, name, r["prediction"]) for r in good))
+    written = [first]
+    for i in range(max((len(record["alternatives"]) for record in good), default=0)):
         rows = [
-            _row(r["id"], f"{name}#{i}", r["alternatives"][i], [])
+            _prediction(r, f"{name}#{i}", r["alternatives"][i])
             for r in good
             if i < len(r["alternatives"])
         ]
-        written.append(_write(journal.directory / f"predictions.{i}.jsonl", rows))
+        written.append(journal.directory / f"predictions.{i}.jsonl")
+        write_predictions(written[-1], rows)
     return written
 
 
@@ -203,18 +203,6 @@ def _failed(name: str, error: Exception) -> Record:
     return {"id": name, "status": "error", "error": line}
 
 
-def _row(id: str, name: str, prediction: Record, steps: Sequence[Record]) -> Record:
-    answers = [str(step["answer"]) for step in steps if step.get("answer")]
-    return {
-        "instance_id": id,
-        "model_name_or_path": name,
-        "model_patch": prediction["patch"],
-        "full_output": "\n\n".join(answers),
-    }
-
-
-def _write(path: Path, rows: Sequence[Record]) -> Path:
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    part.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    part.replace(path)
-    return path
+def _prediction(record: Record, name: str, prediction: Record) -> Prediction:
+    answers = [str(step["answer"]) for step in record["steps"] if step.get("answer")]
+    return Prediction(record["id"], prediction["patch"], name, "\n\n".join(answers))
