@@ -1,0 +1,290 @@
+"""`refute bench` with a model: a real server, real processes, killed and interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `scripted_server`
+
+from scripted_server import HOSTILE, ScriptedServer, answer, rows
+
+from refute import cli
+
+PROBLEMS = 8
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    for name in ("OPENAI_API_KEY", "REFUTE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    with ScriptedServer() as scripted:
+        monkeypatch.setenv("OPENAI_BASE_URL", scripted.url)
+        yield scripted
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "sums.jsonl"
+    path.write_text(rows(PROBLEMS))
+    return path
+
+
+Bench = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def bench(data: Path, capsys: pytest.CaptureFixture[str]) -> Bench:
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        status = cli.run(["bench", str(data), *map(str, arguments)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def asking(*more: Any) -> list[str]:
+    return ["--method", "utgen", "--model", "openai:m", *map(str, more)]
+
+
+def records(run: Path | str) -> list[dict[str, Any]]:
+    lines = (Path(run) / "journal.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines[1:]]
+
+
+def start(data: Path, run: Path, *more: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "refute", "bench", str(data), "--run", str(run)]
+    return subprocess.Popen(
+        [*command, *map(str, more)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    )
+
+
+def wait_until(done: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Until it is so; fails when the process ends before, or after two minutes."""
+    deadline = time.monotonic() + 120
+    while not done():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def cached() -> int:
+    """Samples in the cache on disk."""
+    path = Path(os.environ["REFUTE_CACHE"]) / "samples.sqlite3"
+    if not path.exists():
+        return 0
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as rows:
+            return int(rows.execute("SELECT count(*) FROM sample").fetchone()[0])
+    except sqlite3.OperationalError:  # the table is being made
+        return 0
+
+
+def fall_silent(server: ScriptedServer, after: int, process: subprocess.Popen[str]) -> None:
+    """Let the server answer so many requests more; return when all its answers are kept."""
+    server.silent.clear()
+    server.silent_after = after
+    wait_until(server.silent.is_set, process)
+    wait_until(lambda: cached() == server.answered.total(), process)
+
+
+def test_a_run_and_what_is_journalled(server: ScriptedServer, bench: Bench) -> None:
+    status, out, err = bench(*asking("--json"))
+    assert status == 0, err
+    document = json.loads(out)
+    assert (document["n"], document["missing"], document["model"]) == (PROBLEMS, 0, "openai:m")
+    assert document["options"]["k"] == 8
+    assert len(document["rounds"]) == 4
+    assert document["rounds"][0]["value"] == pytest.approx(0.25)
+    assert document["rounds"][-1] == document["metrics"]["code_accuracy"]
+    assert document["rounds"][-1]["value"] > 0.25
+    assert 0.5 < document["metrics"]["output_accuracy"]["value"] < 1
+    assert document["cost"]["samples"] >= server.answered.total() > 100
+    assert document["cost"]["completion_tokens"] == 5 * document["cost"]["samples"]
+    assert document["cost"]["unreadable"] > 0
+    assert document["cost"]["saved"] > 0
+    assert f"openai:m: {len(server.requests)} requests" in err
+    for record in records(document["run"]):
+        assert record["grade"]["rounds"][0] == "11111" or record["problem"][-1] not in "159"
+        assert len(record["grade"]["tests"]) == len(record["tests"])
+        assert len(record["grade"]["sampled"]) == 3
+        assert record["tally"]["requests"] > 0
+        assert HOSTILE in json.dumps(record["log"]["suites"])
+
+
+def test_repeating_a_run_costs_nothing(server: ScriptedServer, bench: Bench) -> None:
+    _, table, _ = bench(*asking("--limit", 3))
+    asked = len(server.requests)
+    status, again, err = bench(*asking("--limit", 3))
+    assert (status, again) == (0, table)
+    assert len(server.requests) == asked
+    assert "0 requests, 0 samples and" in err
+    bench(*asking("--limit", 3, "--seed", 1))
+    assert len(server.requests) > asked
+    assert max(server.answered.values()) == 1
+
+
+def test_kill_9_three_times(
+    server: ScriptedServer, bench: Bench, data: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "other"))
+    _, undisturbed, _ = bench(*asking("--run", tmp_path / "a"))
+    samples = server.answered.total()
+    server.answered.clear()
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    run = tmp_path / "b"
+    for after in (5, 20, 30):
+        process = start(data, run, *asking("--concurrency", 4))
+        fall_silent(server, after, process)
+        process.kill()
+        process.communicate()
+    server.silent_after = None
+    status, table, err = bench("--run", run)
+    assert status == 0, err
+    assert table == undisturbed
+    assert max(server.answered.values()) == 1, "no sample is paid for twice"
+    assert server.answered.total() == samples
+    names = [record["id"] for record in records(run)]
+    assert sorted(names) == sorted({f"p/{at}" for at in range(PROBLEMS)})
+
+
+def test_ctrl_c(server: ScriptedServer, bench: Bench, data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start(data, run, *asking("--concurrency", 4))
+    fall_silent(server, 30, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    assert f"go on with: refute bench {data} --run {run}" in err
+    server.silent_after = None
+    status, table, _ = bench("--run", run)
+    assert (status, max(server.answered.values())) == (0, 1)
+    assert table == bench(*asking())[1]
+
+
+def test_runs_are_averaged(server: ScriptedServer, bench: Bench) -> None:
+    status, out, _ = bench(*asking("--runs", 3, "--limit", 4, "--json", "--no-vote"))
+    document = json.loads(out)
+    assert (status, document["n"], len(document["runs"])) == (0, 12, 3)
+    values = [run["code_accuracy"]["value"] for run in document["runs"]]
+    assert document["metrics"]["code_accuracy"]["value"] == pytest.approx(sum(values) / 3)
+    ids = {record["id"] for record in records(document["run"])}
+    assert {"p/0", "p/0 run 2", "p/0 run 3"} <= ids
+    firsts = [r["log"]["suites"][0][0] for r in records(document["run"]) if r["problem"] == "p/0"]
+    assert len({json.dumps(first) for first in firsts}) > 1, "other runs draw other samples"
+
+
+def test_a_budget_stops_the_run_and_more_of_it_goes_on(
+    server: ScriptedServer, bench: Bench, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    status, out, err = bench(*asking("--run", run, "--budget-tokens", 2000, "--concurrency", 2))
+    assert status == 3
+    assert "not done yet" in out
+    assert "2,000 tokens is used up" in err
+    assert f"--run {run}" in err
+    before = server.answered.total()
+    assert 0 < 5 * before <= 2000
+    status, table, _ = bench("--run", run)
+    assert (status, max(server.answered.values())) == (0, 1)
+    assert table == bench(*asking())[1]
+
+
+def test_a_model_that_is_not_there(server: ScriptedServer, bench: Bench) -> None:
+    server.refuse(401, "no such key")
+    status, out, err = bench(*asking())
+    assert (status, out) == (3, "")
+    assert "no answer from the model" in err
+    assert len(err.splitlines()) < 10
+    status, out, err = bench(*asking("--limit", 2, "--run", "two"))
+    assert (status, err.count("no result:")) == (3, 2)
+    server.refusal = None
+    assert bench("--run", "two")[0] == 0
+
+
+ANSWERER = """
+import json, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from scripted_server import answer
+folder = Path(sys.argv[1])
+with (folder / "responses.jsonl").open("a") as out:
+    for line in (folder / "requests.jsonl").read_text().splitlines():
+        request = json.loads(line)
+        body = request["body"]
+        first = body.get("seed") or 0
+        texts = [answer(body["messages"], first + at) for at in range(body.get("n", 1))]
+        choices = [
+            {"index": at, "message": {"content": text}, "finish_reason": "stop"}
+            for at, text in enumerate(texts)
+        ]
+        usage = {"prompt_tokens": 7, "completion_tokens": 5 * len(texts)}
+        response = {"status_code": 200, "body": {"choices": choices, "usage": usage}}
+        out.write(json.dumps({"custom_id": request["custom_id"], "response": response}) + "\\n")
+"""
+
+
+def test_batch_from_end_to_end(
+    server: ScriptedServer, bench: Bench, data: Path, tmp_path: Path
+) -> None:
+    """Another process writes the answers between the starts; the table is the server's."""
+    folder, run = tmp_path / "batch", tmp_path / "run"
+    options = ["--method", "utgen", "--model", f"batch:{folder}", "--run", run]
+    waited = []
+    for _ in range(60):
+        status, out, err = bench(*options)
+        if status == 0:
+            break
+        assert status == 3
+        waited.append(sum("waiting for answers" in line for line in err.splitlines()))
+        assert waited[-1] == 1, err
+        here = str(Path(__file__).parent)
+        subprocess.run([sys.executable, "-c", ANSWERER, folder, here], check=True)
+    assert status == 0, err
+    assert 3 < len(waited) < 60
+    table = bench(*asking())[1]
+    assert out[out.index("┏") :].replace("price not known", "$0.0000") == table[table.index("┏") :]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "utgen"], "name one with --model"),
+        (["--method", "search", "--model", "openai:m"], "asks no model"),
+        (["--method", "nonsense", "--model", "openai:m"], "there are none, search, random"),
+        (["--method", "none", "--runs", "2"], "--runs is for methods that ask a model"),
+        (["--model", "nonsense"], "--model nonsense: must be"),
+        (["--model", "openai:m", "-n", "99"], "n = 99: must be from 1 to 15"),
+    ],
+)
+def test_bad_options(bench: Bench, options: list[str], message: str) -> None:
+    status, out, err = bench(*options)
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_the_scripted_model_is_a_function_of_question_and_number() -> None:
+    messages = [{"role": "user", "content": "... with one unit test ..."}]
+    assert answer(messages, 3) == answer(messages, 3)
+    assert len({answer(messages, number) for number in range(20)}) > 5
