@@ -11,16 +11,37 @@ from pathlib import Path
 
 import refute
 from refute.function.contract import Method
-from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem
+from refute.issue.contract import Reproducer
+from refute.problems import (
+    FunctionKey,
+    FunctionPrediction,
+    FunctionProblem,
+    IssueKey,
+    IssuePrediction,
+    IssueProblem,
+)
+from refute.workspace.recipe import Recipe
 
 ROOT = Path(refute.__file__).parent
-KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item)\b")
-DOERS = re.compile(r"\b(Method|Model|TestGenerator|Debugger|Reproducer)\b")
-GRADERS = {"function/grade.py", "function/metrics.py", "function/truth.py"}
+KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item|IssueItem)\b")
+DOERS = re.compile(r"\b(Method|Model|Asker|TestGenerator|Debugger|Reproducer)\b")
+GRADERS = {
+    *("function/grade.py", "function/metrics.py", "function/truth.py"),
+    *(
+        f"issue/{name}.py"
+        for name in ("golden", "grade", "grading", "compat", "logs", "records", "summary")
+    ),
+}
 BENCH = {
-    f"function/bench/{name}.py" for name in ("settings", "records", "workers", "summary", "loop")
+    *(
+        f"function/bench/{name}.py"
+        for name in ("settings", "records", "workers", "summary", "loop")
+    ),
+    "issue/bench.py",
 }
 """Hands the problem to a method, then the prediction to a grader; no one function takes both."""
+BUILDERS = {f"issue/{name}.py" for name in ("build", "pulls", "statistics", "predictions")}
+"""Make or read the files of benchmarks; a method uses none of them."""
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -56,15 +77,22 @@ def test_no_function_takes_a_key_and_a_method() -> None:
     assert seen >= 5, "the search itself must find the graders"
 
 
+def is_of(name: str, modules: set[str]) -> bool:
+    """Whether an imported name is one of the modules, or comes from one."""
+    dotted = [f"refute.{module.removesuffix('.py').replace('/', '.')}" for module in modules]
+    return any(f"{name}.".startswith(f"{module}.") for module in dotted)
+
+
 def test_methods_do_not_know_keys() -> None:
     for module, tree in modules():
-        if not module.startswith("function/") or module in GRADERS | BENCH:
+        if not module.startswith(("function/", "issue/")):
+            continue
+        if module in GRADERS | BENCH | BUILDERS:
             continue
         for name in imported(tree):
             assert not KEYS.search(name), f"{module} imports {name}"
             assert not name.startswith("refute.datasets"), f"{module} imports {name}"
-            graders = ("refute.function.grade", "refute.function.truth")
-            assert not name.startswith(graders), f"{module} imports {name}"
+            assert not is_of(name, GRADERS | BUILDERS), f"{module} imports {name}"
 
 
 def test_graders_do_not_know_methods() -> None:
@@ -78,7 +106,13 @@ def test_graders_do_not_know_methods() -> None:
 def test_a_method_is_given_a_problem_only() -> None:
     parameters = inspect.signature(Method.__call__).parameters
     assert list(parameters) == ["self", "problem", "budget", "seed"]
-    for kind in (FunctionProblem, FunctionPrediction):
+    parameters = inspect.signature(Reproducer.__call__).parameters
+    assert list(parameters) == ["self", "problem", "spawn", "ask", "bounds"]
+    for kind in (FunctionProblem, FunctionPrediction, IssueProblem, IssuePrediction):
         assert not any(KEYS.search(str(f.type)) for f in kind.__dataclass_fields__.values())
     assert "reference" in FunctionKey.__dataclass_fields__
+    hidden = set(IssueKey.__dataclass_fields__) - {"id"}
+    assert hidden >= {"patch", "test_patch", "fail_to_pass", "pass_to_pass"}
+    assert not set(IssueProblem.__dataclass_fields__) & hidden
+    assert not set(Recipe.__dataclass_fields__) & hidden
     assert not set(FunctionProblem.__dataclass_fields__) & {"reference", "inputs", "expected"}
