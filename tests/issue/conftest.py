@@ -1,4 +1,4 @@
-"""Fixtures of the tests of issue-level methods."""
+"""Fixtures of the tests of issue-level methods and of grading."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from refute.problems import IssueProblem
+from refute.workspace.contract import WorkspaceUnavailable
+from refute.workspace.opening import prepare
+
 from .projects import Project, make_project
+from .shop import Shop, make_repository, recipe
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +22,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REFUTE_CACHE", str(folder / "cache"))
         yield make_project(folder / "shapes")
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """A small repository for grading; its base and golden states are run once."""
+    folder = tmp_path_factory.mktemp("grading")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REFUTE_CACHE", str(folder / "cache"))
+        commit = make_repository(folder / "shop")
+        problem = IssueProblem("shop-1", str(folder / "shop"), commit, "negative", recipe())
+        try:
+            base = prepare(problem.repo, commit, recipe(), problem.id)
+        except WorkspaceUnavailable as error:
+            pytest.skip(f"no workspace here: {error}")
+        yield Shop(problem, base, folder / "states")

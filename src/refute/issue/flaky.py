@@ -39,7 +39,7 @@ def combined(reports: Sequence[TestReport], *, best: bool) -> Combined:
     tests: dict[str, Standing] = {}
     flaky = set()
     for test in dict.fromkeys(test for run in runs for test in run.tests):
-        seen = sorted((run.of(test, files[test]) for run in runs), key=_ORDER.index)
+        seen = sorted((run.of(test, files.get(test, "")) for run in runs), key=_ORDER.index)
         tests[test] = seen[-1] if best else seen[0]
         if len(set(seen)) > 1:
             flaky.add(test)

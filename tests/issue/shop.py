@@ -1,0 +1,149 @@
+"""A small repository with an issue, its golden patch and golden tests, made for each session.
+
+`shop.cart.total` may go below zero; the golden patch mends it. One of its tests fails on the
+original and on the fixed code, for reasons of its own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.issue.grade import IssueGrade, Terms, grade_prediction
+from refute.issue.states import StateStore
+from refute.problems import IssueKey, IssuePrediction, IssueProblem
+from refute.workspace.base import Base
+from refute.workspace.contract import Workspace
+from refute.workspace.opening import open_workspace
+from refute.workspace.recipe import WORK_TREE, Recipe
+
+CART = """\
+def total(prices, discount=0):
+    result = sum(prices)
+    return result - discount
+"""
+FIXED = """\
+def total(prices, discount=0):
+    result = sum(prices)
+    if discount > result:
+        return 0
+    return result - discount
+"""
+TESTS = """\
+from shop.cart import total
+
+
+def test_sum():
+    assert total([1, 2]) == 3
+
+
+def test_of_its_own():
+    assert "the moon" == "cheese"
+"""
+GOLDEN_TESTS = (
+    TESTS
+    + """\
+
+
+def test_never_negative():
+    assert total([1], 2) == 0
+"""
+)
+FILES: Mapping[str, str] = {
+    "setup.cfg": "[tool:pytest]\naddopts = -p no:cacheprovider\n",
+    "shop/__init__.py": "",
+    "shop/cart.py": CART,
+    "tests/test_cart.py": TESTS,
+}
+NEW = "tests/test_new.py"
+
+
+def diff(path: str, old: str | None, new: str | None, *, header: bool = True) -> str:
+    """A unified diff of one file; None: it is not there."""
+    a, b = ("/dev/null" if text is None else text for text in (old, new))
+    lines = difflib.unified_diff(
+        (old or "").splitlines(True),
+        (new or "").splitlines(True),
+        "/dev/null" if old is None else f"a/{path}",
+        "/dev/null" if new is None else f"b/{path}",
+    )
+    head = f"diff --git a/{path} b/{path}\n" if header else ""
+    if header and a == "/dev/null":
+        head += "new file mode 100644\n"
+    if header and b == "/dev/null":
+        head += "deleted file mode 100644\n"
+    return head + "".join(lines)
+
+
+PATCH = diff("shop/cart.py", CART, FIXED)
+TEST_PATCH = diff("tests/test_cart.py", TESTS, GOLDEN_TESTS)
+KEY = IssueKey("shop-1", PATCH, TEST_PATCH, ("tests/test_cart.py::test_never_negative",))
+
+
+def new_file(source: str, path: str = NEW) -> str:
+    """A patch that adds a test file."""
+    return diff(path, None, source)
+
+
+def make_repository(folder: Path, files: Mapping[str, str] = FILES) -> str:
+    """A repository with one commit; returns its hash."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    names = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    env.update(dict.fromkeys(names, "x@y"))
+
+    def git(*arguments: str) -> str:
+        ran = subprocess.run(
+            ["git", *arguments], cwd=folder, env=env, check=True, capture_output=True, text=True
+        )
+        return ran.stdout.strip()
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-q", "-m", "base")
+    return git("rev-parse", "HEAD")
+
+
+def recipe() -> Recipe:
+    """The interpreter that runs these tests, with the tree on its path."""
+    env = {"PYTHONPATH": WORK_TREE, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return Recipe(interpreter=sys.executable, editable=False, env=env)
+
+
+@dataclass
+class Shop:
+    """The repository with everything that grading needs."""
+
+    problem: IssueProblem
+    base: Base
+    states: Path
+    opened: int = 0
+
+    def spawn(self) -> Workspace:
+        self.opened += 1
+        return open_workspace(self.base)
+
+    def grade(
+        self,
+        patch: str,
+        *,
+        key: IssueKey = KEY,
+        spawn: Callable[[], Workspace] | None = None,
+        **terms: object,
+    ) -> IssueGrade:
+        store = StateStore(self.states, self.problem, "local")
+        return grade_prediction(
+            IssuePrediction(self.problem.id, patch),
+            key,
+            spawn or self.spawn,
+            store=store,
+            terms=Terms(**{"timeout": 120.0, **terms}),  # type: ignore[arg-type]
+        )
