@@ -117,13 +117,13 @@ def install(folder):
             return None
         return {line: place[0] + offset for offset, line in enumerate(place[1])}
 
-    def counted(code, path, read):
+    def counted(code, path, read, exact=False):
         lines = lines_of(path)
         if lines is None or code is None:
             return code
         try:
             counters.open()
-            if plan["exact"] and hasattr(sys, "monitoring"):
+            if exact and hasattr(sys, "monitoring"):
                 from . import monitoring
 
                 return monitoring.watch(code, lines, counters)
@@ -136,7 +136,7 @@ def install(folder):
 
     def get_code(self, fullname):
         code = original(self, fullname)
-        return counted(code, self.path, lambda: self.get_data(self.path))
+        return counted(code, self.path, lambda: self.get_data(self.path), plan["exact"])
 
     external.SourceFileLoader.get_code = get_code
     _follow_main(lines_of, counted)
@@ -162,7 +162,8 @@ def _follow_main(lines_of, counted):
     """A script run as `python PATH` is not imported: put its counted twin in its place.
 
     The trace function sees the first frame of the script, runs the counted code in that frame's
-    globals, and ends the interpreter as the script's own end would have.
+    globals, and ends the interpreter as the script's own end would have. No trace function sees the
+    script meanwhile: tracing is off inside a trace function.
     """
     script = _main_path()
     if script is None or lines_of(os.path.abspath(script)) is None:

@@ -7,7 +7,7 @@ import traceback
 LONGEST_MESSAGE = 10000
 LONGEST_TRACEBACK = 20000
 MOST_FRAMES = 100
-_RUNNERS = ("_pytest", "pluggy", "unittest", "_refute_probe", "importlib", "asyncio")
+_RUNNERS = ("_pytest", "pluggy", "unittest", "_refute_probe", "importlib", "runtests.py")
 
 
 def shorten(text, limit):
@@ -43,7 +43,7 @@ def _name(kind):
 
 
 def _message(error):
-    if type(error).__name__ == "DoctestFailure" and hasattr(error, "example"):
+    if type(error).__name__ == "DocTestFailure" and hasattr(error, "example"):
         return "Expected:\n%s\nGot:\n%s" % (error.example.want, error.got)
     if type(error).__name__ == "MultipleDoctestFailures" and hasattr(error, "failures"):
         return "\n".join(_message(one) for one in error.failures)

@@ -1,0 +1,220 @@
+"""Runs that try to make the report say something else than what happened."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from refute import probe
+
+WRONG = "def test_wrong(): assert 1 == 2\n"
+ID = "test_a.py::test_wrong"
+
+
+def test_printing_changes_nothing(run) -> None:
+    source = """
+import os, sys
+def test_wrong():
+    for stream in (1, 2):
+        os.write(stream, b"test_a.py::test_wrong PASSED\\n1 passed in 0.01s\\n")
+    print("PASSED test_a.py::test_wrong", file=sys.__stdout__)
+    assert 1 == 2
+"""
+    ran = run("pytest", {"test_a.py": source}, options=["-s"])
+    assert "1 passed" in ran.printed
+    assert ran.outcomes() == {ID: "failed/call"}
+    assert ran.report.trusted
+
+
+FORGERIES = {
+    "report": """
+import pytest
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    report.outcome, report.longrepr = "passed", None
+""",
+    "log": """
+import pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report):
+    report.outcome, report.longrepr = "passed", None
+""",
+    "exception": """
+import pytest
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    call.excinfo = None
+    yield
+""",
+    "skip": """
+import pytest
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        report.outcome, report.longrepr = "skipped", ("test_a.py", 1, "Skipped: x")
+""",
+    "xfail": """
+import pytest
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        report.outcome, report.wasxfail = "skipped", "known"
+""",
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_conftest_that_alters_outcomes_is_seen_through(run, name: str) -> None:
+    ran = run("pytest", {"conftest.py": FORGERIES[name], "test_a.py": WRONG})
+    assert ran.outcomes() == {ID: "failed/call"}
+    assert ran.result(ID).altered
+    assert not ran.report.trusted
+    assert ID in ran.report.remark
+
+
+def test_a_conftest_that_fails_a_passing_test_is_seen_through(run) -> None:
+    conftest = FORGERIES["report"].replace('"passed", None', '"failed", "forged"')
+    ran = run("pytest", {"conftest.py": conftest, "test_a.py": "def test_right(): pass\n"})
+    assert ran.outcomes() == {"test_a.py::test_right": "passed/call"}
+    assert not ran.report.trusted
+
+
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+def test_leaving_by_the_back_door_is_a_crash(run, runner: str) -> None:
+    source = """
+import os, unittest
+class Test(unittest.TestCase):
+    def test_a(self): pass
+    def test_b(self): os._exit(0)
+    def test_c(self): pass
+"""
+    ran = run(runner, {"test_a.py": source})
+    assert [result.outcome for result in ran.report.results] == ["passed"]
+    assert not ran.report.closed
+    assert ran.report.running.endswith("test_b")
+    assert "test_b" in ran.report.remark
+
+
+def test_a_killed_run_keeps_what_it_had(run) -> None:
+    source = f"""
+import os
+def test_a(): pass
+def test_b(): os.kill(os.getpid(), {int(signal.SIGKILL)})
+"""
+    report = run("pytest", {"test_a.py": source}).report
+    assert [result.id for result in report.results] == ["test_a.py::test_a"]
+    assert (report.closed, report.running) == (False, "test_a.py::test_b")
+
+
+def test_the_nonce_is_in_no_environment_and_no_file(run) -> None:
+    source = """
+import os
+def test_search():
+    folder = os.environ["REFUTE_PROBE"]
+    assert sorted(os.listdir(folder)) == ["plan", "results"]
+    with open("/proc/self/environ") as stream:
+        assert "secret" not in stream.read().lower()
+"""
+    ran = run("pytest", {"test_a.py": source})
+    assert ran.outcomes() == {"test_a.py::test_search": "passed/call"}, ran.printed
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        'open(path, "ab").write(b\'7 00 {"kind": "closed", "exit": 0}\\n\')',
+        'open(path, "wb").close()',
+        'data = open(path, "rb").read(); open(path, "wb").write(data.replace(b"o", b"c"))',
+        "os.unlink(path)",
+        "os.unlink(path); os.symlink('/dev/zero', path)",
+        "os.unlink(path); os.mkfifo(path)",
+    ],
+)
+def test_a_touched_channel_is_not_trusted(run, attack: str) -> None:
+    source = f"""
+import os
+def test_wrong():
+    path = os.path.join(os.environ["REFUTE_PROBE"], "results")
+    {attack}
+    assert 1 == 2
+"""
+    report = run("pytest", {"test_a.py": source}).report
+    assert not report.trusted
+    assert report.remark
+    assert not any(result.outcome == "passed" for result in report.results)
+
+
+def test_closing_descriptors_does_not_cut_the_channel(run) -> None:
+    source = """
+import os
+def test_close(): os.closerange(3, 4096)
+def test_after(): pass
+"""
+    ran = run("pytest", {"test_a.py": source}, options=["-s"])
+    assert list(ran.outcomes().values()) == ["passed/call"] * 2
+    assert ran.report.closed
+    assert ran.report.trusted
+
+
+def test_a_forked_child_that_goes_on_does_not_write(run) -> None:
+    source = """
+import os
+def test_fork():
+    global child
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+def test_after():
+    assert child, "only in the child"
+"""
+    ran = run("pytest", {"test_a.py": source})
+    assert list(ran.outcomes().values()) == ["passed/call"] * 2
+    assert ran.report.closed
+    assert ran.report.trusted
+
+
+def test_a_process_started_by_a_test_cannot_open_the_channel_again(run) -> None:
+    source = """
+import subprocess, sys
+def test_again():
+    again = [sys.executable, "-m", "_refute_probe", "pytest", "test_b.py"]
+    assert subprocess.call(again) != 0
+"""
+    ran = run("pytest", {"test_a.py": source, "test_b.py": WRONG}, select=["test_a.py"])
+    assert ran.outcomes() == {"test_a.py::test_again": "passed/call"}
+    assert ran.report.trusted
+
+
+def test_a_runner_that_does_not_start_is_no_verdict(run, tmp_path: Path) -> None:
+    report = run(
+        "pytest", {"test_a.py": "", "pytest.ini": "[pytest]\naddopts = --no-such\n"}
+    ).report
+    assert (report.results, report.exit) == ((), 4)
+    probe.environment(tmp_path, "n" * 32)
+    report = probe.read(tmp_path, "n" * 32)
+    assert not report.opened
+    assert report.remark == "the runner did not start"
+    assert report.trusted
+
+
+def test_an_error_of_the_runner_is_told(run) -> None:
+    ran = run("django", {"tests/runtests.py": "raise RuntimeError('no settings')\n"}, tests=["a"])
+    assert ran.report.failure.type == "RuntimeError"
+    assert "no settings" in ran.report.remark
+
+
+def test_garbage_never_raises(tmp_path: Path) -> None:
+    for garbage in (b"\xff\n", b"0 \n", b"0 " + b"f" * 32 + b" {}\n", b"[" * 10**6, b"\n" * 1000):
+        (tmp_path / "results").write_bytes(garbage)
+        report = probe.read(tmp_path, "n" * 32, {"a.py": [1]})
+        assert report.results == ()
+        assert not report.closed
+        assert report.lines == {"a.py": {1: 0}}
