@@ -85,9 +85,8 @@ def run(tmp_path: Path) -> Run:
         )
         trouble = [note.read_text() for note in channel.glob("trouble-*")]
         assert not trouble, "the probe had trouble of its own"
-        return Ran(
-            probe.read(channel, nonce, lines), process.stdout.decode(errors="replace"), channel
-        )
+        printed = process.stdout.decode(errors="replace")
+        return Ran(probe.read(channel, nonce, lines), printed)
 
     return run
 

@@ -9,9 +9,9 @@ when it is reached and once a round, that of a handler or a case when it is trie
 classes and modules, and `from __future__` imports, count just after they have run.
 
 Against line events this differs in some numbers, never in whether a line was reached: loops left by
-`break`, `with` on leaving, and comprehensions. Two exceptions, where the tracer is wrong: 3.8 and 3.9
-lead jumps past lines that hold only `break` or `continue`, and 3.8 to 3.11 show the first line of
-a conditional expression that is not taken.
+`break`, `with` on leaving, and comprehensions. In two cases it is the tracer that errs: 3.8 and 3.9
+lead jumps past lines that hold only `break` or `continue`, and 3.8 to 3.11 show the first line of a
+conditional expression that is not taken.
 """
 
 import ast
