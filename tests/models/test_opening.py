@@ -45,7 +45,7 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         open_model(f"replay:{tmp_path}/a.jsonl", base_url=SERVER)
     for options in ({"timeout": 0.0}, {"timeout": float("nan")}, {"concurrency": 0}):
         with pytest.raises(InputError, match="must be positive"):
-            open_model("openai:m", base_url=SERVER, **options)  # type: ignore[arg-type]
+            open_model("openai:m", base_url=SERVER, **options)
     with pytest.raises(InputError, match=r"\(the recording\)"):
         open_model("openai:m", base_url=SERVER, record=tmp_path)
 

@@ -63,7 +63,7 @@ def save_tokenizer(path: Path):  # type: ignore[no-untyped-def]  # transformers 
         show_progress=False,
     )
     inner.train_from_iterator(SENTENCES, trainer)
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=inner,
         eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
