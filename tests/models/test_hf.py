@@ -146,6 +146,31 @@ def test_a_sample_does_not_depend_on_its_neighbours(model: TransformersModel) ->
     assert at_once[1] != at_once[2], "settings of the row matter"
 
 
+def test_the_size_of_batches(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generate, sizes = hf._generate, []
+
+    def noted(checkpoint: Any, rows: Any, wanted: Any) -> Any:
+        sizes.append(len(rows))
+        return generate(checkpoint, rows, wanted)
+
+    monkeypatch.setattr(hf, "_generate", noted)
+    for given, most in ((3, 3), (None, 16 if not torch.cuda.is_available() else 64)):
+        sizes.clear()
+        model = open_hf(str(tiny_model), batch_size=given)
+        asyncio.run(model.generate(user("x"), n=40, sampling=Sampling(max_tokens=2)))
+        assert sum(sizes) == 40
+        assert max(sizes) <= most
+        asyncio.run(model.close())
+
+
+def test_a_prompt_that_is_too_long_is_not_warned_of_twice(
+    model: TransformersModel, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ContextTooLong, match=str(CONTEXT)):
+        asyncio.run(model.generate(user("word " * CONTEXT), n=1, sampling=SHORT))
+    assert "longer than" not in capfd.readouterr().err
+
+
 def test_samples_of_unlike_prompts_are_not_drawn_alike(model: TransformersModel) -> None:
     sampling = Sampling(temperature=5.0, top_p=1.0, max_tokens=8, seed=0)
 

@@ -93,9 +93,11 @@ class Checkpoint:
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair has no tokens
         with self._lock:
             # The plain format has no template to say how a text begins: the tokenizer does.
-            ids: list[int] = self.tokenizer(text, add_special_tokens=not self.has_template)[
-                "input_ids"
-            ]
+            ids: list[int] = self.tokenizer(
+                text,
+                add_special_tokens=not self.has_template,
+                verbose=False,  # its warning of a long prompt: `ContextTooLong` says it
+            )["input_ids"]
         if self.context is not None and len(ids) >= self.context:
             raise ContextTooLong(
                 f"the prompt has {len(ids)} tokens; the model's context has {self.context}"

@@ -29,8 +29,16 @@ from refute.models.microbatch import MicroBatcher, TooLarge
 __all__ = ["TransformersModel", "open_hf"]
 
 
-def open_hf(spec: str, *, batch_size: int = 64) -> TransformersModel:
+_ROWS = {"cuda": 64, "cpu": 16}
+"""Samples in a batch. A CPU gains little from more, and a batch that is no longer wanted ends only
+after the step that it is in."""
+
+
+def open_hf(spec: str, *, batch_size: int | None = None) -> TransformersModel:
     """The model of `PATH_OR_ID[+ADAPTER]`; weights are loaded by the first request.
+
+    `batch_size`: samples generated at once, 64 on a GPU and 16 on a CPU unless given; fewer where
+    memory runs out.
 
     Raises `InputError` for a folder that is missing or no model, and without the extra ``[train]``.
     """
@@ -51,13 +59,14 @@ class _Row:
 class TransformersModel:
     """See the module. Tool calls are not offered: methods that use tools write them as text."""
 
-    def __init__(self, source: Source, *, batch_size: int) -> None:
+    def __init__(self, source: Source, *, batch_size: int | None) -> None:
         self._source = source
         self._name = f"hf:{source.name}"
         self._checkpoint: Checkpoint | None = None
         self._loading = threading.Lock()
+        self._batch_size = batch_size
         self._batches: MicroBatcher[_Row, tuple[str, str, int]] = MicroBatcher(
-            self._draw, alike=lambda row: row.sampling.max_tokens, limit=batch_size
+            self._draw, alike=lambda row: row.sampling.max_tokens, limit=batch_size or 1
         )
 
     @property
@@ -107,6 +116,9 @@ class TransformersModel:
         with self._loading:
             if self._checkpoint is None:
                 self._checkpoint = _load(self._source)
+                if self._batch_size is None:
+                    kind = self._checkpoint.device.partition(":")[0]
+                    self._batches.limit = _ROWS.get(kind, 16)
             checkpoint = self._checkpoint
         return checkpoint, checkpoint.prompt(messages)
 
