@@ -73,7 +73,8 @@ def run(tmp_path: Path) -> Run:
         channel = Path(os.path.realpath(tmp_path)) / f"channel-{secrets.token_hex(4)}"
         channel.mkdir()
         nonce = secrets.token_hex(16)
-        base = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(tmp_path), **(env or {})}
+        base = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(tmp_path)}
+        base |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(env or {})}
         files = select or [name for name in sources if Path(name).name.startswith("test_")]
         process = subprocess.run(
             probe.command(runner, [] if tests else files, tests, options, python),
@@ -85,6 +86,7 @@ def run(tmp_path: Path) -> Run:
         )
         trouble = [note.read_text() for note in channel.glob("trouble-*")]
         assert not trouble, "the probe had trouble of its own"
+        printed = process.stdout.decode(errors="replace")
         printed = process.stdout.decode(errors="replace")
         return Ran(probe.read(channel, nonce, lines), printed)
 

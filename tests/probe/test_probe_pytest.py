@@ -178,8 +178,8 @@ def test_doctests_say_what_was_expected_and_what_came(run) -> None:
 
 def test_workers_of_xdist_report_as_one_process_does(run) -> None:
     pytest.importorskip("xdist")
-    ran = run("pytest", {"test_outcomes.py": OUTCOMES}, options=["-n", "2"])
-    alone = run("pytest", {"test_outcomes.py": OUTCOMES}, options=["-p", "no:xdist"])
+    ran = run("pytest", {"test_outcomes.py": OUTCOMES}, options=["-p", "xdist", "-n", "2"])
+    alone = run("pytest", {"test_outcomes.py": OUTCOMES})
     assert ran.outcomes() == alone.outcomes()
     assert len(ran.outcomes()) == 15
     wrong = ran.result("test_outcomes.py::test_raises").failure
