@@ -1,0 +1,47 @@
+"""Fixtures of workspaces: the repository's base, made once, and a workspace per level."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `shops`, which is no test
+
+from shops import LEVELS, Shop, make_repository, opened
+
+from refute.workspace.opening import prepare
+from refute.workspace.recipe import WORK_TREE, Recipe
+from refute.workspace.working_copy import WorkingCopy
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    root = tmp_path_factory.mktemp("workspaces")
+    path = root / "shop"
+    path.mkdir()
+    first, later = make_repository(path)
+    recipe = Recipe(
+        options=("-p", "no:cacheprovider"),
+        editable=False,
+        interpreter=sys.executable,
+        env={"PYTHONPATH": WORK_TREE, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REFUTE_CACHE", str(root / "cache"))
+        base = prepare(str(path), first, recipe)
+        yield Shop(path, first, later, base)
+
+
+@pytest.fixture(params=list(LEVELS))
+def level(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def workspace(shop: Shop, level: str) -> Iterator[WorkingCopy]:
+    with_level = opened(shop.base, level)
+    yield with_level
+    with_level.close()
