@@ -28,6 +28,9 @@ Form = Literal["diff", "custom", "autocoderover"]
 """`diff`: a unified diff (SWT-Bench's `fuzzy`); `custom`: SWT-Bench's own block form (section 4.2);
 `autocoderover`: ``<file><original><patched>``."""
 
+MOST_EDITS = 200
+"""Of one answer: a model that repeats itself without end must not cost hours."""
+
 FORMS: tuple[str, ...] = get_args(Form)
 
 
@@ -61,7 +64,9 @@ class Edits:
         problems: list[str] = []
         if not self.edits:
             problems.append("the answer holds no edit")
-        for edit in self.edits:
+        if len(self.edits) > MOST_EDITS:
+            problems.append(f"{len(self.edits)} edits; those after the {MOST_EDITS}th are left out")
+        for edit in self.edits[:MOST_EDITS]:
             try:
                 problems.extend(edit.apply(tree))
             except EditProblem as e:

@@ -210,21 +210,39 @@ def read_blocks(answer: str) -> list[Block]:
     """The blocks of an answer, in their order. A block that is not closed ends at the next one, at
     the fence around it, or with the answer."""
     lines = [line.rstrip("\r\n") for line in split_lines(answer)]
+    heads = [_head(lines, number) for number in range(len(lines))]
+    ended = _ended(lines, heads)
     found: list[Block] = []
     number = 0
     while number < len(lines):
-        head = _head(lines, number)
+        head = heads[number]
         if head is None:
             number += 1
             continue
         file, verb, place, start = head
-        number = _stop(lines, start)
+        number = _stop(lines, start, heads, ended)
         found.append(Block(file, verb, place, _code(lines[start:number])))
     return found
 
 
-def _head(lines: list[str], number: int) -> tuple[str, str, str | int | None, int] | None:
-    """File, verb, place and the first line of code, where a block begins at a line."""
+_Head = tuple[str, str, str | int | None, int]
+"""File, verb, place and the first line of code."""
+
+
+def _ended(lines: list[str], heads: list[_Head | None]) -> list[bool]:
+    """For each line whether ``end diff`` comes after it before another block begins."""
+    ended = [False] * (len(lines) + 1)
+    for number in range(len(lines) - 1, -1, -1):
+        ended[number] = ended[number + 1]
+        if heads[number] is not None:
+            ended[number] = False
+        elif _END.match(lines[number]):
+            ended[number] = True
+    return ended
+
+
+def _head(lines: list[str], number: int) -> _Head | None:
+    """What a block says of itself, where one begins at a line."""
     if not _BEGIN.match(lines[number]):
         return None
     number = _filled(lines, number + 1)
@@ -262,32 +280,22 @@ def _file(line: str) -> str | None:
     return name if name and _FILE.match(name) else None
 
 
-def _stop(lines: list[str], start: int) -> int:
+def _stop(lines: list[str], start: int, heads: list[_Head | None], ended: list[bool]) -> int:
     """The line after the code of a block."""
     fenced = False
     filled = next((n for n in range(start, len(lines)) if lines[n].strip()), len(lines))
     for number in range(start, len(lines)):
         line = lines[number]
-        if _END.match(line) or _head(lines, number) is not None:
+        if _END.match(line) or heads[number] is not None:
             return number
         if _FENCE.match(line):
             if number == filled:
                 fenced = True  # a fence of its own around the code
-            elif not fenced and not _ended_later(lines, number):
+            elif not fenced and not ended[number]:
                 return number
             else:
                 fenced = False
     return len(lines)
-
-
-def _ended_later(lines: list[str], number: int) -> bool:
-    """Whether ``end diff`` follows a fence before another block begins."""
-    for later in range(number + 1, len(lines)):
-        if _END.match(lines[later]):
-            return True
-        if _head(lines, later) is not None:
-            return False
-    return False
 
 
 def _code(lines: list[str]) -> str:

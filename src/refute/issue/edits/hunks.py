@@ -15,6 +15,7 @@ __all__ = ["Hunk", "Line", "apply_hunk"]
 
 _GAP = re.compile(r"^\s*(?:#\s*|//\s*)?(?:\.\.\.|…)(?:.{0,60}(?:\.\.\.|…)?)?\s*$")
 """A line that stands for lines left out: ``...``, ``# ... existing code ...``."""
+_MOST_TRIMS = 16
 _WORD = re.compile(r"\w{3}")
 
 
@@ -110,7 +111,7 @@ def _trims(hunk: Hunk) -> list[tuple[int, int]]:
             rest = hunk.lines[first : len(marks) - last]
             if last <= tail and (total == 0 or _tells(rest)):
                 found.append((first, last))
-    return found[:40]
+    return found[:_MOST_TRIMS]
 
 
 def _tells(lines: Sequence[Line]) -> bool:
@@ -184,14 +185,15 @@ def _joined(lines: list[str], end: str) -> str:
 
 
 def _indents(lines: Sequence[str], core: Sequence[Line], place: Place) -> dict[str, str]:
-    """The hunk's indentations -> the file's, where the two differ at all."""
+    """The hunk's indentations -> the file's; nothing where most of its lines are indented right."""
     quoted = [line.text for line in core if line.mark != "+"]
-    pairs = {
-        _indent(said): _indent(lines[number])
+    pairs = [
+        (_indent(said), _indent(lines[number]))
         for said, number in zip(quoted, place.lines, strict=True)
         if number is not None and said.strip()
-    }
-    return pairs if any(here != there for here, there in pairs.items()) else {}
+    ]
+    wrong = sum(here != there for here, there in pairs)
+    return dict(pairs) if wrong * 2 > len(pairs) else {}
 
 
 def _indented(line: str, indents: dict[str, str]) -> str:

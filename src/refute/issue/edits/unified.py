@@ -19,6 +19,9 @@ from refute.issue.patches import split_lines
 
 __all__ = ["FileEdit", "read_unified"]
 
+MOST_HUNKS = 200
+"""Of one file: a model that repeats itself without end must not cost hours."""
+
 _HEADER = re.compile(r"^@@+\s*(?:-(\d+)(?:,(\d+))?)?\s*(?:\+(\d+)(?:,(\d+))?)?\s*(?:@@+)?(.*)$")
 _FENCE = re.compile(r"^\s{0,3}(```+|~~~+)\s*([\w+-]*)\s*(\S*)")
 _END_TAG = re.compile(r"^\s*</?(?:patch|diff|answer|solution|response|code)>\s*$", re.IGNORECASE)
@@ -85,7 +88,9 @@ class FileEdit:
             return self._fresh()
         problems: list[str] = []
         shift = 0
-        for number, hunk in enumerate(self.hunks, start=1):
+        if len(self.hunks) > MOST_HUNKS:
+            problems.append(f"{len(self.hunks)} hunks; those after the {MOST_HUNKS}th are left out")
+        for number, hunk in enumerate(self.hunks[:MOST_HUNKS], start=1):
             if self.made and hunk.old_start is None:
                 hunk = Hunk(hunk.lines, 0, hunk.ends_bare)
             try:
