@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -176,6 +177,29 @@ def test_what_is_paid_is_kept_though_nobody_waits() -> None:
             await settled()
             assert texts(await ask.ask(HELLO)) == ["hello 0"]
             assert model.samples == 1
+
+    run(main)
+
+
+def test_a_failure_that_nobody_waits_for_is_silent() -> None:
+    async def main() -> None:
+        def answer(messages: Sequence[Message], number: int) -> Completion:
+            raise ModelUnavailable("down")
+
+        logged: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, said: logged.append(said))
+        model = Slow(answer)
+        async with Session(model) as session:
+            leaver = asyncio.ensure_future(session.asker("p").ask(HELLO))
+            await settled()
+            leaver.cancel()
+            await settled()
+            model.gate.set()
+            await settled()
+            assert model.requests == 1
+        del session, leaver
+        gc.collect()
+        assert logged == []
 
     run(main)
 

@@ -143,8 +143,13 @@ class Session:
         for number in request.numbers():
             self._asked[request.key, number] = request
         self._tasks.add(request.task)
-        request.task.add_done_callback(lambda _: self._forget(request))
+        request.task.add_done_callback(lambda _: self._ended(request))
         return request
+
+    def _ended(self, request: _Request) -> None:
+        self._forget(request)
+        if not request.task.cancelled():
+            request.task.exception()  # seen, also where nobody waits for it any more
 
     def _leave(self, request: _Request) -> None:
         """One call waits no more. A request for nobody is dropped while it costs nothing."""
