@@ -47,10 +47,12 @@ def dot_plot(rows: Sequence[Row], series: Sequence[str]) -> str:
     y = 24.0
     for row in rows:
         top = y
+        if not any(figure and not math.isnan(figure.value) for figure in row.figures):
+            continue
         for at, figure in enumerate(row.figures):
             if figure is not None and not math.isnan(figure.value):
                 parts.append(_dot_row(figure, at, y, left, right, series[at]))
-            y += pitch
+                y += pitch
         parts.append(_text(left - 10, (top + y - pitch) / 2 + 4, row.label, anchor="end"))
         y += gap
     height = y + 12

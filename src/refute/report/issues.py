@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,9 +12,16 @@ from rich.text import Text
 
 from refute.issue.contract import Reproduction
 from refute.issue.original import Trial, shortened
+from refute.issue.vet import Vetted
 from refute.workspace.contract import TestResult
 
-__all__ = ["failing_tests", "print_reproduction", "reproduction_document"]
+__all__ = [
+    "failing_tests",
+    "print_reproduction",
+    "print_vetted",
+    "reproduction_document",
+    "vetted_document",
+]
 
 _TRACE = 1500
 """Characters of a traceback that are shown."""
@@ -33,7 +41,7 @@ def reproduction_document(method: str, found: Reproduction, trial: Trial | None)
     }
 
 
-def failing_tests(results: tuple[TestResult, ...]) -> list[dict[str, Any]]:
+def failing_tests(results: Sequence[TestResult]) -> list[dict[str, Any]]:
     """Tests that fail, each with how: `{"id", "outcome", "phase", "failure"}`."""
     return [
         {
@@ -68,11 +76,55 @@ def _print_trial(trial: Trial, console: Console) -> None:
         console.print(Text(f"the tests were not run: {trial.rejected}", style="red"))
         return
     for result in trial.failing:
-        failure = result.failure
-        line = f"{failure.type}: {failure.message}" if failure else result.outcome
-        console.print(Text.assemble(("fails now: ", "red"), (result.id, "bold")))
-        console.print(Text(f"  {shortened(line, 400)}"))
-        if failure is not None:
-            console.print(Text(shortened(failure.traceback, _TRACE), style="dim"))
+        _print_result("fails now: ", result, console)
     if trial.report.status != "finished":
         console.print(Text(f"the run did not finish: {trial.report.remark}", style="red"))
+
+
+def _print_result(label: str, result: TestResult, console: Console) -> None:
+    failure = result.failure
+    line = f"{failure.type}: {failure.message}" if failure else result.outcome
+    console.print(Text.assemble((label, "red"), (result.id, "bold")))
+    console.print(Text(f"  {shortened(line, 400)}"))
+    if failure is not None:
+        console.print(Text(shortened(failure.traceback, _TRACE), style="dim"))
+
+
+def vetted_document(
+    method: str, vetted: Vetted, tests: str, found: Reproduction | None
+) -> dict[str, Any]:
+    """`{"verdict", "reason", "reproducing", "still_failing", "broken", "neighbours", ...}`."""
+    return {
+        "verdict": vetted.verdict,
+        "reason": vetted.reason,
+        "reproducing": failing_tests(vetted.reproducing),
+        "still_failing": failing_tests(vetted.still_failing),
+        "broken": failing_tests(vetted.broken),
+        "neighbours": list(vetted.neighbours),
+        "notes": list(vetted.notes),
+        "method": method,
+        "tests": tests,
+        "confidence": round(found.prediction.confidence, 4) if found else None,
+    }
+
+
+def print_vetted(
+    method: str, vetted: Vetted, tests: str, console: Console, *, notes: Sequence[str] = ()
+) -> None:
+    """The verdict, and the tests with their output as evidence."""
+    if tests.strip() and vetted.reproducing:
+        console.print(Syntax(tests, "diff", background_color="default", word_wrap=True))
+    still = {result.id for result in vetted.still_failing}
+    for result in vetted.reproducing:
+        if result.id not in still:
+            _print_result("failed before the fix, passes now: ", result, console)
+    for result in vetted.still_failing:
+        _print_result("fails with the fix: ", result, console)
+    for result in vetted.broken:
+        _print_result("broken by the fix: ", result, console)
+    if vetted.neighbours:
+        console.print(Text(f"run for regressions: {', '.join(vetted.neighbours)}", style="dim"))
+    for note in (*vetted.notes, *notes):
+        console.print(Text(f"note: {note}", style="dim"))
+    colour = "green" if vetted.verdict == "fixed" else "red"
+    console.print(Text.assemble((f"{vetted.verdict}: ", f"bold {colour}"), vetted.reason))

@@ -101,6 +101,7 @@ def _dataset(name: str, runs: Sequence[Run], labels: Sequence[str]) -> Mapping[s
         "name": name,
         "labels": [label for _, label in chosen],
         "sizes": [result.n for result, _ in chosen],
+        "paper": any(figure.metric in names for figure in paper),
         "rows": [
             {
                 "label": ROWS[row],
@@ -207,7 +208,7 @@ def _problem(record: Record) -> tuple[str, Mapping[str, Any]]:
         "rounds": [p.passed for p in grades(record["grade"].get("rounds", []))],
         "fix": None if best is None else _diff(code, best),
         "lines": [line for lines in record["edits"][:1] for line in lines],
-        "notes": record["notes"],
+        "notes": [] if record.get("log", {}).get("edits") else record["notes"],
         "unreadable": record.get("log", {}).get("unreadable", {}),
     }
     return group, view
@@ -244,18 +245,21 @@ def _votes(vote: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
     """Each output with its share of the k votes, most first."""
     if vote is None:
         return []
-    counts = [(str(output), int(count)) for output, count in vote["counts"]]
-    counts += [(f"unreadable: {kind}", int(n)) for kind, n in vote["unreadable"].items()]
     asked, k = int(vote["asked"]), max(int(vote["k"]), 1)
-    counts += [("not asked for: the outcome was clear", k - asked)] if asked < k else []
+    rows = [(str(output), int(count), True) for output, count in vote["counts"]]
+    rows += [(f"unreadable: {kind}", int(n), True) for kind, n in vote["unreadable"].items()]
+    rows.sort(key=lambda row: -row[1])
+    if asked < k:
+        rows.append(("not asked for: the outcome was clear", k - asked, False))
     return [
         {
             "output": _short(output),
             "count": count,
             "share": round(100 * count / k),
-            "won": output == vote["winner"],
+            "won": was_asked and output == vote["winner"],
+            "asked": was_asked,
         }
-        for output, count in sorted(counts, key=lambda entry: -entry[1])
+        for output, count, was_asked in rows
     ]
 
 
@@ -270,7 +274,6 @@ def _edits(record: Record, code: str) -> Iterator[Mapping[str, Any]]:
             "reason": edit["reason"],
             "call": _short(edit.get("call") or edit.get("feedback", "")),
             "expected": _short(edit.get("expected", "")),
-            "passed": f"{edit['before']} → {edit['after']} of {edit['total']}",
             "diff": None if written is None else _diff(current, written),
         }
         if edit["accepted"] and written is not None:

@@ -1,0 +1,240 @@
+"""`refute report`: figures from journals, beside the paper's; a page that is safe to open."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute import cli
+from refute.figures import Figure
+from refute.function.bench.summary import read_result
+from refute.report.charts import Line, Row, dot_plot, line_plot
+from refute.report.page import run_labels
+from refute.report.paper import claims, paper_figures
+
+HOSTILE = "</pre><script>alert('x')</script><img src=http://127.0.0.1/ onerror=alert(1)>"
+OPTIONS = {
+    "model": "openai:m",
+    "tester": None,
+    "runs": 1,
+    "n": 3,
+    "k": 8,
+    "m": 2,
+    "vote": True,
+    "backtrack": True,
+    "guard": True,
+    "temperature": 0.7,
+    "top_p": 0.9,
+    "max_tokens": 2048,
+}
+CODE, FIXED = "def f(n):\n    return n\n", "def f(n):\n    return n + 1\n"
+
+
+def record(identity: str, *, passes: bool) -> dict[str, Any]:
+    """One problem of UTDebug: the first edit discarded, the second accepted; hostile throughout."""
+    vote = {
+        "k": 8,
+        "asked": 6,
+        "counts": [[HOSTILE, 5], ["2", 1]],
+        "unreadable": {},
+        "winner": HOSTILE,
+    }
+    attempt = {"number": 0, "status": "kept", "answer": HOSTILE, "call": HOSTILE, "vote": vote}
+    edits = [
+        {"round": 1, "accepted": False, "reason": f"discarded: {HOSTILE}", "code": HOSTILE},
+        {"round": 2, "accepted": True, "reason": "accepted", "code": FIXED},
+    ]
+    feedback = {"answer": "", "before": 0, "after": 1, "total": 1, "call": HOSTILE}
+    return {
+        "id": identity,
+        "problem": identity,
+        "status": "fixed",
+        "seconds": 1.5,
+        "tried": 2,
+        "grade": {
+            "tests": [[True, True, True]],
+            "sampled": [[True, True, True], [True, False, True], [False, False, False]],
+            "programs": ["11" if passes else "10"],
+            "fixed": True,
+            "rounds": ["01", "01", "11" if passes else "10"],
+        },
+        "function": "f",
+        "code": CODE,
+        "candidates": [FIXED],
+        "edits": [[HOSTILE]],
+        "tests": [{"call": HOSTILE, "expected": "x" * 5000, "confidence": 1.0, "source": "m"}],
+        "notes": [HOSTILE],
+        "log": {
+            "suites": [[attempt]],
+            "edits": [{**feedback, **edit} for edit in edits],
+            "unreadable": {"empty": 2},
+            "votes_saved": 2,
+        },
+        "tally": {"requests": 4, "samples": 9, "prompt_tokens": 70, "completion_tokens": 30},
+    }
+
+
+def write_run(folder: Path, rows: list[dict[str, Any]], **settings: Any) -> Path:
+    header = {"dataset": "he-fix", "method": "utgen", "problems": len(rows), **OPTIONS, **settings}
+    folder.mkdir()
+    lines = [{"journal": 1, "settings": header}, *rows]
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    rows = [record(f"HumanEval/{at}", passes=at < 3) for at in (10, 9, 2, 0)]
+    rows.append({"id": "HumanEval/4", "status": "error", "error": HOSTILE})
+    return write_run(tmp_path / "run", rows)
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its tags, its addresses, its text."""
+
+    VOID = frozenset({"meta", "br"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [f"{name}={value}" for name, value in attrs if name in ("src", "href")]
+        assert not any(name.startswith("on") for name, _ in attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_the_page_is_self_contained_and_hostile_text_stays_text(run: Path, tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other", [record("HumanEval/2", passes=True)], n=1)
+    output = tmp_path / "page.html"
+    assert cli.run(["report", str(run), str(other), "-o", str(output)]) == 0
+    text = output.read_text()
+    page = Page(text)
+    assert not page.open, "every tag is closed"
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    assert page.addresses == []
+    assert "default-src 'none'" in text
+    assert "url(" not in text
+    shown = "".join(page.words)
+    assert HOSTILE in shown
+    assert "x" * 601 not in shown
+    assert page.tags.count("svg") > 6
+    for words in ("wrong fixes (2)", "right fixes (2)", "without a result (1)", "rounds of debug"):
+        assert words in shown
+    assert "unit tests (n)" in shown, "two runs differ in n alone"
+    assert "-    return n" in shown
+    assert "+    return n + 1" in shown
+    assert "not asked for" in shown
+
+
+def test_figures_come_from_the_journal(run: Path) -> None:
+    result, records = read_result(run)
+    assert [r["id"] for r in records] == [f"HumanEval/{at}" for at in (0, 2, 4, 9, 10)]
+    assert (result.n, result.wrong_fixes, result.missing) == (4, 2, 0)
+    assert result.figures["attack_rate"].value == pytest.approx(1 / 3)
+    assert result.figures["output_accuracy"].value == pytest.approx(2 / 3)
+    assert result.figures["kept_attack_rate"].value == 1.0
+    assert [figure.value for figure in result.rounds] == [0.0, 0.0, 0.5]
+    assert result.rounds[2].stderr == pytest.approx(math.sqrt(1 / 3) / 2)
+    assert result.cost is not None
+    assert (result.cost.samples, result.cost.unreadable, result.cost.saved) == (36, 8, 8)
+    assert result.cost.usd is None, "no price is not a price of 0"
+
+
+def test_the_paper_stands_beside_the_runs(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert cli.run(["report", str(run)]) == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if "paper: utgen, Llama-3 8B" in line)
+    assert "53.80" in row
+    assert "33.33 ± " in out
+    assert cli.run(["report", str(run), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["runs"][0]["metrics"]["code_accuracy"]["value"] == 0.5
+    assert {figure["dataset"] for figure in document["paper"]} == {"he-fix"}
+
+
+def test_every_figure_of_the_paper_says_where_it_stands() -> None:
+    figures = [f for name in ("he-fix", "mbpp-fix-hard") for f in paper_figures(name)]
+    assert len(figures) >= 5
+    for figure in figures:
+        assert figure.where
+        assert 0 <= figure.value <= 100
+    assert all(where for _, where in claims())
+
+
+def test_a_run_under_way_is_read_and_left_alone(run: Path) -> None:
+    path = run / "journal.jsonl"
+    torn = path.read_bytes()[:-20]
+    path.write_bytes(torn)
+    result, records = read_result(run)
+    assert (len(records), result.missing) == (4, 1)
+    assert path.read_bytes() == torn
+
+
+@pytest.mark.parametrize("content", [None, '{"journal": 1, "settings": {"other": 1}}\n', "x\n"])
+def test_what_is_no_run(
+    tmp_path: Path, content: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        (tmp_path / "journal.jsonl").write_text(content)
+    assert cli.run(["report", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert str(tmp_path) in err
+    assert err.count("\n") == 1
+
+
+def test_labels_say_no_more_than_they_must(tmp_path: Path) -> None:
+    def labels(*settings: dict[str, Any]) -> list[str]:
+        rows = [record("HumanEval/2", passes=True)]
+        names = [tmp_path / f"{len(list(tmp_path.iterdir()))}-{at}" for at in range(len(settings))]
+        runs = [write_run(n, rows, **s) for n, s in zip(names, settings, strict=True)]
+        return run_labels([read_result(one)[0] for one in runs])
+
+    assert labels({"m": 3}, {"method": "random"}) == ["utgen", "random"]
+    assert labels({"m": 3}, {"model": "hf:x"}) == ["utgen openai:m", "utgen hf:x"]
+    assert labels({"m": 3}, {"m": 3, "vote": False}) == [
+        "utgen openai:m",
+        "utgen openai:m vote=False",
+    ]
+    same = labels({"m": 3}, {"m": 3})
+    assert same[0].startswith("utgen openai:m [")
+    assert same[0] != same[1]
+
+
+def test_charts_escape_and_leave_out_what_is_not_there() -> None:
+    nothing, half = Figure(math.nan, math.nan), Figure(0.5, 0.1)
+    dots = dot_plot([Row("<b>", (half, None)), Row("none", (nothing, None))], ["<i>", "b"])
+    assert "<b>" not in dots
+    assert "&lt;b&gt;" in dots
+    assert dots.count("<circle") == 1
+    assert "nan" not in dots
+    lines = line_plot([Line("a", ((1.0, half), (3.0, nothing), (5.0, Figure(1.0, math.nan))))], "n")
+    assert lines.count("<circle") == 2
+    assert "nan" not in lines
+    ys = [float(y) for y in re.findall(r'<circle[^>]* cy="([\d.]+)"', lines)]
+    assert ys[1] < ys[0], "more is higher"
