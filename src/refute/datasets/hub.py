@@ -13,6 +13,9 @@ SOURCES: dict[str, tuple[str, str | None]] = {
     "humaneval+": ("evalplus/humanevalplus", None),
     "mbpp+": ("evalplus/mbppplus", None),
     "he-fix": ("bigcode/humanevalpack", "python"),
+    "swe-lite": ("SWE-bench/SWE-bench_Lite", None),
+    "swe-verified": ("SWE-bench/SWE-bench_Verified", None),
+    "swe-full": ("SWE-bench/SWE-bench", None),
 }
 """Data set -> repository on the hub and its configuration. All have the split ``test``; the
 EvalPlus ones are in the ``-OriginFmt`` form. The MBPP+Fix files are in the repository
