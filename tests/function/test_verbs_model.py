@@ -1,0 +1,144 @@
+"""`refute hunt` and `refute debug` with a model behind a real server."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `scripted_server`
+
+from scripted_server import DOC, ScriptedServer
+
+from refute import cli
+
+CODE = f"def f(n):\n{DOC}    return sum(range(n))\n"
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    for name in ("OPENAI_API_KEY", "REFUTE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "m.py").write_text(CODE)
+    with ScriptedServer() as scripted:
+        monkeypatch.setenv("OPENAI_BASE_URL", scripted.url)
+        yield scripted
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: Any) -> tuple[int, str, str]:
+        status = cli.run(list(map(str, arguments)))
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
+
+
+MODEL = ("--method", "utgen", "--model", "openai:m")
+
+
+def test_hunt_writes_tests_that_fail_now(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
+    status, out, err = run("hunt", "m.py", *MODEL, "-n", 2, "--json", "-o", "test_m.py")
+    assert status == 1, err
+    document = json.loads(out)
+    assert document["function"] == "f"
+    assert 1 <= len(document["tests"]) <= 2
+    for test in document["tests"]:
+        assert test["status"] == "wrong"
+        assert test["expected"] != test["actual"]
+        assert 0.5 <= test["confidence"] <= 1
+    assert "openai:m: " in err
+    assert "$0.0000" in err
+    assert "assert" in (tmp_path / "test_m.py").read_text()
+    prompts = json.dumps(server.requests)
+    assert "Correct the code" not in prompts, "hunting asks for no fix"
+
+
+def test_debug_mends_with_generated_tests(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
+    status, out, err = run("debug", "m.py::f", *MODEL, "--rounds", 8, "--json", "--write")
+    assert status == 0, err
+    document = json.loads(out)
+    assert document["fixed"]
+    assert "+    return" in document["diff"]
+    namespace: dict[str, Any] = {}
+    exec((tmp_path / "m.py").read_text(), namespace)
+    assert [namespace["f"](n) for n in range(5)] == [0, 1, 3, 6, 10]
+    asked = len(server.requests)
+    (tmp_path / "m.py").write_text(CODE)
+    assert run("debug", "m.py::f", *MODEL, "--rounds", 8, "--json")[1] == out
+    assert len(server.requests) == asked, "asked once, kept for ever"
+
+
+def test_no_cache_asks_again(server: ScriptedServer, run: Run, tmp_path: Path) -> None:
+    hunt = ("hunt", "m.py", *MODEL, "-n", 1, "--no-vote", "--no-cache")
+    first = run(*hunt)
+    asked = len(server.requests)
+    assert run(*hunt)[:2] == first[:2]
+    assert len(server.requests) == 2 * asked
+    assert not list((tmp_path).glob("cache/samples*"))
+
+
+def test_answers_are_recorded_and_replayed(server: ScriptedServer, run: Run) -> None:
+    status, out, _ = run("hunt", "m.py", *MODEL, "--record", "answers.jsonl")
+    asked = len(server.requests)
+    replay = ("--method", "utgen", "--model", "replay:answers.jsonl", "--no-cache")
+    assert run("hunt", "m.py", *replay)[:2] == (status, out)
+    assert len(server.requests) == asked
+
+
+def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
+    status, _, err = run("debug", "m.py", *MODEL, "--tester", "openai:trained", "--rounds", 1)
+    assert status in (0, 1), err
+    by_model: dict[str, str] = {}
+    for body in server.requests:
+        by_model[body["model"]] = by_model.get(body["model"], "") + json.dumps(body["messages"][-1])
+    assert "one unit test" in by_model["trained"]
+    assert "one unit test" not in by_model["m"]
+    assert "Correct the code" in by_model["m"]
+    assert "openai:trained: " in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("hunt", "m.py", "--method", "no-ut", "--model", "openai:m"), "writes no unit tests"),
+        (("hunt", "m.py", "--method", "none"), "is for bench"),
+        (("debug", "m.py", "--method", "utgen"), "name one with --model"),
+        (("debug", "m.py", "--model", "openai:m", "--k", "5000"), "k = 5000: must be from 1"),
+        (("debug", "m.py", "--model", "openai:m", "--temperature", "-1"), "temperature is at"),
+        (("hunt", "m.py", "--model", "replay:gone.jsonl"), "gone.jsonl"),
+    ],
+)
+def test_bad_options(
+    server: ScriptedServer, run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, ""), err
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert not server.requests
+
+
+def test_a_refusing_server_is_unavailable(server: ScriptedServer, run: Run) -> None:
+    server.refuse(404, "The model `m` does not exist")
+    status, out, err = run("hunt", "m.py", *MODEL)
+    assert (status, out) == (3, "")
+    assert "no answer from the model" in err
+    assert "Traceback" not in err
+
+
+def test_a_budget_stops_it(server: ScriptedServer, run: Run) -> None:
+    status, _, err = run("debug", "m.py", *MODEL, "--budget-tokens", 0)
+    assert status == 3
+    assert "over budget" in err
+    assert not server.requests
