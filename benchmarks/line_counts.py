@@ -1,6 +1,6 @@
 """What counting the executions of chosen lines costs, next to other ways, in one run.
 
-    python benchmarks/line_counts.py [--rounds 7] [--size 400] [PYTHON...]
+    python benchmarks/line_counts.py [--rounds 7] [--size 100] [PYTHON...]
 
 For each interpreter, a unittest suite over a generated module of `--size` functions runs bare, with
 the probe (results and counters for 20 lines), with a trace function that follows only calls into
@@ -41,14 +41,14 @@ import steps
 
 class Test(unittest.TestCase):
     def test_steps(self):
-        for _ in range(4):
+        for _ in range(100):
             for n in range({size}):
                 text = getattr(steps, "step_%d" % n)(list(range(40)), 20)
                 self.assertIn("total", json.loads(text))
 
     def test_elsewhere(self):
         words = sorted("".join(str(n) for n in range(20000)).split("9"))
-        for _ in range(40):
+        for _ in range(80):
             self.assertTrue(all(isinstance(word, str) and len(word) >= 0 for word in words))
 """
 INCLUDING = """
@@ -65,6 +65,12 @@ sys.argv = ["unittest", "test_steps.py"]
 threading.settrace(follow)
 sys.settrace(follow)
 runpy.run_module("unittest", run_name="__main__", alter_sys=True)
+"""
+TRACING = """
+import runpy, sys, trace
+sys.argv = ["unittest", "test_steps.py"]
+tracer = trace.Trace(count=1, trace=0)
+tracer.runfunc(runpy.run_module, "unittest", run_name="__main__", alter_sys=True)
 """
 WAYS = ("bare", "probe", "include", "trace")
 
@@ -94,16 +100,13 @@ def with_probe(python: str, folder: Path, env: dict[str, str], lines: list[int])
 def ratios(python: str, folder: Path, rounds: int, lines: list[int]) -> dict[str, list[float]]:
     env = {"PATH": os.environ["PATH"]}
     suite = ["-m", "unittest", "test_steps.py"]
-    trace = ["-m", "trace", "--count", "-C", "counts", "--module", *suite[1:]]
-    if "3.6" in python or "3.7" in python:  # --module came with 3.8
-        trace = ["-m", "trace", "--count", "-C", "counts", "test_steps.py"]
     ways: dict[str, Callable[[], float]] = {
         "bare": lambda: cpu_seconds([python, *suite], folder, env),
         "probe": lambda: with_probe(python, folder, env, lines),
         "include": lambda: cpu_seconds(
             [python, "including.py", str(folder / "steps.py")], folder, env
         ),
-        "trace": lambda: cpu_seconds([python, *trace], folder, env),
+        "trace": lambda: cpu_seconds([python, "tracing.py"], folder, env),
     }
     spent: dict[str, list[float]] = {name: [] for name in WAYS}
     for round_ in range(rounds + 1):
@@ -118,7 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pythons", nargs="*", default=[sys.executable])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--size", type=int, default=400, help="functions in the counted module")
+    parser.add_argument("--size", type=int, default=100, help="functions in the counted module")
     options = parser.parse_args()
     print(f"rounds {options.rounds}, size {options.size}")
     print(f"{'interpreter':52} {'bare s':>7} {'probe':>6} {'include':>8} {'trace':>6}")
@@ -126,9 +129,9 @@ def main() -> None:
         folder = Path(name).resolve()
         module = "import json\n" + "".join(FUNCTION.format(n=n) for n in range(options.size))
         (folder / "steps.py").write_text(module)
-        main_part = '\nif __name__ == "__main__":\n    unittest.main()\n'
-        (folder / "test_steps.py").write_text(SUITE.format(size=options.size) + main_part)
+        (folder / "test_steps.py").write_text(SUITE.format(size=options.size))
         (folder / "including.py").write_text(INCLUDING)
+        (folder / "tracing.py").write_text(TRACING)
         lines = list(range(4, 24))
         for python in options.pythons:
             spent = ratios(python, folder, options.rounds, lines)

@@ -87,7 +87,6 @@ def run(tmp_path: Path) -> Run:
         trouble = [note.read_text() for note in channel.glob("trouble-*")]
         assert not trouble, "the probe had trouble of its own"
         printed = process.stdout.decode(errors="replace")
-        printed = process.stdout.decode(errors="replace")
         return Ran(probe.read(channel, nonce, lines), printed)
 
     return run
