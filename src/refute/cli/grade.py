@@ -49,10 +49,12 @@ __all__ = ["command"]
 @click.option("--tests-only", is_flag=True, help="Drop what patches do to files that are no tests.")
 @click.option(
     "--patch-type",
-    type=click.Choice(["vanilla", "fuzzy", "custom", "autocoderover"]),
-    default="vanilla",
+    "patch_types",
+    type=click.Choice(["vanilla", "fuzzy", "custom"]),
+    multiple=True,
+    default=("vanilla",),
     show_default=True,
-    help="How predictions are written: a diff that applies, a diff with slips, block forms.",
+    help="How predictions are written; of several, the first that applies.",
 )
 @click.option(
     "--mode",
@@ -89,7 +91,7 @@ def command(
     timeout: float,
     repeat: int,
     tests_only: bool,
-    patch_type: str,
+    patch_types: tuple[str, ...],
     mode: str,
     script: str | None,
     workspace: str,
@@ -118,19 +120,21 @@ def command(
 
     out, err = consoles()
     items = _items(dataset, data, ids, limit)
+    if Path(predictions).is_dir():
+        return _grade_logs(items, Path(predictions), mode, as_json)
     tasks, model = _tasks(items, predictions, err)
-    forms: dict[str, Any] = {"vanilla": None, "fuzzy": "diff"}
     kind: Any = mode
     backend: Any = workspace
+    types: Any = patch_types
     settings = GradingSettings(
         dataset=dataset,
         predictions=predictions,
         model=model,
         terms=Terms(timeout, repeat, tests_only, kind, script),
         workspace=backend,
-        form=forms.get(patch_type, patch_type),
+        types=types,
     )
-    directory = run or new_run(runs_dir, f"{Path(dataset).stem}-{model}")
+    directory = run or new_run(runs_dir, f"{Path(dataset).name.split('.')[0]}-{model}")
     with Journal(directory, settings.header(tasks)) as journal:
         remark(err, [f"{len(tasks)} instances into {directory}"])
         finished = run_grading(tasks, settings, journal, jobs=jobs or default_jobs())
@@ -170,13 +174,54 @@ def _items(dataset: str, data: Path | None, ids: str | None, limit: int | None) 
 
 def _tasks(items: Sequence[IssueItem], predictions: str, err: Any) -> tuple[list[Task], str]:
     """What is graded, and the name of the model that predicted it."""
+    from refute.errors import InputError
     from refute.issue.grading import Task
-    from refute.problems import IssuePrediction
+    from refute.issue.predictions import Prediction, gold_predictions, read_predictions
 
     if predictions == "gold":
-        golden = [IssuePrediction(item.key.id, item.key.test_patch) for item in items]
-        return [Task(item, one) for item, one in zip(items, golden, strict=True)], "gold"
-    raise NotImplementedError
+        found = gold_predictions(item.key for item in items)
+    else:
+        found = read_predictions(Path(predictions))
+    ids = [item.problem.id for item in items]
+    if not found.keys() & set(ids):
+        raise InputError(f"{predictions}: no prediction for any of the {len(ids)} instances")
+    if unknown := sorted(found.keys() - set(ids)):
+        remark(err, [f"{len(unknown)} predictions are for other instances, e.g. {unknown[0]}"])
+    if missing := sum(id not in found for id in ids):
+        remark(err, [f"{missing} instances have no prediction; they count as empty patches"])
+    model = next((one.model for one in found.values() if one.model), "None")
+    tasks = [
+        Task(item, found.get(id, Prediction(id, ""))) for id, item in zip(ids, items, strict=True)
+    ]
+    return tasks, model
+
+
+def _grade_logs(items: Sequence[IssueItem], folder: Path, mode: Any, as_json: bool) -> int:
+    """Judge logs of the reference by our rules, and say how many it would have resolved."""
+    from refute.issue.compat import reference_report, summary
+    from refute.issue.logs import grade_logs
+    from refute.issue.records import grade_record
+    from refute.issue.summary import summarize
+    from refute.report.grade import grade_document, print_grades
+
+    out, err = consoles()
+    grades = [grade_logs(folder, item.key, item.problem.repo, mode=mode) for item in items]
+    runners: dict[str, Any] = {"django/django": "django", "sympy/sympy": "sympy"}
+    theirs = summary(
+        reference_report(grade, item.key, runners.get(item.problem.repo, "pytest"))
+        for grade, item in zip(grades, items, strict=True)
+    )
+    records = {grade.id: grade_record(grade) for grade in grades}
+    figures = summarize([item.key for item in items], records)
+    if as_json:
+        ids = [item.problem.id for item in items]
+        document = grade_document(str(folder), figures, records, ids, str(folder))
+        print_json({**document, "reference": theirs})
+    else:
+        print_grades(f"logs of {folder.name}", figures, out)
+    resolved = theirs["resolved_instances"]
+    remark(err, [f"by the reference's own rules {resolved} of {len(items)} are resolved"])
+    return 0
 
 
 def _write_compat(items: Sequence[IssueItem], journal: Journal, model: str) -> Path:

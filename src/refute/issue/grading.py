@@ -21,14 +21,14 @@ from typing import Any
 
 from refute.datasets.swe import IssueItem
 from refute.errors import InputError
-from refute.issue.edits import Form, read_edits
 from refute.issue.golden import missing_fail_to_pass, works
 from refute.issue.grade import IssueGrade, Terms, grade_prediction
+from refute.issue.predictions import PatchType, Prediction, patch_of
 from refute.issue.records import Record, grade_record, write_evidence
 from refute.issue.states import StateStore
 from refute.problems import IssuePrediction
 from refute.runs import Failed, Journal, cores, run_tasks
-from refute.workspace.contract import Workspace, WorkspaceUnavailable
+from refute.workspace.contract import PatchRejected, Workspace, WorkspaceUnavailable
 from refute.workspace.opening import Backend, open_workspace, prepare
 from refute.workspace.store import cache_folder
 
@@ -43,7 +43,7 @@ class Task:
     """One instance with what was predicted for it."""
 
     item: IssueItem
-    prediction: IssuePrediction
+    prediction: Prediction
     """Its patch is "" where nothing was predicted."""
 
 
@@ -58,8 +58,8 @@ class GradingSettings:
     """`model_name_or_path` of the predictions."""
     terms: Terms
     workspace: Backend = "local"
-    form: Form | None = None
-    """How the predictions are to be read; None: a unified diff that applies as it is."""
+    types: tuple[PatchType, ...] = ("vanilla",)
+    """How the predictions are read: the first type that gives a patch which applies."""
 
     def header(self, tasks: Sequence[Task]) -> dict[str, Any]:
         """The settings with a digest of the instances and predictions."""
@@ -145,28 +145,41 @@ def _grade(settings: GradingSettings, slots: AbstractContextManager[Any], task: 
             base = prepare(problem.repo, problem.base_commit, problem.recipe, problem.id)
         return open_workspace(base, backend=settings.workspace)
 
-    if prediction.patch.strip() and settings.form is not None:
-        prediction = _read(prediction, settings.form, spawn)
+    patch = prediction.patch
+    if patch.strip() and settings.types != ("vanilla",):
+        with spawn() as workspace:
+            patch = _read(prediction, settings.types, workspace)
     store = StateStore(cache_folder() / "states", problem, settings.workspace)
     return grade_prediction(
-        prediction, task.item.key, spawn, store=store, terms=settings.terms, slot=slots
+        IssuePrediction(problem.id, patch),
+        task.item.key,
+        spawn,
+        store=store,
+        terms=settings.terms,
+        slot=slots,
     )
 
 
-def _read(
-    prediction: IssuePrediction, form: Form, spawn: Callable[[], Workspace]
-) -> IssuePrediction:
+def _read(prediction: Prediction, types: Sequence[PatchType], workspace: Workspace) -> str:
     """The prediction as a diff against the files of the repository."""
-    with spawn() as workspace:
 
-        def read(path: str) -> str | None:
-            try:
-                return workspace.read(path).decode("utf-8")
-            except (OSError, UnicodeDecodeError):
-                return None
+    def text(path: str) -> str | None:
+        try:
+            return workspace.read(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
 
-        applied = read_edits(prediction.patch, form).apply(read)
-    return IssuePrediction(prediction.problem, applied.patch, notes=applied.problems)
+    def applies(patch: str) -> bool:
+        try:
+            workspace.apply(patch)
+        except PatchRejected:
+            return False
+        workspace.reset()
+        return True
+
+    applied = patch_of(prediction, types, text, applies)
+    # What could not be read as any of the types is graded as it stands: it does not apply.
+    return applied.patch or prediction.patch
 
 
 def _error(task: Task, reason: str) -> Record:

@@ -126,15 +126,18 @@ def _of_environment(
         isinstance(group, Sequence) and all(isinstance(pin, str) for pin in group)
         for group in groups
     )
-    if not fits or not isinstance(env, Mapping) or not isinstance(given.get("python"), str):
+    named = [given.get(name) for name in ("python", "interpreter")]
+    if not fits or not isinstance(env, Mapping) or not any(isinstance(n, str) for n in named):
         raise InputError(
-            f"{where}: `environment` needs `python`, `pins` (lists) and `env` (object)"
+            f"{where}: `environment` needs `python` (a version) or `interpreter` (a path), "
+            "`pins` (lists) and `env` (object)"
         )
     variables = {str(name): str(value) for name, value in env.items()}
     return Recipe(
         runner=runner,
         options=options_of(command) if isinstance(command, str) else _default_options(runner),
-        python=cast(str, given["python"]),
+        python=cast(str, given.get("python", "")),
+        interpreter=cast("str | None", given.get("interpreter")),
         pins=tuple(tuple(group) for group in groups),
         editable=bool(given.get("editable", True)),
         # a value with a blank to be filled in (a port of a local server) is of no use
