@@ -37,6 +37,8 @@ from refute.models.contract import (
 from refute.models.drawing import Draw, Ends
 from refute.models.hf import TransformersModel, open_hf
 
+torch.set_num_threads(1)  # threads that wait for one another crawl on a busy machine
+
 TEXTS = ["hello", "write a unit test", "def add(a, b):\n    return a + b", "x"]
 SHORT = Sampling(temperature=0.0, top_p=1.0, max_tokens=16)
 

@@ -18,6 +18,8 @@ from refute.errors import InputError
 from refute.models.contract import ContextTooLong, ModelUnavailable
 from refute.models.reward import PAPER_REWARD_MODEL, RewardModel, open_reward
 
+torch.set_num_threads(1)  # threads that wait for one another crawl on a busy machine
+
 ANSWERS = ["hello", "def add(a, b):\n    return a + b", "", "x " * 40, "the expected output"]
 
 
