@@ -1,12 +1,11 @@
 """Does an evaluation keep a model's server busy, and what does it cost us per request?
 
-    python benchmarks/throughput.py [--problems 300] [--slots 64] [--latency 3]
+    python benchmarks/throughput.py [--problems 400] [--slots 64] [--at-once 128] [--latency 3]
 
 A server on this machine, in a process of its own, answers every request after a fixed time. UTDebug
-at its defaults runs against it with as many problems at once as there are request slots, as
-`refute bench DATASET --method utgen --model openai:NAME` does, on small problems made up here. The
-model is right in 3 of 4 outputs, so that votes stop early now and then, tests fail and edits are
-made. Printed are
+at its defaults runs against it, with two problems at once for each request slot, as `refute bench
+DATASET --method utgen --model openai:NAME` does, on small problems made up here. The model is right
+in 3 of 4 outputs, so that votes stop early now and then, tests fail and edits are made. Printed are
 
 - busy: the share of the slots that are in use, from the first request until 95 % of all requests
   are answered (at the end too few problems are left to fill them);
@@ -46,8 +45,9 @@ SHARE = 0.95
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--problems", type=int, default=300)
+    parser.add_argument("--problems", type=int, default=400)
     parser.add_argument("--slots", type=int, default=64)
+    parser.add_argument("--at-once", type=int, metavar="N", help="problems (default: 2 x slots)")
     parser.add_argument("--latency", type=float, default=3.0, metavar="SECONDS")
     options = parser.parse_args()
     print(vars(options), f"cores={cores()}", f"load={os.getloadavg()[0]:.1f}")
@@ -58,7 +58,9 @@ def main() -> None:
     server.start()
     port = ours.recv()
     with tempfile.TemporaryDirectory() as scratch:
-        own, sandboxes, wall = measure(Path(scratch), port, options.problems, options.slots)
+        own, sandboxes, wall = measure(
+            Path(scratch), port, options.problems, options.slots, options.at_once
+        )
     ours.send("spans")
     spans = ours.recv()
     server.terminate()
@@ -69,7 +71,9 @@ def main() -> None:
     print("CPU per request: {}, sandboxes {}".format(*per_request))
 
 
-def measure(scratch: Path, port: int, problems: int, slots: int) -> tuple[float, float, float]:
+def measure(
+    scratch: Path, port: int, problems: int, slots: int, at_once: int | None
+) -> tuple[float, float, float]:
     """CPU seconds of this process and of its sandboxes, and wall seconds."""
     os.environ["REFUTE_CACHE"] = str(scratch)
     data = scratch / "sums.jsonl"
@@ -85,7 +89,13 @@ def measure(scratch: Path, port: int, problems: int, slots: int) -> tuple[float,
             async with Session(model, cache=cache, concurrency=slots) as session:
                 solve = solver("utgen", settings.options, box, session)
                 ending = await run_asking(
-                    items, settings, journal, solve, at_once=slots, graders=graders, progress=quiet
+                    items,
+                    settings,
+                    journal,
+                    solve,
+                    at_once=at_once or 2 * slots,
+                    graders=graders,
+                    progress=quiet,
                 )
         assert not ending.failed
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+PROBLEMS_PER_SLOT = 2
+"""Problems worked on for each request that may be under way: some are always busy with programs."""
+
 
 @click.command("bench")
 @click.argument("dataset")
@@ -182,7 +185,7 @@ def _ask(
                     settings,
                     journal,
                     solver(settings.method, settings.options, box, session, tester),
-                    at_once=asked.concurrency,
+                    at_once=PROBLEMS_PER_SLOT * asked.concurrency,
                     graders=graders,
                     progress=progress,
                 )
