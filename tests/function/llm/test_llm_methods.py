@@ -1,0 +1,295 @@
+"""The registry, the ablations, the record, and what happens when asking fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from zlib import crc32
+
+import pytest
+from jinja2 import TemplateNotFound, UndefinedError
+
+from llm.scripted import DirectAsker, MadeUp, TrustingBox, asker
+from refute.errors import InputError
+from refute.function.llm.methods import METHODS
+from refute.function.llm.no_ut import finds_fault
+from refute.function.llm.options import Options
+from refute.function.llm.record import NO_EXCEPTION, LlmResult, as_json
+from refute.models.contract import (
+    AnswersPending,
+    BudgetExceeded,
+    Completion,
+    ContextTooLong,
+    Message,
+    Sampling,
+)
+from refute.models.scripted import ScriptedModel
+from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.prompts import render
+
+DOUBLE = FunctionProblem(
+    "double", "Return x doubled.\n\n>>> double(0)\n0\n", "double(x)", "double",
+    "def double(x):\n    return x * x\n",
+)  # fmt: skip
+FIX = "```python\ndef double(x):\n    return x + x\n```"
+
+
+def honest(messages: Sequence[Message], number: int) -> str:
+    """A model that is right about doubling."""
+    question = messages[-1].content
+    if "## Unit Test\n" in question:
+        x = number % 5 + 1
+        return f"Arguments: ```double({x})```\n### Output\nOutput: ```{2 * x}```"
+    if question.startswith("Now the output"):
+        x = int(question.split("double(")[1].split(")")[0])
+        return f"Output: ```{2 * x}```"
+    if "Does this code" in question:
+        right = "x * x" not in question
+        verdict = "correct." if right else "wrong, please fix it."
+        return f"Feedback: hm.\nThe above code is {verdict}"
+    return FIX
+
+
+def run(
+    name: str, ask: DirectAsker, options: Options, problem: FunctionProblem = DOUBLE, seed: int = 0
+) -> LlmResult:
+    method = METHODS[name].make(options)
+    return asyncio.run(method(problem, ask=ask, box=TrustingBox(), seed=seed))
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_method_mends_with_an_honest_model(name: str) -> None:
+    result = run(name, asker(honest), Options())
+    assert result.codes == (DOUBLE.code, *["def double(x):\n    return x + x\n"] * 3)
+    assert [candidate.code for candidate in result.result.candidates] == [result.codes[-1]]
+    assert METHODS[name].tests == bool(result.tests)
+    assert all(test.trust is Trust.PREDICTED for test in result.tests)
+    assert not result.unreadable
+    record = json.loads(json.dumps(as_json(result, "double")))
+    assert record["codes"] == list(result.codes)
+    assert record["edits"][0]["accepted"] is True
+
+
+def test_random_does_not_show_the_code_and_prompted_does() -> None:
+    for name, shown in (("random", False), ("prompted", True), ("utgen", True)):
+        ask = asker(honest)
+        run(name, ask, Options(m=0))
+        assert {"x * x" in asked[0].content for asked in ask.model.asked} == {shown}
+
+
+def test_prompted_and_utgen_differ_by_the_model_only() -> None:
+    one, other = asker(honest), asker(honest)
+    run("prompted", one, Options())
+    run("utgen", other, Options())
+    assert one.model.asked == other.model.asked
+
+
+def test_the_tester_may_be_another_model() -> None:
+    tester, coder = asker(honest), asker(honest)
+    method = METHODS["utgen"].make(Options())
+    asyncio.run(method(DOUBLE, ask=coder, box=TrustingBox(), tester=tester))
+    assert all("it fails this unit test" in asked[-1].content for asked in coder.model.asked)
+    assert len(coder.model.asked) == 1
+    assert tester.model.requests > 1
+
+
+def test_tests_only_and_passing_code() -> None:
+    result = run("utgen", asker(honest), Options(m=0))
+    assert len(result.tests) == 3
+    assert result.codes == (DOUBLE.code,)
+    assert not result.edits
+    assert len(result.result.failing) == 2  # double(2) passes
+    right = FunctionProblem("r", "", "double(x)", "double", "def double(x):\n    return 2 * x\n")
+    passing = run("utgen", asker(honest), Options(), right)
+    assert not passing.result.failing
+    assert not passing.edits
+    assert not passing.result.candidates
+    assert len(passing.codes) == 4
+
+
+def test_given_failing_tests_come_first() -> None:
+    given = FunctionProblem(
+        "g", "", "double(x)", "double", DOUBLE.code, (UnitTest(Call((7,)), 14, source="mine"),)
+    )
+    result = run("utgen", asker(honest), Options(m=0), given)
+    assert result.result.failing[0].test.call == Call((7,))
+    assert result.result.given == given.tests
+
+
+def test_without_vote_a_test_keeps_the_stated_output() -> None:
+    ask = asker(honest)
+    result = run("utgen", ask, Options(vote=False, m=0))
+    assert ask.model.samples == 3
+    assert [test.expected for test in result.tests] == [2, 4, 6]
+    assert result.saved == 0
+
+
+def test_sampled_is_what_the_first_answers_state() -> None:
+    def answer(messages: Sequence[Message], number: int) -> str:
+        if "## Unit Test\n" not in messages[-1].content:
+            return "Output: 5"
+        return ["Arguments: double(1)\nOutput: 2", "Arguments: double(1)", "no"][number % 3]
+
+    result = run("utgen", asker(answer), Options(m=0))
+    assert result.sampled == (
+        UnitTest(Call((1,)), 2),
+        UnitTest(Call((1,)), raises=NO_EXCEPTION),
+        None,
+    )
+    assert [test.expected for test in result.tests] == [5]  # distinct, and by vote
+    assert result.unreadable["no-call"] == 3  # of nine tries
+    states = [attempt.status for attempt in result.suites[0].attempts]
+    assert (
+        states == ["kept", "duplicate", "unreadable"] + ["duplicate", "duplicate", "unreadable"] * 2
+    )
+
+
+def test_other_seeds_draw_other_samples() -> None:
+    class Noting(DirectAsker):
+        seeds: set[int | None]
+
+        async def ask(
+            self,
+            messages: Sequence[Message],
+            *,
+            n: int = 1,
+            first: int = 0,
+            sampling: Sampling = Sampling(),  # noqa: B008
+        ) -> list[Completion]:
+            self.seeds.add(sampling.seed)
+            assert (sampling.temperature, sampling.top_p) == (0.7, 0.9)
+            return await super().ask(messages, n=n, first=first, sampling=sampling)
+
+    drawn = []
+    for seed in (0, 1, 2):
+        ask = Noting(ScriptedModel(honest))
+        ask.seeds = set()
+        run("utgen", ask, Options(), seed=seed)
+        drawn.append(ask.seeds)
+    assert all(len(seeds) == 1 for seeds in drawn)
+    assert len(set.union(*drawn)) == 3
+
+
+def test_a_request_that_is_too_long_is_an_unreadable_answer() -> None:
+    def answer(messages: Sequence[Message], number: int) -> str:
+        if len(messages) > 1:
+            raise ContextTooLong
+        return honest(messages, number)
+
+    result = run("utgen", asker(answer), Options())
+    assert not result.tests
+    assert result.unreadable["context"] >= 8
+    voteless = run("utgen", asker(answer), Options(vote=False))
+    assert [edit.reason for edit in voteless.edits] == [
+        "discarded: the answer is unreadable (context)"
+    ] * 3
+    assert run("no-ut", asker(answer), Options()).unreadable == {"context": 3}
+
+
+@pytest.mark.parametrize("error", [AnswersPending("later"), BudgetExceeded("enough")])
+@pytest.mark.parametrize("name", list(METHODS))
+def test_infrastructure_is_not_an_answer(name: str, error: Exception) -> None:
+    def answer(messages: Sequence[Message], number: int) -> str:
+        raise error
+
+    with pytest.raises(type(error)):
+        run(name, asker(answer), Options())
+
+
+def test_pending_votes_are_all_asked_before_the_run_stops() -> None:
+    """A batch has to hold the questions of all tests, not those of the first only."""
+
+    def answer(messages: Sequence[Message], number: int) -> str:
+        if len(messages) > 1:
+            raise AnswersPending("later")
+        return honest(messages, number)
+
+    ask = asker(answer)
+    with pytest.raises(AnswersPending):
+        run("utgen", ask, Options())
+    assert len({asked[-1].content for asked in ask.model.asked if len(asked) > 1}) == 3
+
+
+def test_the_same_whatever_the_order_of_arrival() -> None:
+    class Late(DirectAsker):
+        async def ask(
+            self,
+            messages: Sequence[Message],
+            *,
+            n: int = 1,
+            first: int = 0,
+            sampling: Sampling = Sampling(),  # noqa: B008
+        ) -> list[Completion]:
+            for _ in range(crc32(f"{first} {messages[-1].content}".encode()) % 7):
+                await asyncio.sleep(0)
+            return await super().ask(messages, n=n, first=first, sampling=sampling)
+
+    for seed in range(40, 60):
+        model = MadeUp(seed)
+        prompt, late = (
+            asyncio.run(
+                METHODS["utgen"].make(Options())(
+                    model.problem(), ask=kind(ScriptedModel(model.answer)), box=TrustingBox()
+                )
+            )
+            for kind in (DirectAsker, Late)
+        )
+        assert as_json(prompt, "f") == as_json(late, "f")
+
+
+@pytest.mark.parametrize(
+    ("feedback", "wrong"),
+    [
+        ("The above code is wrong, please fix it.", True),
+        ("Some say the code is wrong. The above code is correct.", False),
+        ("The code above is correct? No.\nThe above code is wrong, please fix it.", True),
+        ("The above code is incorrect.", True),
+        ("I cannot tell.", None),
+        ("", None),
+    ],
+)
+def test_opinions(feedback: str, wrong: bool | None) -> None:
+    assert finds_fault(feedback) is wrong
+
+
+def test_an_opinion_without_a_verdict_is_counted() -> None:
+    result = run("no-ut", asker(lambda messages, number: "Hm."), Options())
+    assert result.unreadable == {"no-verdict": 1}
+    assert result.codes == (DOUBLE.code,) * 4
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"n": 0},
+        {"n": 16},
+        {"k": 0},
+        {"m": -1},
+        {"top_p": 0.0},
+        {"temperature": -1.0},
+        {"max_tokens": 0},
+    ],
+)
+def test_options_that_make_no_sense(wrong: dict[str, int]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        Options(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_defaults_are_the_papers() -> None:
+    options = Options()
+    assert (options.n, options.k, options.m, options.tries) == (3, 8, 3, 9)
+    assert (options.temperature, options.top_p) == (0.7, 0.9)
+    assert options.vote
+    assert options.backtrack
+
+
+def test_prompts_are_strict_and_take_text_literally() -> None:
+    with pytest.raises(UndefinedError):
+        render("random_test", signature="f(x)", entry_point="f")
+    with pytest.raises(TemplateNotFound):
+        render("no such prompt")
+    text = render("random_test", signature="f(x)", entry_point="f", description="{{ 7 * 7 }} < &")
+    assert "{{ 7 * 7 }} < &" in text
+    assert "Arguments: ```f(<all arguments>)```" in text
+    assert not text.endswith("\n")
