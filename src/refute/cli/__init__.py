@@ -23,6 +23,7 @@ _VERBS = {
     "hunt": "Find unit tests that the function fails.",
     "debug": "Mend the function with generated tests; print the fix as a diff.",
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
+    "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
     "bench": "Run a method over a data set, or over a JSONL file of problems.",
     "report": "Compare runs of bench with each other and with the paper; write a page.",
     "grade": "Grade predicted test patches: do they reproduce their issues?",

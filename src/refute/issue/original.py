@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from refute.issue.contract import Bounds
-from refute.issue.patches import file_patches, is_test_file
+from refute.issue.states import holds_tests, test_files
 from refute.workspace.contract import (
     PatchRejected,
     Selection,
@@ -86,7 +86,7 @@ class Original:
 
     def attempt(self, patch: str, *, fix: str = "") -> Trial:
         """Apply a test patch (after the candidate fix, where one is given), run its test files."""
-        files = _run_by(patch)
+        files = test_files(patch)
         if not patch.strip():
             return Trial(patch, rejected="the patch is empty")
         if not files:
@@ -98,6 +98,9 @@ class Original:
             for part in (fix, patch):
                 if part.strip():
                     self.workspace.apply(part)
+            files = tuple(path for path in files if holds_tests(self.source(path) or ""))
+            if not files:
+                return Trial(patch, rejected="the patch leaves no test in its test files")
             report = self.workspace.run_tests(Selection(files), timeout=self._seconds)
         except PatchRejected as error:
             return Trial(patch, rejected=str(error))
@@ -130,12 +133,6 @@ def shortened(text: str, limit: int) -> str:
         return text
     head = limit // 3
     return f"{text[:head]}\n[...]\n{text[len(text) - (limit - head) :]}"
-
-
-def _run_by(patch: str) -> tuple[str, ...]:
-    """The test files of a patch that are there to be run after it."""
-    paths = (part.new for part in file_patches(patch))
-    return tuple(path for path in paths if path and path.endswith(".py") and is_test_file(path))
 
 
 def _failing(report: TestReport) -> Mapping[str, TestResult]:

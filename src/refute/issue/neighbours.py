@@ -1,0 +1,93 @@
+"""The existing tests that a change of code is most likely to break."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from refute.issue.context import ranked
+from refute.issue.patches import is_test_file
+from refute.issue.states import holds_tests
+from refute.syntax import parse_module
+
+__all__ = ["MOST", "neighbouring_tests"]
+
+MOST = 5
+"""Test files, unless asked otherwise: a few seconds of tests, not the whole suite."""
+
+_DEFINED = re.compile(r"^[ +-]*(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
+
+
+def neighbouring_tests(
+    changed: Sequence[str], files: Mapping[str, str], *, hint: str = "", most: int = MOST
+) -> tuple[str, ...]:
+    """Test files near the changed modules, the nearest first.
+
+    `changed`: paths of code files. `files`: path -> source of the repository's Python files.
+    `hint`: text about the change, such as the diff; it breaks ties. Near is, in this order: named
+    after a changed module (`test_line.py`, `line/tests.py` for `line.py`), imports it, lies in the
+    same package, mentions what the hint defines.
+    """
+    tests = [path for path in files if is_test_file(path) and path.endswith(".py")]
+    tests = [path for path in tests if holds_tests(files[path])]
+    code = [path for path in changed if path.endswith(".py")]
+    if not tests or not code:
+        return ()
+    order = {path: place for place, path in enumerate(_by_text(code, tests, files, hint))}
+    scores = {path: _nearness(path, files[path], code) for path in tests}
+    near = [path for path in tests if scores[path] > 0]
+    near.sort(key=lambda path: (-scores[path], order[path], path))
+    return tuple(near[:most])
+
+
+def _by_text(
+    code: Sequence[str], tests: Sequence[str], files: Mapping[str, str], hint: str
+) -> list[str]:
+    names = [PurePosixPath(path).stem for path in code] + _DEFINED.findall(hint)
+    return ranked(" ".join(names), {path: files[path] for path in tests})
+
+
+def _nearness(test: str, source: str, code: Sequence[str]) -> int:
+    imported = _imported(source)
+    return max(_to_one(PurePosixPath(test), imported, PurePosixPath(path)) for path in code)
+
+
+def _to_one(test: PurePosixPath, imported: frozenset[str], code: PurePosixPath) -> int:
+    stem = code.parent.name if code.stem == "__init__" else code.stem
+    score = 0
+    if _bare(test.stem) == stem:
+        score += 8
+    elif stem in test.parts[:-1] or f"test_{stem}" in test.parts:
+        score += 4
+    module = [part for part in code.with_suffix("").parts if part not in ("src", "lib")]
+    if module and module[-1] == "__init__":
+        module.pop()
+    if ".".join(module) in imported:
+        score += 4
+    elif len(module) > 1 and ".".join(module[:-1]) in imported:
+        score += 2
+    shared = sum(a == b for a, b in zip(test.parts, code.parts, strict=False))
+    return score + (1 if shared >= 2 else 0)
+
+
+def _bare(stem: str) -> str:
+    """`line` for `test_line`, `line_test`, `line_tests`."""
+    return re.sub(r"^tests?_|_tests?$", "", stem)
+
+
+def _imported(source: str) -> frozenset[str]:
+    """Dotted names of the modules that a file imports, and of names that it takes out of them."""
+    try:
+        tree = parse_module(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(names)

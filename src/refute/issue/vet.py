@@ -1,0 +1,190 @@
+"""Does a fix resolve an issue? The verdict rests on tests that were run, before and after it.
+
+Reproducing tests are run on the original and on the fixed code; the existing tests near the change
+are run on both as well. What a fix does to test files is left out: a fix that turns a test green by
+changing the test has fixed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from refute.issue.contract import Bounds
+from refute.issue.neighbours import MOST, neighbouring_tests
+from refute.issue.original import Original, Trial
+from refute.issue.patches import split_tests, touched_files
+from refute.issue.standings import standings
+from refute.issue.states import holds_tests, test_files
+from refute.workspace.contract import PatchRejected, Selection, TestReport, TestResult, Workspace
+
+__all__ = ["Vetted", "vet_fix"]
+
+Verdict = Literal["fixed", "not fixed", "breaks tests", "does not apply", "cannot tell"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vetted:
+    """The verdict on a fix, with its evidence."""
+
+    verdict: Verdict
+    reason: str
+    """One line for people."""
+    reproducing: tuple[TestResult, ...] = ()
+    """Tests that fail on the original code for the issue's reason, with how."""
+    still_failing: tuple[TestResult, ...] = ()
+    """Those of them that do not pass on the fixed code."""
+    broken: tuple[TestResult, ...] = ()
+    """Tests that pass on the original code and fail on the fixed code."""
+    neighbours: tuple[str, ...] = ()
+    """Existing test files that were run for regressions."""
+    notes: tuple[str, ...] = ()
+
+
+def vet_fix(
+    fix: str, tests: str, workspace: Workspace, bounds: Bounds, *, most_neighbours: int = MOST
+) -> Vetted:
+    """Judge a fix (unified diff) by a test patch ("": none is known). Blocks while tests run.
+
+    Raises `WorkspaceUnavailable`. The workspace is clean afterwards.
+    """
+    changed_tests, code = split_tests(fix)
+    notes = []
+    if changed_tests.strip():
+        files = ", ".join(touched_files(changed_tests))
+        notes.append(f"what the fix does to tests is left out ({files})")
+    if not code.strip():
+        return Vetted("does not apply", "the fix changes no code", notes=tuple(notes))
+    original = Original(workspace, bounds)
+    near = neighbouring_tests(touched_files(code), original.sources(), hint=fix)[:most_neighbours]
+    trial = original.attempt(tests) if tests.strip() else None
+    before = original.base(near) if near else None
+    rejected = _applies(code, workspace)
+    if rejected:
+        reason = f"the fix does not apply: {rejected}"
+        return _vetted("does not apply", reason, trial, (), (), near, notes)
+    fixed = _run(workspace, (code, tests), test_files(tests), bounds) if _usable(trial) else None
+    after = _run(workspace, (code,), near, bounds) if near else None
+    broken = (*_broken(before, after), *_broken(trial.report if trial else None, fixed))
+    still = _still_failing(trial, fixed)
+    verdict, reason = _verdict(trial, fixed, still, broken, (before, after))
+    return _vetted(verdict, reason, trial, still, broken, near, notes)
+
+
+def _verdict(
+    trial: Trial | None,
+    fixed: TestReport | None,
+    still: Sequence[TestResult],
+    broken: Sequence[TestResult],
+    near: tuple[TestReport | None, TestReport | None],
+) -> tuple[Verdict, str]:
+    shaky = [r for r in (*near, trial.report if trial else None, fixed) if r and not _sound(r)]
+    if broken:
+        also = "" if trial is None or not trial.failing or still else "; the issue itself is fixed"
+        return "breaks tests", f"{_count(broken, 'test')} passed before the fix and fail now{also}"
+    if trial is None:
+        return "cannot tell", "no test reproduces the issue"
+    if trial.report is None:
+        return "cannot tell", f"the reproducing tests were not run: {trial.rejected}"
+    if not trial.failing:
+        return "cannot tell", "no reproducing test fails on the original code"
+    if still:
+        of = len(trial.failing)
+        return "not fixed", f"{len(still)} of {of} reproducing tests fail on the fixed code"
+    if shaky:
+        return "cannot tell", f"a run of tests is not to be relied on: {_why(shaky[0])}"
+    return (
+        "fixed",
+        f"{_count(trial.failing, 'reproducing test')} failed before the fix and pass now",
+    )
+
+
+def _vetted(
+    verdict: Verdict,
+    reason: str,
+    trial: Trial | None,
+    still: Sequence[TestResult],
+    broken: Sequence[TestResult],
+    near: tuple[str, ...],
+    notes: Sequence[str],
+) -> Vetted:
+    reproducing = trial.failing if trial else ()
+    return Vetted(verdict, reason, reproducing, tuple(still), tuple(broken), near, tuple(notes))
+
+
+def _usable(trial: Trial | None) -> bool:
+    return trial is not None and bool(trial.failing)
+
+
+def _applies(code: str, workspace: Workspace) -> str:
+    """Why the fix does not apply; "" where it does."""
+    workspace.reset()
+    try:
+        workspace.apply(code)
+    except PatchRejected as error:
+        return str(error)
+    finally:
+        workspace.reset()
+    return ""
+
+
+def _run(
+    workspace: Workspace, patches: Sequence[str], files: Sequence[str], bounds: Bounds
+) -> TestReport | None:
+    """The tests of `files` with the patches applied; None where they do not go together."""
+    workspace.reset()
+    try:
+        for patch in patches:
+            workspace.apply(patch)
+        there = tuple(path for path in files if _holds_tests(workspace, path))
+        return workspace.run_tests(Selection(there), timeout=bounds.test_seconds)
+    except PatchRejected:
+        return None
+    finally:
+        workspace.reset()
+
+
+def _holds_tests(workspace: Workspace, path: str) -> bool:
+    try:
+        return holds_tests(workspace.read(path).decode("utf-8", "replace"))
+    except OSError:
+        return False
+
+
+def _still_failing(trial: Trial | None, fixed: TestReport | None) -> tuple[TestResult, ...]:
+    """Reproducing tests that do not pass with the fix; all of them where it could not be run."""
+    if trial is None or not trial.failing:
+        return ()
+    if fixed is None:
+        return trial.failing
+    now = standings(fixed)
+    results = {result.id: result for result in fixed.results}
+    return tuple(
+        results.get(was.id, was) for was in trial.failing if now.of(was.id, was.file) != "pass"
+    )
+
+
+def _broken(before: TestReport | None, after: TestReport | None) -> tuple[TestResult, ...]:
+    """Tests that passed and now fail, those of a file that cannot be imported any more included."""
+    if before is None or after is None:
+        return ()
+    was, now = standings(before), standings(after)
+    results = {result.id: result for result in after.results}
+    return tuple(
+        results.get(test) or results.get(result.file) or result
+        for result in before.results
+        if was.of(test := result.id, result.file) == "pass" and now.of(test, result.file) == "fail"
+    )
+
+
+def _sound(report: TestReport) -> bool:
+    return report.status == "finished" and report.trusted
+
+
+def _why(report: TestReport) -> str:
+    return report.remark or report.status
+
+
+def _count(results: Sequence[TestResult], what: str) -> str:
+    return f"{len(results)} {what}" + ("" if len(results) == 1 else "s")

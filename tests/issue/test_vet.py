@@ -1,0 +1,102 @@
+"""Verdicts on fixes, on a real repository whose tests are run."""
+
+from __future__ import annotations
+
+from refute.issue.contract import Bounds
+from refute.issue.neighbours import neighbouring_tests
+from refute.issue.vet import Vetted, vet_fix
+
+from .projects import FILES, FIX, GOLDEN_TESTS, Project
+
+NO_FIX = FIX.replace("+        return high", "+        return (low)")
+BREAKS = FIX.replace("+        return high", "+        return high\n+    return high").replace(
+    "-6,5 +6,5", "-6,5 +6,6"
+)
+UNIMPORTABLE = FIX.replace("+        return high", "+        return high)")
+IN_TESTS = """diff --git a/tests/test_line.py b/tests/test_line.py
+--- a/tests/test_line.py
++++ b/tests/test_line.py
+@@ -4,2 +4,2 @@
+ def test_inside():
+-    assert clamp(3, 0, 9) == 3
++    assert True
+"""
+
+
+def vet(project: Project, fix: str, tests: str = GOLDEN_TESTS, **options: int) -> Vetted:
+    with project.spawn() as workspace:
+        vetted = vet_fix(fix, tests, workspace, Bounds(), **options)
+        assert workspace.diff() == "", "the workspace is left clean"
+        return vetted
+
+
+def ids(results: tuple[object, ...]) -> list[str]:
+    return [result.id for result in results]  # type: ignore[attr-defined]
+
+
+def test_fixed(project: Project) -> None:
+    vetted = vet(project, FIX)
+    assert vetted.verdict == "fixed", vetted
+    assert ids(vetted.reproducing) == ["tests/test_line.py::test_above"]
+    assert "assert 0 == 9" in vetted.reproducing[0].failure.message  # type: ignore[union-attr]
+    assert vetted.neighbours == ("tests/test_line.py",)
+    assert (vetted.still_failing, vetted.broken) == ((), ())
+
+
+def test_not_fixed(project: Project) -> None:
+    vetted = vet(project, NO_FIX)
+    assert vetted.verdict == "not fixed"
+    assert ids(vetted.still_failing) == ["tests/test_line.py::test_above"]
+
+
+def test_breaks_tests(project: Project) -> None:
+    vetted = vet(project, BREAKS)
+    assert vetted.verdict == "breaks tests"
+    assert "tests/test_line.py::test_inside" in ids(vetted.broken)
+    assert "the issue itself is fixed" in vetted.reason
+    assert vet(project, BREAKS, "", most_neighbours=0).verdict == "cannot tell"
+
+
+def test_a_fix_that_does_not_import_breaks_every_test(project: Project) -> None:
+    vetted = vet(project, UNIMPORTABLE)
+    assert vetted.verdict == "breaks tests"
+    assert any("SyntaxError" in str(result.failure) for result in vetted.broken)
+
+
+def test_changes_of_tests_are_left_out(project: Project) -> None:
+    vetted = vet(project, FIX + IN_TESTS)
+    assert vetted.verdict == "fixed"
+    assert vetted.notes == ("what the fix does to tests is left out (tests/test_line.py)",)
+    cheat = vet(project, IN_TESTS)
+    assert (cheat.verdict, cheat.reason) == ("does not apply", "the fix changes no code")
+
+
+def test_does_not_apply(project: Project) -> None:
+    vetted = vet(project, FIX.replace("if value > high", "if value >= high"))
+    assert vetted.verdict == "does not apply"
+    assert "shapes/line.py" in vetted.reason
+
+
+def test_cannot_tell_without_a_reproducing_test(project: Project) -> None:
+    assert vet(project, FIX, "").reason == "no test reproduces the issue"
+    for now in ("clamp(10, 0, 9) == 0", "clamp(3, 0, 9) == 3"):
+        passes = GOLDEN_TESTS.replace("clamp(10, 0, 9) == 9", now)
+        assert vet(project, FIX, passes).reason == "no reproducing test fails on the original code"
+    assert vet(project, FIX, "no diff at all").verdict == "cannot tell"
+
+
+def test_neighbours() -> None:
+    assert neighbouring_tests(["shapes/line.py"], FILES) == ("tests/test_line.py",)
+    assert neighbouring_tests(["shapes/colour.py"], FILES) == ("tests/test_colour.py",)
+    assert neighbouring_tests(["README.md"], FILES) == ()
+    files = {
+        "src/pkg/core.py": "x = 1\n",
+        "tests/test_api.py": "from pkg.core import x\n\ndef test_x():\n    assert x\n",
+        "tests/test_core.py": "def test_it():\n    pass\n",
+        "tests/helpers.py": "from pkg.core import x\n",
+        "tests/test_other.py": "import json\n\ndef test_json():\n    pass\n",
+        "tests/broken.py": "def test_(:\n",
+    }
+    found = neighbouring_tests(["src/pkg/core.py"], files)
+    assert found == ("tests/test_core.py", "tests/test_api.py")
+    assert neighbouring_tests(["src/pkg/core.py"], files, most=1) == ("tests/test_core.py",)
