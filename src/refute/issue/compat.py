@@ -19,7 +19,7 @@ from refute.issue.coverage import Counts, Line
 from refute.issue.grade import Evidence, IssueGrade
 from refute.issue.patches import added_lines, removed_lines
 from refute.problems import IssueKey
-from refute.workspace.contract import TestReport
+from refute.workspace.contract import TestReport, TestResult
 from refute.workspace.recipe import Runner
 
 __all__ = ["Compat", "reference_report", "status_map", "summary", "write_reports"]
@@ -79,17 +79,17 @@ def status_map(report: TestReport, runner: Runner) -> dict[str, str]:
     found = {}
     for result in report.results:
         if result.outcome in _STATUS:
-            found[_printed(result.id, runner)] = _STATUS[result.outcome]
+            found[_printed(result, runner)] = _STATUS[result.outcome]
     return found
 
 
-def _printed(test: str, runner: Runner) -> str:
-    """What the reference's log parsers make of the name."""
+def _printed(result: TestResult, runner: Runner) -> str:
+    """What the reference's log parsers make of a test's name."""
     if runner == "pytest":
-        return test.split()[0] if test.split() else test
+        return (result.id.split() or [result.id])[0]
     if runner == "sympy":
-        return re.split(r"::?", test)[-1]
-    return test
+        return re.split(r"::?", result.id)[-1]
+    return result.names[0] if result.names else result.id
 
 
 def _transitions(before: Mapping[str, str], after: Mapping[str, str]) -> Transitions:
