@@ -30,6 +30,7 @@ from refute.workspace.base import Base, Limits
 from refute.workspace.bounded import HeadAndTail
 from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.room import Execution
+from refute.workspace.tree import TRACES
 
 __all__ = ["ContainerRoom"]
 
@@ -42,14 +43,16 @@ _KEEPER = "while :; do sleep 3600 & wait; done"
 _KILL_ALL = "kill -9 -1"
 """Ends every process of the container but process 1 and itself."""
 
-# $1 git folder, $2 tree: one commit with its objects, no other history
+# $1 git folder, $2 tree, $3 patterns to ignore: one commit with its objects, no other history
 _CUT_HISTORY = r"""set -e
-cd "$2"; git config --global --add safe.directory '*'
+cd "$2"
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 commit=$(git rev-parse HEAD); rm -rf "$1"; mkdir -p "$1/objects/pack" "$1/refs/heads" "$1/info"
 printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n' > "$1/config"
 printf 'ref: refs/heads/main\n' > "$1/HEAD"
 printf '%s\n' "$commit" > "$1/refs/heads/main"; printf '%s\n' "$commit" > "$1/shallow"
 git ls-files -o --exclude-standard --directory | sed 's|^|/|' > "$1/info/exclude"
+printf '%s\n' "$3" >> "$1/info/exclude"
 git rev-list --objects --no-walk --no-object-names "$commit" |
     git pack-objects -q --window=0 "$1/objects/pack/pack" > /dev/null
 rm -rf .git; cp -a "$1" .git; git reset -q --hard; rm -f .git/ORIG_HEAD; cp .git/index "$1/index"
@@ -96,7 +99,8 @@ class ContainerRoom:
         self._finalizer = weakref.finalize(self, _remove, self._program, self._name)
         try:
             self._control("run", *options, self._image, "-c", _KEEPER)
-            script = ("/bin/sh", "-c", _CUT_HISTORY, "sh", self.git_dir, self._tree)
+            words = ("sh", self.git_dir, self._tree, "\n".join(TRACES))
+            script = ("/bin/sh", "-c", _CUT_HISTORY, *words)
             done = self.execute(script, timeout=_CONTROL_SECONDS)
             if done.status:
                 raise WorkspaceUnavailable(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Sequence
@@ -136,9 +137,11 @@ def _install(
     interpreter: Path, groups: Sequence[Sequence[str]], before: str | None, target: Path, log: Path
 ) -> None:
     log.unlink(missing_ok=True)
-    _installer([str(interpreter), "-m", "venv", str(target)], log)
-    python = str(target / "bin" / "python")
     uv = uv_command()
+    brings_pip = uv and any(re.match(r"pip\b", pin) for group in groups for pin in group)
+    bare = ("--without-pip",) if brings_pip else ()
+    _installer([str(interpreter), "-m", "venv", *bare, str(target)], log)
+    python = str(target / "bin" / "python")
     for group in groups:
         if not group:
             continue
@@ -179,5 +182,11 @@ def _installer(command: list[str], log: Path) -> None:
             out.write(f"{error}\n".encode())
             status = 1
     if status:
-        lines = [s for s in log.read_text(errors="replace").splitlines() if s.strip()]
-        raise EnvironmentBroken(f"{log}: {lines[-1].strip()}")
+        raise EnvironmentBroken(f"{log}: {last_line(log.read_text(errors='replace'))}")
+
+
+def last_line(text: str) -> str:
+    """The last line of an installer's output that says something."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if not line.lower().startswith(("hint:", "note:", "[notice]"))]
+    return (told or lines or ["no output"])[-1][:300]

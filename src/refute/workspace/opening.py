@@ -11,7 +11,12 @@ from refute.errors import InputError
 from refute.workspace.base import Base, Limits
 from refute.workspace.containers import ContainerRoom
 from refute.workspace.contract import EnvironmentBroken, Workspace
-from refute.workspace.environment import Environment, build_environment, existing_environment
+from refute.workspace.environment import (
+    Environment,
+    build_environment,
+    existing_environment,
+    last_line,
+)
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_requirements
 from refute.workspace.layer import layer_python, make_layer
@@ -108,8 +113,8 @@ def _build(
             log = tree.parent.with_name(tree.parent.name + ".log")
             log.write_bytes(done.out)
             if done.status:
-                lines = done.out.decode("utf-8", "replace").strip().splitlines() or ["no output"]
-                raise EnvironmentBroken(f"{log}: {lines[-1].strip()}")
+                text = done.out.decode("utf-8", "replace")
+                raise EnvironmentBroken(f"{log}: {last_line(text)}")
         room.execute([str(python), "-m", "compileall", "-q", *_to_compile(tree)],
                      timeout=_BUILD_SECONDS)  # fmt: skip
     finally:

@@ -10,7 +10,7 @@ import ast
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from refute.errors import InputError
@@ -122,8 +122,8 @@ def _of_environment(
     runner = runner_of(command) if isinstance(command, str) else _RUNNERS.get(repo, "pytest")
     groups = given.get("pins") or ()
     env = given.get("env") or {}
-    fits = isinstance(groups, Sequence) and all(
-        isinstance(group, Sequence) and all(isinstance(pin, str) for pin in group)
+    fits = isinstance(groups, list | tuple) and all(
+        isinstance(group, list | tuple) and all(isinstance(pin, str) for pin in group)
         for group in groups
     )
     named = [given.get(name) for name in ("python", "interpreter")]

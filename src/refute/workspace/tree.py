@@ -13,7 +13,10 @@ from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone
 
-__all__ = ["check_out", "hide_untracked"]
+__all__ = ["TRACES", "check_out", "hide_untracked"]
+
+TRACES = ("__pycache__/", "*.py[co]", ".pytest_cache/")
+"""Patterns of what every test run leaves, in repositories that do not ignore it themselves."""
 
 _CONFIG = """\
 [core]
@@ -65,11 +68,12 @@ def _set_times(target: Path, when: int) -> None:
 
 
 def hide_untracked(tree: Path) -> None:
-    """Let git ignore what is there now and not tracked: traces of the build are no change."""
+    """Let git ignore what is there now and not tracked, and byte code and caches at any time:
+    traces of builds and of test runs are no change."""
     listed = git("ls-files", "-o", "-z", "--exclude-standard", "--directory", folder=tree)
     patterns = [_pattern(name.decode(errors="surrogateescape")) for name in listed.split(b"\0")]
     with (tree / ".git" / "info" / "exclude").open("a", errors="surrogateescape") as file:
-        file.writelines(f"{pattern}\n" for pattern in patterns if pattern)
+        file.writelines(f"{pattern}\n" for pattern in (*TRACES, *patterns) if pattern)
 
 
 def _pattern(name: str) -> str:

@@ -1,0 +1,93 @@
+"""Environments and editable layers, built without network from what an interpreter brings along."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from shops import git
+
+from refute.workspace.contract import EnvironmentBroken, WorkspaceUnavailable
+from refute.workspace.environment import build_environment, installer_variables
+from refute.workspace.interpreters import find_interpreter
+from refute.workspace.opening import open_local, prepare
+from refute.workspace.recipe import Recipe
+
+THIS = "{}.{}".format(*sys.version_info[:2])
+SETUP = """
+from setuptools import setup
+setup(name="shelf", version="{version}", py_modules=["shelf"],
+      entry_points={{"console_scripts": ["shelf=shelf:main"]}})
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="its venv brings no setuptools along")
+def test_two_commits_share_an_environment_but_not_the_editable_install(
+    cache: Path, tmp_path: Path
+) -> None:
+    repository = tmp_path / "shelf"
+    repository.mkdir()
+    git(repository, "init", "-q")
+    commits = []
+    for version in ("1.0", "2.0"):
+        (repository / "setup.py").write_text(SETUP.format(version=version))
+        (repository / "shelf.py").write_text(f"def main(): print('shelf {version}')\n")
+        git(repository, "add", "-A")
+        git(repository, "commit", "-qm", version)
+        commits.append(git(repository, "rev-parse", "HEAD"))
+    recipe = Recipe(python=THIS, pins=((),))
+    bases = [prepare(str(repository), commit, recipe) for commit in commits]
+    assert len(list((cache / "environments").glob("*.ready"))) == 1
+    assert bases[0].tree != bases[1].tree
+    version_of = "import importlib.metadata as m; print(m.version('shelf'))"
+    code = f'python -c "{version_of}"; shelf; cd /; shelf'
+    for base, version in zip(bases, ("1.0", "2.0"), strict=True):
+        with open_local(base) as workspace:
+            told = workspace.run(code)
+            assert told.output.split("\n")[:3] == [version, *[f"shelf {version}"] * 2], told
+            assert workspace.diff() == ""
+            assert workspace.run("git status --short").output == ""
+            workspace.write("shelf.py", b"def main(): print('changed')\n")
+            assert workspace.run("cd /; shelf").output == "changed\n"
+    assert prepare(str(repository), commits[0], recipe) == bases[0]
+
+
+def test_a_broken_recipe_is_told_and_not_tried_again(cache: Path) -> None:
+    with pytest.raises(EnvironmentBroken) as first:
+        build_environment(THIS, [["pip", "/nonexistent/package-1.0-py3-none-any.whl"]])
+    assert "\n" not in str(first.value)
+    assert "nonexistent" in str(first.value)
+    log = next((cache / "environments").glob("*.log"))
+    size = log.stat().st_mtime_ns
+    with pytest.raises(EnvironmentBroken, match=r"to retry: rm .*\.broken"):
+        build_environment(THIS, [["pip", "/nonexistent/package-1.0-py3-none-any.whl"]])
+    assert log.stat().st_mtime_ns == size
+
+
+def test_installers_see_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk")
+    monkeypatch.setenv("PIP_INDEX_URL", "file:///x")
+    seen = installer_variables()
+    assert "OPENAI_API_KEY" not in seen
+    assert seen["PIP_INDEX_URL"] == "file:///x"
+
+
+def test_interpreters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_interpreter(THIS).exists()
+    for version in ("3.99", "three", "3"):
+        with pytest.raises(WorkspaceUnavailable):
+            find_interpreter(version)
+    for name in ("3.99.9", "3.99.10"):
+        program = tmp_path / "versions" / name / "bin" / "python"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert find_interpreter("3.99") == tmp_path / "versions" / "3.99.10" / "bin" / "python"

@@ -1,0 +1,70 @@
+"""Clones: found where people keep them, read only, one commit taken out of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shops import FILES, git, make_repository
+
+from refute.errors import InputError
+from refute.workspace.contract import WorkspaceUnavailable
+from refute.workspace.repositories import find_clone
+from refute.workspace.tree import check_out
+
+
+@pytest.mark.parametrize("form", ["owner__shop", "owner/shop", "shop", "owner__shop.git"])
+def test_clones_in_a_folder(tmp_path: Path, form: str) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    first, later = make_repository(source)
+    target = tmp_path / "repos" / form
+    target.parent.mkdir(parents=True)
+    if form.endswith(".git") or "/" in form:
+        git(tmp_path, "clone", "-q", "--bare", str(source), str(target))
+    else:
+        target.symlink_to(source)
+    clone = find_clone("owner/shop", tmp_path / "repos")
+    assert clone.resolve(first[:12]) == first
+    assert clone.resolve("") == later
+    for commit in ("0" * 40, "nothing", "v2:shop"):
+        with pytest.raises(WorkspaceUnavailable, match="owner/shop"):
+            clone.resolve(commit)
+    with pytest.raises(InputError):
+        clone.resolve("--upload-pack=evil")
+    before = sorted(p.relative_to(source) for p in source.rglob("*"))
+    check_out(clone, first, tmp_path / "tree")
+    tracked = git(tmp_path / "tree", "ls-files").split()
+    assert tracked == sorted(FILES)
+    assert git(tmp_path / "tree", "log", "--all", "--format=%H %s") == f"{first} the base"
+    assert git(tmp_path / "tree", "status", "--short") == ""
+    when = int(git(source, "show", "-s", "--format=%ct", first))
+    assert (tmp_path / "tree" / "README.md").stat().st_mtime == when
+    assert sorted(p.relative_to(source) for p in source.rglob("*")) == before
+
+
+def test_what_cannot_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REFUTE_REPOS", raising=False)
+    with pytest.raises(WorkspaceUnavailable, match="set REFUTE_REPOS"):
+        find_clone("owner/name")
+    with pytest.raises(WorkspaceUnavailable, match="git clone --bare"):
+        find_clone("owner/name", tmp_path)
+    with pytest.raises(InputError, match="not a git repository"):
+        find_clone(str(tmp_path))
+
+
+def test_hooks_and_filters_of_a_clone_do_not_run(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    first, _ = make_repository(source)
+    evil = tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
+    evil.chmod(0o755)
+    for name in ("core.fsmonitor", "filter.f.smudge", "uploadpack.packObjectsHook"):
+        git(source, "config", name, str(evil))
+    (source / ".git" / "info" / "attributes").write_text("* filter=f\n")
+    (source / ".git" / "hooks" / "post-checkout").write_bytes(evil.read_bytes())
+    (source / ".git" / "hooks" / "post-checkout").chmod(0o755)
+    check_out(find_clone(str(source)), first, tmp_path / "tree")
+    assert not (tmp_path / "ran").exists()
+    assert (tmp_path / "tree" / "README.md").read_text() == "A shop.\n"
