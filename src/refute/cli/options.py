@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,6 +119,16 @@ _SESSION_OPTIONS = (
     ),
 )
 """About a model that is asked, whatever for."""
+_SESSION_FIELDS = (
+    "model",
+    "base_url",
+    "concurrency",
+    "cache",
+    "record",
+    "timeout",
+    "budget_usd",
+    "budget_tokens",
+)
 _METHOD_OPTIONS = (
     click.option(
         "--method", metavar="NAME", help="none, search; random, prompted, utgen... with a model."
@@ -144,20 +154,21 @@ _METHOD_OPTIONS = (
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a method and its model, as one argument `asked`."""
-    return _gathering(command, (*_SESSION_OPTIONS, *_METHOD_OPTIONS))
+    names = {field.name for field in fields(ModelOptions)}
+    return _gathering(command, (*_SESSION_OPTIONS, *_METHOD_OPTIONS), names)
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a model alone, as one argument `asked`."""
-    return _gathering(command, _SESSION_OPTIONS)
+    return _gathering(command, _SESSION_OPTIONS, _SESSION_FIELDS)
 
 
-def _gathering(command: Callable[..., Any], options: Sequence[Any]) -> Callable[..., Any]:
-    names = {field.name for field in fields(ModelOptions)}
-
+def _gathering(
+    command: Callable[..., Any], options: Sequence[Any], names: Collection[str]
+) -> Callable[..., Any]:
     @functools.wraps(command)
     def gathered(*args: Any, **given: Any) -> Any:
-        asked = ModelOptions(**{name: given.pop(name) for name in names & given.keys()})
+        asked = ModelOptions(**{name: given.pop(name) for name in names})
         return command(*args, asked=asked, **given)
 
     wrapped: Callable[..., Any] = gathered
