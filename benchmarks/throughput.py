@@ -1,11 +1,14 @@
 """Does an evaluation keep a model's server busy, and what does it cost us per request?
 
-    python benchmarks/throughput.py [--problems 400] [--slots 64] [--at-once 128] [--latency 3]
+    python benchmarks/throughput.py [--problems 400] [--slots 64] [--at-once 64] [--latency 3]
 
 A server on this machine, in a process of its own, answers every request after a fixed time. UTDebug
-at its defaults runs against it, with two problems at once for each request slot, as `refute bench
-DATASET --method utgen --model openai:NAME` does, on small problems made up here. The model is right
-in 3 of 4 outputs, so that votes stop early now and then, tests fail and edits are made. Printed are
+at its defaults runs against it, with as many problems at once as there are request slots, as `refute
+bench DATASET --method utgen --model openai:NAME` does, on small problems made up here. The model is
+right in 3 of 4 outputs, so that votes stop early now and then, tests fail and edits are made.
+(More problems at once do not help: they keep each other waiting, and more are left over at the end.)
+
+Printed are
 
 - busy: the share of the slots that are in use, from the first request until 95 % of all requests
   are answered (at the end too few problems are left to fill them);
@@ -47,7 +50,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--problems", type=int, default=400)
     parser.add_argument("--slots", type=int, default=64)
-    parser.add_argument("--at-once", type=int, metavar="N", help="problems (default: 2 x slots)")
+    parser.add_argument(
+        "--at-once", type=int, metavar="N", help="problems (default: as many as slots)"
+    )
     parser.add_argument("--latency", type=float, default=3.0, metavar="SECONDS")
     options = parser.parse_args()
     print(vars(options), f"cores={cores()}", f"load={os.getloadavg()[0]:.1f}")
@@ -93,7 +98,7 @@ def measure(
                     settings,
                     journal,
                     solve,
-                    at_once=at_once or 2 * slots,
+                    at_once=at_once or slots,
                     graders=graders,
                     progress=quiet,
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 from refute import cli
 from refute.errors import InputError
 from refute.function.bench import Settings, load_items, resumed, run_bench, summarize
+from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict
+from refute.function.metrics import metrics
 from refute.runs import Journal, read_header
 
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
@@ -129,6 +132,26 @@ def test_errors_are_counted_apart_and_retried(data: Path, tmp_path: Path) -> Non
         assert list(run_bench(items, settings, journal, jobs=1)) == [0, 1, 2, 3, 4]
         result = summarize(items, settings, journal)
         assert (result.n, dict(result.errors)) == (4, {})
+
+
+def test_runs_of_one_problem_are_one_cluster() -> None:
+    """Repeating every problem does not make the standard error smaller; what varies counts."""
+
+    def grade(problem: str, passed: bool, attacks: int) -> Grade:
+        verdicts = [TestVerdict(True, at < attacks, True) for at in range(3)]
+        program = ProgramGrade(passed, (passed,), ())
+        return Grade(problem, TestGrade(tuple(verdicts)), (program,), fixed=False)
+
+    once = [grade("a", True, 3), grade("b", False, 1), grade("c", False, 0)]
+    single, triple = metrics(once), metrics(once * 3)
+    for name in ("code_accuracy", "attack_rate", "accuracy_and_attack", "pass_rate"):
+        assert triple[name].value == pytest.approx(single[name].value)
+        assert triple[name].stderr == pytest.approx(single[name].stderr)
+    assert single["attack_rate"].value == pytest.approx(4 / 9)
+    assert single["code_accuracy"].stderr == pytest.approx(math.sqrt(2 / 9 * 3 / 2 / 3))
+    varied = metrics([*once, grade("a", False, 3), grade("b", True, 1), grade("c", False, 0)])
+    assert varied["code_accuracy"].value == pytest.approx(1 / 3)
+    assert varied["code_accuracy"].stderr < single["code_accuracy"].stderr
 
 
 @pytest.mark.parametrize(

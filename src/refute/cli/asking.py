@@ -24,21 +24,40 @@ if TYPE_CHECKING:
 __all__ = ["chosen_method", "cost_line", "sessions", "solver_of"]
 
 WITHOUT_MODEL = ("none", "search")
+_FOR_MODELS = {
+    "tester": "--tester",
+    "base_url": "--base-url",
+    "record": "--record",
+    "budget_usd": "--budget-usd",
+    "budget_tokens": "--budget-tokens",
+    "n": "-n",
+    "k": "--k",
+    "m": "--rounds",
+    "vote": "--vote",
+    "backtrack": "--backtrack",
+    "guard": "--guard",
+    "temperature": "--temperature",
+    "top_p": "--top-p",
+    "max_tokens": "--max-tokens",
+}
+"""Options that mean nothing where no model is asked."""
 
 
-def chosen_method(asked: ModelOptions) -> str:
+def chosen_method(asked: ModelOptions, *, counted: bool = False) -> str:
     """The method's name: the given one, else the best that the options allow.
 
-    Raises `InputError` for an unknown name, and where method and model do not go together.
+    `counted`: `-n` means something to the search too. Raises `InputError` for an unknown name, and
+    where method, model and options do not go together.
     """
     from refute.errors import InputError
 
-    if asked.method in WITHOUT_MODEL:
-        if asked.model is not None:
-            raise InputError(f"--method {asked.method} asks no model; leave --model out")
-        return asked.method
-    if asked.method is None and asked.model is None:
-        return "search"
+    if asked.method in WITHOUT_MODEL and asked.model is not None:
+        raise InputError(f"--method {asked.method} asks no model; leave --model out")
+    if asked.method in WITHOUT_MODEL or (asked.method is None and asked.model is None):
+        for name, option in _FOR_MODELS.items():
+            if getattr(asked, name) is not None and not (counted and name == "n"):
+                raise InputError(f"{option} is for methods that ask a model: name one with --model")
+        return asked.method or "search"
     from refute.function.llm.methods import METHODS
 
     method = asked.method or ("hybrid" if "hybrid" in METHODS else "utgen")
@@ -116,7 +135,7 @@ def solver_of(
     from refute.errors import InputError
     from refute.function.verbs import searching
 
-    method = chosen_method(asked)
+    method = chosen_method(asked, counted=m == 0)
     if method == "none":
         raise InputError("--method none is for bench: it grades the code as it is")
     if method == "search":

@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-PROBLEMS_PER_SLOT = 2
-"""Problems worked on for each request that may be under way: some are always busy with programs."""
-
-
 @click.command("bench")
 @click.argument("dataset")
 @click.option("--data", type=FILE, metavar="PATH", help="Its file or folder (or REFUTE_DATA).")
@@ -185,7 +181,7 @@ def _ask(
                     settings,
                     journal,
                     solver(settings.method, settings.options, box, session, tester),
-                    at_once=PROBLEMS_PER_SLOT * asked.concurrency,
+                    at_once=asked.concurrency,
                     graders=graders,
                     progress=progress,
                 )
