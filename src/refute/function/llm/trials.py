@@ -14,7 +14,7 @@ from refute.sandbox.pool import AsyncSandbox
 
 __all__ = ["Trial", "certain_tests", "try_code"]
 
-_LIMITS = Limits(cpu=1.0)
+_LIMITS = Limits(cpu=1.0, memory=512 << 20)
 
 
 @dataclass(frozen=True, slots=True)
