@@ -15,10 +15,29 @@ from refute.workspace.opening import open_local, prepare
 from refute.workspace.recipe import Recipe
 
 THIS = "{}.{}".format(*sys.version_info[:2])
-SETUP = """
-from setuptools import setup
-setup(name="shelf", version="{version}", py_modules=["shelf"],
-      entry_points={{"console_scripts": ["shelf=shelf:main"]}})
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+BACKEND = """
+import os, zipfile
+NAME = "shelf-{version}"
+def build_editable(folder, settings=None, metadata=None):
+    wheel = NAME + "-py3-none-any.whl"
+    files = {{
+        "METADATA": "Metadata-Version: 2.1\\nName: shelf\\nVersion: {version}\\n",
+        "WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+        "entry_points.txt": "[console_scripts]\\nshelf = shelf:main\\n",
+        "RECORD": "",
+    }}
+    with zipfile.ZipFile(os.path.join(folder, wheel), "w") as archive:
+        archive.writestr("shelf.pth", os.getcwd() + "\\n")
+        for name, text in files.items():
+            archive.writestr(NAME + ".dist-info/" + name, text)
+    return wheel
+build_wheel = build_editable
 """
 
 
@@ -28,7 +47,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="its venv brings no setuptools along")
 def test_two_commits_share_an_environment_but_not_the_editable_install(
     cache: Path, tmp_path: Path
 ) -> None:
@@ -37,7 +55,8 @@ def test_two_commits_share_an_environment_but_not_the_editable_install(
     git(repository, "init", "-q")
     commits = []
     for version in ("1.0", "2.0"):
-        (repository / "setup.py").write_text(SETUP.format(version=version))
+        (repository / "pyproject.toml").write_text(PROJECT)
+        (repository / "backend.py").write_text(BACKEND.format(version=version))
         (repository / "shelf.py").write_text(f"def main(): print('shelf {version}')\n")
         git(repository, "add", "-A")
         git(repository, "commit", "-qm", version)

@@ -188,5 +188,7 @@ def _installer(command: list[str], log: Path) -> None:
 def last_line(text: str) -> str:
     """The last line of an installer's output that says something."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if not line.lower().startswith(("hint:", "note:", "[notice]"))]
+    empty = ("hint:", "note:", "[notice]", "[end of output]", "╰─> see above", "× encountered",
+             "error: metadata-generation-failed", "error: subprocess-exited")  # fmt: skip
+    told = [line for line in lines if not line.lower().startswith(empty)]
     return (told or lines or ["no output"])[-1][:300]
