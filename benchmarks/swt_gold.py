@@ -1,0 +1,98 @@
+"""Do the golden tests reproduce their issues here, and do we find what the data set lists?
+
+    python benchmarks/swt_gold.py --data ../shared/data/swebench-lite.dev.jsonl.gz --run runs/gold
+        [--ids A,B] [--jobs N]
+
+Grades `gold` (resumable: `--run`) and empty predictions, and prints for each repository the share
+of successes, the mean ΔC, and every FAIL_TO_PASS name that is not F→P here, with what it is instead.
+The clones are looked for in REFUTE_REPOS. Wanted: 100 % success, 0 % for the empty prediction.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from refute.datasets.swe import IssueItem, load_issues
+from refute.figures import mean
+from refute.issue.grade import Terms
+from refute.issue.grading import GradingSettings, Task, default_jobs, run_grading
+from refute.issue.predictions import Prediction, gold_predictions
+from refute.issue.records import read_evidence, read_grade
+from refute.issue.standings import standings
+from refute.issue.summary import Summary, summarize
+from refute.runs import Journal
+
+
+def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summary:
+    """Grade `gold` or empty predictions into the run's folder."""
+    keys = [item.key for item in items]
+    found = gold_predictions(keys)
+    if model != "gold":
+        found = {key.id: Prediction(key.id, "", model) for key in keys}
+    tasks = [Task(item, found[item.key.id]) for item in items]
+    settings = GradingSettings("swt", model, model, Terms())
+    with Journal(run, settings.header(tasks)) as journal:
+        for done in run_grading(tasks, settings, journal, jobs=jobs):
+            print(f"\r{model}: {done}/{len(tasks)}", end="", flush=True)
+        print()
+        if model == "gold":
+            details(items, journal)
+        return summarize(keys, journal.records)
+
+
+def details(items: Sequence[IssueItem], journal: Journal) -> None:
+    rows: dict[str, list[tuple[bool, float | None]]] = defaultdict(list)
+    for item in items:
+        record = journal.records[item.key.id]
+        if record["status"] == "error":
+            print(f"{item.key.id}: no grade: {record['error']}")
+            continue
+        one = read_grade(record)
+        if not one.verdict.success:
+            print(f"{item.key.id}: {one.verdict.status} {' '.join(one.verdict.remarks)}")
+        value = None if one.coverage is None else one.coverage.value
+        rows[item.problem.repo].append((one.verdict.success, value))
+        exceptions(item, journal)
+    print(f"{'repository':24} {'n':>3} {'success':>8} {'ΔC':>6}")
+    for repo, grades in rows.items():
+        share = mean(float(success) for success, _ in grades)
+        delta = mean(value for _, value in grades if value is not None)
+        print(f"{repo:24} {len(grades):3} {share.value:8.1%} {delta.value:6.1%}")
+
+
+def exceptions(item: IssueItem, journal: Journal) -> None:
+    """What a FAIL_TO_PASS name that is not F→P here does instead."""
+    missing = journal.records[item.key.id].get("golden", {}).get("missing", [])
+    evidence = read_evidence(journal.directory, item.key.id)
+    if not missing or evidence is None:
+        return
+    before, after = (standings(report) for report in evidence.golden)
+    ids = {name: r.id for report in evidence.golden for r in report.results for name in r.names}
+    for name in missing:
+        test = ids.get(name, name)
+        print(f"{item.key.id}: listed {name}: here {before.of(test)} → {after.of(test)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", default="../shared/data/swebench-lite.dev.jsonl.gz")
+    parser.add_argument("--ids")
+    parser.add_argument("--jobs", type=int, default=default_jobs())
+    parser.add_argument("--run", type=Path, default=Path("runs/swt-gold"))
+    options = parser.parse_args()
+    print(" ".join(f"{name}={value}" for name, value in vars(options).items()))
+    items = load_issues(options.data, ids=options.ids.split(",") if options.ids else None)
+    gold = grade(items, "gold", options.run, options.jobs)
+    with tempfile.TemporaryDirectory() as folder:
+        empty = grade(items, "empty", Path(folder) / "run", options.jobs)
+    for name, found in (("gold", gold), ("empty", empty)):
+        figures = ", ".join(f"{k} {100 * f.value:.1f}" for k, f in found.figures.items())
+        print(f"{name}: n {found.n}, errors {len(found.errors)}, {figures}")
+
+
+if __name__ == "__main__":
+    main()
