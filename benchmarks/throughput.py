@@ -3,10 +3,10 @@
     python benchmarks/throughput.py [--problems 400] [--slots 64] [--at-once 64] [--latency 3]
 
 A server on this machine, in a process of its own, answers every request after a fixed time. UTDebug
-at its defaults runs against it, with as many problems at once as there are request slots, as `refute
-bench DATASET --method utgen --model openai:NAME` does, on small problems made up here. The model is
-right in 3 of 4 outputs, so that votes stop early now and then, tests fail and edits are made.
-(More problems at once do not help: they keep each other waiting, and more are left over at the end.)
+at its defaults runs against it, with as many problems at once as there are request slots, on small
+problems made up here: what `refute bench DATASET --method utgen --model openai:NAME` does. The
+model is right in 3 of 4 outputs, so that votes stop early now and then, tests fail and edits are
+made. (More problems at once do not help: they keep each other waiting.)
 
 Printed are
 

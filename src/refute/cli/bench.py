@@ -149,7 +149,7 @@ def command(
     else:
         print_bench(result, out)
     remark(err, (f"{id}: no result: {reason}" for id, reason in result.errors.items()))
-    for count, why in ((ending.pending, "waiting for answers"), (ending.over_budget, "not begun")):
+    for count, why in ((ending.pending, "waiting for answers"), (ending.over_budget, "not finished")):
         if count:
             again = f"refute bench {dataset} --run {directory}"
             remark(err, [f"{count} problems {why}: {ending.reason}; then go on with: {again}"])
