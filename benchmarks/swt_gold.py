@@ -4,7 +4,7 @@
         [--ids A,B] [--jobs N]
 
 Grades `gold` (resumable: `--run`) and empty predictions, and prints for each repository the share
-of successes, the mean ΔC, and every FAIL_TO_PASS name that is not F→P here, with what it is instead.
+of successes, the mean ΔC, and every FAIL_TO_PASS name that is not F→P here, with what it is.
 The clones are looked for in REFUTE_REPOS. Wanted: 100 % success, 0 % for the empty prediction.
 """
 

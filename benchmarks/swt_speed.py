@@ -128,7 +128,7 @@ def warm(base: Base, item: IssueItem, store: StateStore, rounds: int) -> tuple[f
 
         start = time.monotonic()
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lane, lanes))  # type: ignore[arg-type]
+            list(pool.map(lane, lanes))
         return time.monotonic() - start
 
     graded(0)  # fills the store
