@@ -16,6 +16,7 @@ from refute.function.llm.methods import METHODS
 from refute.function.llm.no_ut import finds_fault
 from refute.function.llm.options import Options
 from refute.function.llm.record import NO_EXCEPTION, LlmResult, as_json
+from refute.function.llm.trials import certain_tests
 from refute.models.contract import (
     AnswersPending,
     BudgetExceeded,
@@ -115,6 +116,12 @@ def test_given_failing_tests_come_first() -> None:
     result = run("utgen", asker(honest), Options(m=0), given)
     assert result.result.failing[0].test.call == Call((7,))
     assert result.result.given == given.tests
+
+
+def test_a_doctest_that_prints_nothing_is_not_certain() -> None:
+    text = "Doubles.\n\n>>> double(1) == 3\n>>> double(2) == 4\nTrue\n>>> double(3)\n6\n"
+    tests = certain_tests(FunctionProblem("d", text, "double(x)", "double", DOUBLE.code))
+    assert [(test.call, test.expected) for test in tests] == [(Call((2,)), 4), (Call((3,)), 6)]
 
 
 def test_without_vote_a_test_keeps_the_stated_output() -> None:
