@@ -257,7 +257,12 @@ def test_batch_from_end_to_end(
         if status == 0:
             break
         assert status == 3
-        waited.append(sum("waiting for answers" in line for line in err.splitlines()))
+        waited.append(
+            sum(
+                "problems are not finished: answers are missing" in line
+                for line in err.splitlines()
+            )
+        )
         assert waited[-1] == 1, err
         here = str(Path(__file__).parent)
         subprocess.run([sys.executable, "-c", ANSWERER, folder, here], check=True)

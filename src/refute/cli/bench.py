@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+
 @click.command("bench")
 @click.argument("dataset")
 @click.option("--data", type=FILE, metavar="PATH", help="Its file or folder (or REFUTE_DATA).")
@@ -146,13 +147,13 @@ def command(
         result = benches.summarize(items, settings, journal)
     if as_json:
         print_json(bench_document(result))
-    else:
+    elif result.n or not result.missing:
         print_bench(result, out)
     remark(err, (f"{id}: no result: {reason}" for id, reason in result.errors.items()))
-    for count, why in ((ending.pending, "waiting for answers"), (ending.over_budget, "not finished")):
-        if count:
-            again = f"refute bench {dataset} --run {directory}"
-            remark(err, [f"{count} problems {why}: {ending.reason}; then go on with: {again}"])
+    if ending.pending or ending.over_budget:
+        again = f"refute bench {dataset} --run {directory}"
+        unfinished = f"{ending.pending + ending.over_budget} problems are not finished"
+        remark(err, [f"{unfinished}: {ending.reason}; then go on with: {again}"])
     return UNAVAILABLE if result.errors or result.missing else 0
 
 

@@ -41,7 +41,7 @@ def fail_for(error: Exception) -> int:
         SandboxUnavailable: f"no sandbox: {message}; `refute doctor` says what is missing",
         EnvironmentBroken: f"no environment: {message}",
         WorkspaceUnavailable: f"no workspace: {message}",
-        AnswersPending: f"answers are missing: {message}",
+        AnswersPending: message,
         ModelUnavailable: f"no answer from the model: {message}",
         BudgetExceeded: f"over budget: {message}",
         ContextTooLong: f"too long for the model: {message}",
