@@ -272,6 +272,17 @@ def test_batch_from_end_to_end(
     assert out[out.index("┏") :].replace("price not known", "$0.0000") == table[table.index("┏") :]
 
 
+def test_a_damaged_answer_of_a_batch_is_the_users_to_mend(bench: Bench, tmp_path: Path) -> None:
+    folder, run = tmp_path / "batch", tmp_path / "run"
+    options = ["--method", "utgen", "--model", f"batch:{folder}", "--run", run, "--limit", 3]
+    assert bench(*options)[0] == 3
+    (folder / "responses.jsonl").write_text('{"custom_id": 7}\n{}\n')
+    status, out, err = bench(*options)
+    assert (status, out) == (2, "")
+    assert "responses.jsonl:1" in err
+    assert records(run) == []
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

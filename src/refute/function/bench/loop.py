@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from refute.datasets import Item
+from refute.errors import InputError
 from refute.function.bench.records import Record, Work, error_record, graded_record
 from refute.function.bench.settings import Settings
 from refute.function.bench.summary import record_names
@@ -74,7 +75,7 @@ async def run_asking(
     """Work on the problems that have no result in the journal; `progress` is told how many have.
 
     `at_once` problems are worked on at a time. Raises `ModelUnavailable` or `SandboxUnavailable`
-    when the first few problems fail for want of either.
+    when the first few problems fail for want of either, `InputError` for a damaged file.
     """
     rows = [
         (name, settings.seed + run, item)
@@ -107,6 +108,8 @@ async def run_asking(
         except (AnswersPending, BudgetExceeded) as error:
             ending.note(error)
             return
+        except InputError:
+            raise  # a damaged file of the user's: no other problem would fare better
         except Exception as error:
             ending.failed += 1
             if ending.failed >= PATIENCE and not any_result and isinstance(error, UNAVAILABLE):
