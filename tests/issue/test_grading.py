@@ -207,3 +207,34 @@ def test_killed_in_the_middle_and_resumed(bench: Bench) -> None:
         return {**document, "instances": rows, "run": None}
 
     assert comparable(found) == comparable(whole)
+
+
+def test_the_best_of_several_samples(bench: Bench) -> None:
+    """What `refute bench --grade` prints: the predictions, and the oracle of pass@k."""
+    first = bench.predict("predictions", {"shop-0": new_file(RIGHT), "shop-1": ""})
+    files = [
+        first,
+        bench.predict("predictions.0", {"shop-0": "", "shop-1": new_file(RIGHT)}),
+        bench.predict("predictions.1", {"shop-0": new_file(RIGHT), "shop-1": "no diff"}),
+    ]
+    code = (
+        "import json, sys; from pathlib import Path\n"
+        "from refute.cli.grade import grade_run; from refute.cli.output import consoles\n"
+        "from refute.datasets.swe import load_issues; from refute.issue.bench import Settings\n"
+        "if __name__ == '__main__':\n"
+        "    rows, folder, *files = map(Path, sys.argv[1:])\n"
+        "    items = load_issues(rows, limit=2)\n"
+        "    settings = Settings(dataset=str(rows), method='x')\n"
+        "    print(json.dumps(grade_run(items, settings, files, folder, 2, *consoles(), True)))\n"
+    )
+    script = bench.folder / "script.py"
+    script.write_text(code)
+    command = [sys.executable, script, bench.rows, bench.folder / "run", *files]
+    ran = subprocess.run(
+        list(map(str, command)), env=bench.env, capture_output=True, text=True, timeout=600
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert list(found) == ["predictions.jsonl", "pass@2"]
+    assert found["predictions.jsonl"]["statuses"] == {"success": 1, "empty": 1}
+    assert found["pass@2"]["statuses"] == {"success": 2}

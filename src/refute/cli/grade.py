@@ -12,13 +12,16 @@ from refute.cli.output import consoles, print_json, remark
 from refute.cli.status import UNAVAILABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
 
     from refute.datasets.swe import IssueItem
-    from refute.issue.grading import Task
-    from refute.runs import Journal
+    from refute.issue.bench import Settings
+    from refute.issue.grading import GradingSettings, Task
+    from refute.issue.records import Record
 
-__all__ = ["command"]
+__all__ = ["command", "grade_run"]
 
 
 @click.command("grade")
@@ -112,11 +115,10 @@ def command(
     Exit status 3: some instances have no grade (run again to retry them).
     """
     from refute.issue.grade import Terms
-    from refute.issue.grading import GradingSettings, default_jobs, run_grading
+    from refute.issue.grading import GradingSettings
     from refute.issue.summary import summarize
     from refute.report.grade import grade_document, print_grades
-    from refute.report.terminal import counting
-    from refute.runs import Journal, new_run
+    from refute.runs import new_run
 
     out, err = consoles()
     items = _items(dataset, data, ids, limit)
@@ -135,6 +137,32 @@ def command(
         types=types,
     )
     directory = run or new_run(runs_dir, f"{Path(dataset).name.split('.')[0]}-{model}")
+    records = _graded(tasks, settings, directory, jobs, err)
+    if compat is not None:
+        path = _write_compat(items, records, directory, model)
+        remark(err, [f"the reference's reports: {path}"])
+    summary = summarize([item.key for item in items], records)
+    if as_json:
+        ids_in_order = [item.problem.id for item in items]
+        print_json(grade_document(dataset, summary, records, ids_in_order, str(directory)))
+    else:
+        print_grades(f"{Path(dataset).name}, {model}", summary, out)
+    remark(err, (f"{id}: no grade: {reason}" for id, reason in summary.errors.items()))
+    return UNAVAILABLE if summary.errors else 0
+
+
+def _graded(
+    tasks: Sequence[Task],
+    settings: GradingSettings,
+    directory: Path,
+    jobs: int | None,
+    err: Console,
+) -> dict[str, Record]:
+    """Grade into the folder, with a progress bar; the journal's records."""
+    from refute.issue.grading import default_jobs, run_grading
+    from refute.report.terminal import counting
+    from refute.runs import Journal
+
     with Journal(directory, settings.header(tasks)) as journal:
         remark(err, [f"{len(tasks)} instances into {directory}"])
         finished = run_grading(tasks, settings, journal, jobs=jobs or default_jobs())
@@ -145,16 +173,54 @@ def command(
         except BaseException:
             remark(err, [f"stopped; go on with the same command and --run {directory}"])
             raise
-        summary = summarize([item.key for item in items], journal.records)
-        if compat is not None:
-            remark(err, [f"the reference's reports: {_write_compat(items, journal, model)}"])
-    if as_json:
-        names = [item.problem.id for item in items]
-        print_json(grade_document(dataset, summary, journal.records, names, str(directory)))
-    else:
-        print_grades(f"{Path(dataset).name}, {model}", summary, out)
-    remark(err, (f"{id}: no grade: {reason}" for id, reason in summary.errors.items()))
-    return UNAVAILABLE if summary.errors else 0
+        return dict(journal.records)
+
+
+def grade_run(
+    items: Sequence[IssueItem],
+    bench: Settings,
+    files: Sequence[Path],
+    directory: Path,
+    jobs: int | None,
+    out: Console,
+    err: Console,
+    as_json: bool,
+) -> dict[str, Any]:
+    """Grade the predictions that `refute bench` wrote, into `directory/grades`.
+
+    The first file holds each issue's prediction, the others one sample of each issue: of these the
+    best counts (the oracle of pass@k). Prints the tables unless `as_json`; returns the documents by
+    the names of the files.
+    """
+    from refute.issue.grade import Terms
+    from refute.issue.grading import GradingSettings
+    from refute.issue.summary import best_records, summarize
+    from refute.report.grade import grade_document, print_grades
+
+    dataset, named = bench.dataset, Path(bench.dataset).name
+    ids, keys = [item.problem.id for item in items], [item.key for item in items]
+    samples: list[dict[str, Record]] = []
+    documents: dict[str, Any] = {}
+
+    def add(name: str, title: str, records: dict[str, Record], folder: Path) -> None:
+        summary = summarize(keys, records)
+        documents[name] = grade_document(dataset, summary, records, ids, str(folder))
+        if not as_json:
+            print_grades(title, summary, out)
+
+    for number, file in enumerate(files):
+        tasks, model = _tasks(items, str(file), err)
+        settings = GradingSettings(dataset, str(file), model, Terms())
+        folder = directory / "grades" / file.stem
+        records = _graded(tasks, settings, folder, jobs, err)
+        if number:
+            samples.append(records)
+        else:
+            add(file.name, f"{named}, {model}", records, folder)
+    if samples:
+        name = f"pass@{len(samples)}"
+        add(name, f"{named}, {name}", best_records(samples), directory / "grades")
+    return documents
 
 
 def _items(dataset: str, data: Path | None, ids: str | None, limit: int | None) -> list[IssueItem]:
@@ -172,7 +238,7 @@ def _items(dataset: str, data: Path | None, ids: str | None, limit: int | None) 
     return items
 
 
-def _tasks(items: Sequence[IssueItem], predictions: str, err: Any) -> tuple[list[Task], str]:
+def _tasks(items: Sequence[IssueItem], predictions: str, err: Console) -> tuple[list[Task], str]:
     """What is graded, and the name of the model that predicted it."""
     from refute.errors import InputError
     from refute.issue.grading import Task
@@ -224,17 +290,18 @@ def _grade_logs(items: Sequence[IssueItem], folder: Path, mode: Any, as_json: bo
     return 0
 
 
-def _write_compat(items: Sequence[IssueItem], journal: Journal, model: str) -> Path:
+def _write_compat(
+    items: Sequence[IssueItem], records: Mapping[str, Record], directory: Path, model: str
+) -> Path:
     from refute.issue.compat import reference_report, write_reports
     from refute.issue.records import read_evidence, read_grade
 
     reports = []
     for item in items:
-        record = journal.records.get(item.problem.id)
+        record = records.get(item.problem.id)
         if record is None or record["status"] == "error":
             continue
-        grade = read_grade(record, read_evidence(journal.directory, item.problem.id))
+        grade = read_grade(record, read_evidence(directory, item.problem.id))
         runner = "pytest" if item.problem.recipe is None else item.problem.recipe.runner
         reports.append(reference_report(grade, item.key, runner))
-    folder = journal.directory / "swtbench"
-    return write_reports(reports, folder, run=journal.directory.name, model=model)
+    return write_reports(reports, directory / "swtbench", run=directory.name, model=model)

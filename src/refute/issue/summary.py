@@ -12,7 +12,7 @@ from refute.issue.grade import IssueGrade
 from refute.issue.records import Record, read_grade
 from refute.problems import IssueKey
 
-__all__ = ["FIGURES", "Summary", "summarize"]
+__all__ = ["FIGURES", "Summary", "best_records", "summarize"]
 
 FIGURES: Mapping[str, str] = {
     "applicable": "A   applicable",
@@ -81,6 +81,29 @@ def summarize(keys: Sequence[IssueKey], records: Mapping[str, Record]) -> Summar
         ),
         others=sum(bool(grade.others) for grade in grades),
     )
+
+
+def best_records(samples: Sequence[Mapping[str, Record]]) -> dict[str, Record]:
+    """Of several samples of each instance the best graded one: the oracle of pass@k.
+
+    Success counts most, then F→P, then ΔC, then applicability (the reference's order). An instance
+    is without a grade when one of its samples is, and none succeeds.
+    """
+    best: dict[str, Record] = {}
+    for id in dict.fromkeys(id for records in samples for id in records):
+        rows = [records[id] for records in samples if id in records]
+        errors = [row for row in rows if row["status"] == "error"]
+        graded = [row for row in rows if row["status"] != "error"]
+        top = max(graded, key=_goodness) if graded else errors[0]
+        best[id] = errors[0] if errors and top["status"] != "success" else top
+    return best
+
+
+def _goodness(record: Record) -> tuple[bool, bool, float, bool]:
+    grade = read_grade(record)
+    delta = grade.coverage.value if grade.coverage is not None else None
+    verdict = grade.verdict
+    return verdict.success, bool(verdict.fail_to_pass), delta or 0.0, grade.applicable
 
 
 def _delta(grade: IssueGrade, key: IssueKey) -> float | None:
