@@ -357,7 +357,8 @@ class Jail:
 
     def _confine(self) -> None:
         """In the child, before the command: limits that it cannot lift."""
-        limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NPROC, self.config["processes"])]
+        # twice, so that `_overrun` sees a fork bomb and ends it; alone it would go on for ever
+        limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NPROC, 2 * self.config["processes"])]
         limits += [(resource.RLIMIT_FSIZE, self.config["disk"])]
         if not self.walled:
             limits = limits[:1]  # RLIMIT_NPROC counts all processes of the user

@@ -59,7 +59,7 @@ def _report(raw: probe.RawReport, done: Execution, tree: str) -> TestReport:
     if done.cause:
         status = {"timeout": "timeout", "memory": "memory"}.get(done.cause, "crashed")
     else:
-        status = "finished" if raw.closed else "crashed"
+        status = "finished" if raw.closed and raw.failure is None else "crashed"
     remark = raw.remark
     if done.cause and raw.trusted:
         during = f" while {raw.running} ran" if raw.running else ""
