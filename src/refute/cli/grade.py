@@ -147,8 +147,18 @@ def command(
         print_json(grade_document(dataset, summary, records, ids_in_order, str(directory)))
     else:
         print_grades(f"{Path(dataset).name}, {model}", summary, out)
-    remark(err, (f"{id}: no grade: {reason}" for id, reason in summary.errors.items()))
+    _say_errors(summary.errors, err)
     return UNAVAILABLE if summary.errors else 0
+
+
+def _say_errors(errors: Mapping[str, str], err: Console) -> None:
+    """One line for each reason, with the instances that have no grade for it."""
+    by_reason: dict[str, list[str]] = {}
+    for id, reason in errors.items():
+        by_reason.setdefault(reason, []).append(id)
+    for reason, ids in by_reason.items():
+        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+        remark(err, [f"{', '.join(ids[:3])}{more}: no grade: {reason}"])
 
 
 def _graded(
@@ -207,6 +217,7 @@ def grade_run(
         documents[name] = grade_document(dataset, summary, records, ids, str(folder))
         if not as_json:
             print_grades(title, summary, out)
+        _say_errors(summary.errors, err)
 
     for number, file in enumerate(files):
         tasks, model = _tasks(items, str(file), err)

@@ -142,7 +142,13 @@ def _grade(settings: GradingSettings, slots: AbstractContextManager[Any], task: 
         if base is None:
             if problem.recipe is None:
                 raise WorkspaceUnavailable(f"{problem.id}: the data set says no environment")
-            base = prepare(problem.repo, problem.base_commit, problem.recipe, problem.id)
+            base = prepare(
+                problem.repo,
+                problem.base_commit,
+                problem.recipe,
+                problem.id,
+                backend=settings.workspace,
+            )
         return open_workspace(base, backend=settings.workspace)
 
     patch = prediction.patch

@@ -75,20 +75,26 @@ def _instance(record: Record) -> dict[str, Any]:
 
 def print_grades(title: str, summary: Summary, console: Console) -> None:
     """The figures, then why instances failed, then what to be careful about."""
-    table = Table(title=Text(f"{title}, {summary.n} instances", style="bold"), title_justify="left")
-    table.add_column("")
-    table.add_column("%", justify="right")
-    table.add_column("standard error", justify="right")
-    for name, label in FIGURES.items():
-        figure = summary.figures[name]
-        table.add_row(label, _percent(figure.value), _percent(figure.stderr))
-    console.print(table)
+    console.print(Text(f"{title}, {summary.n} instances", style="bold"), soft_wrap=True)
+    if summary.n:
+        console.print(_table(summary))
     for status, count in summary.statuses.items():
         console.print(Text(f"{count:5}  {_STATUSES.get(status, status)}"))
     if summary.errors:
         console.print(Text(f"{len(summary.errors):5}  without a grade (not counted)"))
     for text in _cautions(summary):
         console.print(Text(f"note: {text}", style="dim"))
+
+
+def _table(summary: Summary) -> Table:
+    table = Table()
+    table.add_column("")
+    table.add_column("%", justify="right")
+    table.add_column("standard error", justify="right")
+    for name, label in FIGURES.items():
+        figure = summary.figures[name]
+        table.add_row(label, _percent(figure.value), _percent(figure.stderr))
+    return table
 
 
 def _cautions(summary: Summary) -> list[str]:
