@@ -1,0 +1,164 @@
+"""`refute reproduce`, `refute vet` and `refute bench` over issues, against a real server."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute.cli import run as run_cli
+
+from .projects import FIX, GOLDEN_TESTS, ISSUE, Project, git, make_project
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "models"))  # for `loopback`
+
+from loopback import Loopback, Reply, chat
+
+ANSWER = """```custom-diff
+diff
+tests/test_line.py
+insert
+EOF
+def test_above():
+    assert clamp(10, 0, 9) == 9
+end diff
+```"""
+
+
+def answering(body: dict[str, Any], before: int) -> Reply:
+    """Drafts are all the same; the judge says yes."""
+    judging = "<run>" in body["messages"][-1]["content"]
+    return chat(["yes" if judging else ANSWER] * body.get("n", 1))
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Loopback]:
+    for name in ("OPENAI_API_KEY", "REFUTE_PRICES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    with Loopback() as server:
+        server.behaviour = answering
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Project:
+    """A checkout of the user's own, with files for the command line beside it."""
+    (tmp_path / "issue.md").write_text(ISSUE)
+    (tmp_path / "fix.diff").write_text(FIX)
+    (tmp_path / "test.patch").write_text(GOLDEN_TESTS)
+    return make_project(tmp_path / "shapes")
+
+
+def refute(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    status = run_cli([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+WITH = ("--method", "zeroshotplus", "--model", "openai:m", "-C", "shapes")
+
+
+def test_reproduce(
+    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (mine.folder / "untracked.py").write_text("x = 1\n")
+    before = git(mine.folder, "status", "--porcelain")
+    status, out, err = refute(capsys, "reproduce", "issue.md", *WITH, "-o", "out.patch", "--json")
+    document = json.loads(out)
+    assert (status, document["found"], document["method"]) == (1, True, "zeroshotplus")
+    (test,) = document["tests"]
+    assert test["id"] == "tests/test_line.py::test_above"
+    assert test["failure"]["type"] == "AssertionError"
+    assert (tmp_path / "out.patch").read_text() == document["patch"]
+    assert git(mine.folder, "status", "--porcelain") == before, "the checkout is left alone"
+    assert "1 requests, 1 samples" in err
+    git(mine.folder, "apply", "--check", "../out.patch")
+
+
+def test_reproduce_writes_only_when_told(
+    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = refute(capsys, "reproduce", "issue.md", *WITH, "--write")
+    assert status == 1
+    assert "fails now: tests/test_line.py::test_above" in out
+    assert "tests written to tests/test_line.py" in err
+    assert "def test_above" in (mine.folder / "tests/test_line.py").read_text()
+    status, out, _ = refute(capsys, "reproduce", "issue.md", *WITH)
+    assert status == 0, "the checkout as it is has the test already: nothing fails anew"
+
+
+def test_reproduce_reads_standard_input(
+    model: Loopback,
+    mine: Project,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exported = json.dumps({"title": "clamp", "body": ISSUE})
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(exported.encode())))
+    assert refute(capsys, "reproduce", "-", *WITH, "--json")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("no.md", *WITH), "no.md: No such file"),
+        (("issue.md", "--method", "zeroshot", "-C", "shapes"), "--method zeroshot asks a model"),
+        (("issue.md", "--method", "best", "-C", "shapes"), "unknown method 'best'"),
+        (("issue.md", "--method", "pass@5", "-C", "shapes"), "chooses by the golden patch"),
+        (("issue.md", *WITH[:4], "-C", "/"), "/: not in a git repository"),
+        (("issue.md", *WITH, "--python", "no/python"), "--python no/python: no such file"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    model: Loopback,
+    mine: Project,
+    capsys: pytest.CaptureFixture[str],
+    arguments: Sequence[str],
+    line: str,
+) -> None:
+    status, out, err = refute(capsys, "reproduce", *arguments)
+    assert (status, out) == (2, "")
+    assert line in err
+    assert err.count("\n") == 1
+
+
+def test_a_budget_ends_it_with_three(
+    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = refute(capsys, "reproduce", "issue.md", *WITH, "--budget-tokens", 1)
+    assert status == 3
+    assert "over budget" in err
+
+
+def test_vet(model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--issue", "issue.md", "-C", "shapes")
+    status, out, _ = refute(capsys, "vet", "fix.diff", *given, "--tests", "test.patch", "--json")
+    document = json.loads(out)
+    assert (status, document["verdict"], document["method"]) == (0, "fixed", "given")
+    assert document["neighbours"] == ["tests/test_line.py"]
+    status, out, _ = refute(capsys, "vet", "fix.diff", "--issue", "issue.md", *WITH)
+    assert status == 0
+    assert "fixed: 1 reproducing test failed before the fix and pass" in out
+
+
+def test_vet_rejects(
+    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", "+        return -1"))
+    given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch")
+    status, out, _ = refute(capsys, "vet", "bad.diff", *given)
+    assert status == 1
+    assert "not fixed: 1 of 1 reproducing tests fail on the fixed code" in out
+    (tmp_path / "bad.diff").write_bytes(b"\xff\xfe no diff")
+    status, out, _ = refute(capsys, "vet", "bad.diff", *given)
+    assert status == 1
+    assert "does not apply" in out
+    assert refute(capsys, "vet", "none.diff", *given)[0] == 2
