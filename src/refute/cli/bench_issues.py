@@ -1,0 +1,250 @@
+"""`refute bench` over issues: a reproducer's predictions, and on demand their grades."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from refute.cli.output import consoles, print_json, remark
+from refute.cli.reproducing import ReproducingOptions, chosen_reproducer, gathering, maybe_session
+from refute.cli.status import UNAVAILABLE
+from refute.cli.subject import issue_items
+
+if TYPE_CHECKING:
+    from refute.cli.options import ModelOptions
+    from refute.datasets.swe import IssueItem
+    from refute.issue.bench import Settings
+    from refute.issue.contract import Reproducer, Spawn
+    from refute.problems import IssueProblem
+    from refute.runs import Journal
+    from refute.runs.loop import Ending
+
+__all__ = ["IssueBenchOptions", "bench_issues", "issue_bench_options"]
+
+
+@dataclass(frozen=True, slots=True)
+class IssueBenchOptions:
+    """What the options about a run over issues say, besides method and model."""
+
+    test_files: str = ""
+    code_patch: str = ""
+    patch_may_be_wrong: bool = False
+    grade: bool = False
+
+
+_OPTIONS = (
+    click.option(
+        "--given-tests",
+        "test_files",
+        type=click.Choice(["golden"]),
+        default="",
+        help="Issues: tell the method the golden tests' files (Table 5).",
+    ),
+    click.option(
+        "--given-patch",
+        "code_patch",
+        default="",
+        metavar="golden|FILE",
+        help="Issues: show it the golden patch, or a proposal (predictions' file).",
+    ),
+    click.option(
+        "--patch-may-be-wrong", is_flag=True, help="Issues: ... and say that it may be wrong."
+    ),
+    click.option("--grade", is_flag=True, help="Issues: grade the predictions as well."),
+)
+
+
+def issue_bench_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options about a run over issues, as one argument `issues`."""
+    return gathering(command, "issues", IssueBenchOptions, _OPTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Which issues, and where the run goes."""
+
+    dataset: str
+    data: Path | None
+    limit: int | None
+    ids: tuple[str, ...] | None
+    run: Path | None
+    runs_dir: Path
+    given: frozenset[str]
+    """Names of the options that the user gave."""
+
+
+def bench_issues(
+    selected: Selected,
+    asked: ModelOptions,
+    how: ReproducingOptions,
+    issues: IssueBenchOptions,
+    *,
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """The command. Exit status 3: some issues have no prediction (run again to go on)."""
+    from dataclasses import replace
+
+    from refute.issue.bench import Settings, resumed, save_predictions
+    from refute.issue.grading import default_jobs
+    from refute.report.terminal import counting
+    from refute.runs import Journal, new_run, read_header
+
+    out, err = consoles()
+    header = None if selected.run is None else read_header(selected.run)
+    if header is not None:
+        stored = {k: header[k] for k in ("method", "model") if k not in selected.given}
+        asked = replace(asked, **stored)
+    name, _ = chosen_reproducer(asked.method, how, asked, graded=True)
+    settings = Settings(
+        dataset=selected.dataset,
+        method=name,
+        model=asked.model,
+        limit=selected.limit,
+        ids=selected.ids,
+        **asdict(how),
+        **{k: v for k, v in asdict(issues).items() if k != "grade"},
+    )
+    if header is not None:
+        settings = resumed(settings, header, selected.given)
+    items = issue_items(settings.dataset, selected.data, settings.ids, settings.limit)
+    directory = selected.run or new_run(
+        selected.runs_dir, f"{Path(settings.dataset).stem}-{settings.method}"
+    )
+    with Journal(directory, settings.header([item.problem for item in items])) as journal:
+        remark(err, [f"{len(items)} issues into {directory}"])
+        try:
+            with counting(len(items), err) as progress:
+                at_once = jobs or default_jobs()
+                ending = asyncio.run(_work(items, settings, journal, asked, at_once, progress))
+        except BaseException:
+            again = f"refute bench {settings.dataset} --run {directory}"
+            remark(err, [f"stopped; go on with: {again}"])
+            raise
+        finally:
+            files = save_predictions(journal, settings)
+        records = dict(journal.records)
+    remark(err, [f"predictions: {', '.join(map(str, files))}"])
+    missing = _say_missing(items, records, ending, directory, settings, err)
+    document = _document(settings, items, records, directory)
+    if issues.grade and not missing:
+        from refute.cli.grade import grade_run
+
+        document["grades"] = grade_run(items, settings, files, directory, jobs, out, err, as_json)
+    if as_json:
+        print_json(document)
+    elif not issues.grade:
+        counts = ", ".join(f"{count} {what}" for what, count in document["status"].items())
+        out.print(f"{settings.method} on {settings.dataset}: {counts}", markup=False)
+    return UNAVAILABLE if missing else 0
+
+
+async def _work(
+    items: Sequence[IssueItem],
+    settings: Settings,
+    journal: Journal,
+    asked: ModelOptions,
+    at_once: int,
+    progress: Callable[[int], None],
+) -> Ending:
+    from refute.issue.bench import run_bench
+
+    methods = _methods(items, settings)
+    async with maybe_session(asked) as session:
+        return await run_bench(
+            [item.problem for item in items],
+            lambda problem: methods[problem.id],
+            settings,
+            journal,
+            asker=lambda id: None if session is None else session.asker(id),
+            place=_place,
+            at_once=at_once,
+            progress=progress,
+        )
+
+
+def _methods(items: Sequence[IssueItem], settings: Settings) -> dict[str, Reproducer]:
+    """The method for each issue: what it is given may differ (Table 5)."""
+    from refute.issue.bench import given_away
+    from refute.issue.methods import Options, reproducer
+    from refute.issue.predictions import read_predictions
+
+    proposals: dict[str, str] = {}
+    if settings.code_patch not in ("", "golden"):
+        found = read_predictions(Path(settings.code_patch))
+        proposals = {id: one.patch for id, one in found.items()}
+    return {
+        item.problem.id: reproducer(
+            settings.method,
+            Options(
+                samples=settings.samples,
+                given=given_away(item.key, settings, proposals),
+                context_tokens=settings.context_tokens,
+                agent=settings.agent,
+                tools=settings.tools,
+                network=settings.network,
+            ),
+            graded=True,
+        )
+        for item in items
+    }
+
+
+def _place(problem: IssueProblem) -> Spawn:
+    from refute.workspace.contract import WorkspaceUnavailable
+    from refute.workspace.opening import open_local, prepare
+
+    if problem.recipe is None:
+        raise WorkspaceUnavailable(f"{problem.id}: the data set says no environment")
+    base = prepare(problem.repo, problem.base_commit, problem.recipe, problem.id)
+    return lambda: open_local(base)
+
+
+def _say_missing(
+    items: Sequence[IssueItem],
+    records: dict[str, dict[str, Any]],
+    ending: Ending,
+    directory: Path,
+    settings: Settings,
+    err: Any,
+) -> int:
+    """How many issues have no prediction; why is said on stderr."""
+    errors = {id: r["error"] for id, r in records.items() if r["status"] == "error"}
+    remark(err, (f"{id}: no prediction: {reason}" for id, reason in errors.items()))
+    if ending.put_off:
+        again = f"refute bench {settings.dataset} --run {directory}"
+        reason = str(ending.put_off[-1])
+        remark(err, [f"{len(ending.put_off)} issues wait: {reason}; then go on with: {again}"])
+    return sum(item.problem.id not in records for item in items) + len(errors)
+
+
+def _document(
+    settings: Settings,
+    items: Sequence[IssueItem],
+    records: dict[str, dict[str, Any]],
+    directory: Path,
+) -> dict[str, Any]:
+    """`{"dataset", "method", "model", "n", "status": {...}, "run", "cost"}`."""
+    status = {"predicted": 0, "abstained": 0, "error": 0}
+    for record in records.values():
+        status[record["status"]] += 1
+    tallies = [record["tally"] for record in records.values() if record.get("tally")]
+    prices = [tally["usd"] for tally in tallies]
+    return {
+        "dataset": settings.dataset,
+        "method": settings.method,
+        "model": settings.model,
+        "n": len(items),
+        "status": status,
+        "run": str(directory),
+        "cost": {
+            "usd": None if None in prices else round(sum(prices), 6),
+            "samples": sum(tally["samples"] + tally["cached"] for tally in tallies),
+            "tokens": sum(t["prompt_tokens"] + t["completion_tokens"] for t in tallies),
+        },
+    }
