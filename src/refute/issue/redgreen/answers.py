@@ -1,0 +1,54 @@
+"""What the model's answers hold: edits of tests, edits of code, a verdict."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from refute.issue.edits import read_edits
+from refute.issue.original import Original
+from refute.issue.patches import split_tests
+
+__all__ = ["Edited", "read_patches", "read_steps", "read_verdict"]
+
+_VERDICT = re.compile(r"^[\W_]*VERDICT[\W_]*\b(yes|no)\b", re.IGNORECASE | re.MULTILINE)
+_EXPECTED = re.compile(r"^[\W_]*EXPECTED[\W_]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The edits of one answer as patches of the original code."""
+
+    tests: str
+    """What it does to test files: a unified diff, or ""."""
+    code: str
+    """What it does to other files."""
+    problems: tuple[str, ...] = ()
+    """What could not be used, a line each."""
+
+
+def read_patches(answer: str, original: Original) -> Edited:
+    """The edits of an answer in the custom form, those of tests apart from those of code."""
+    applied = read_edits(answer, "custom").apply(original.source)
+    tests, code = split_tests(applied.patch)
+    return Edited(tests, code, tuple(applied.problems))
+
+
+def read_steps(answer: str) -> tuple[str, str]:
+    """The two steps of a characterisation: what pins the present, and what is expected.
+
+    An answer without the line that divides them holds the second only.
+    """
+    lines = list(_EXPECTED.finditer(answer))
+    if not lines:
+        return "", answer
+    return answer[: lines[-1].start()], answer[lines[-1].end() :]
+
+
+def read_verdict(answer: str) -> bool | None:
+    """The first verdict of a judge; None where it gives none.
+
+    The first, because what follows are tests, which may hold any text.
+    """
+    match = _VERDICT.search(answer)
+    return None if match is None else match[1].lower() == "yes"

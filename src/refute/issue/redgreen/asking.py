@@ -1,0 +1,60 @@
+"""One round of questions: put all at once, cut to what the bounds allow, in a fixed order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refute.issue.bounded import Bounded
+from refute.models.contract import ContextTooLong, Message, Sampling
+
+__all__ = ["FREE", "STRICT", "Question", "ask_round"]
+
+FREE = Sampling(temperature=0.8, top_p=0.95, max_tokens=12_288)
+"""For drafts, of which several shall differ."""
+STRICT = Sampling(temperature=0.0, top_p=1.0, max_tokens=12_288)
+"""For verdicts and corrections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A prompt and how many answers are wanted."""
+
+    prompt: str
+    n: int = 1
+    sampling: Sampling = STRICT
+
+
+async def ask_round(ask: Bounded, questions: Sequence[Question]) -> list[list[str]]:
+    """The answers to each question, in their order; fewer, or none, where calls run out.
+
+    Which questions lose theirs is settled before any is put, from the last to the first, so that
+    the same answers lead to the same questions. A question that does not fit into the model's
+    context has no answer. All are put before the first exception goes on, so that each of them is
+    on file where answers come later (`AnswersPending`). Raises what `Asker.ask` raises besides.
+    """
+    left = ask.left
+    numbers = []
+    for question in questions:
+        numbers.append(min(question.n, left))
+        left -= numbers[-1]
+    jobs = (_answers(ask, q, n) for q, n in zip(questions, numbers, strict=True))
+    ended = await asyncio.gather(*jobs, return_exceptions=True)
+    answers: list[list[str]] = []
+    for one in ended:
+        if isinstance(one, BaseException):
+            raise one
+        answers.append(one)
+    return answers
+
+
+async def _answers(ask: Bounded, question: Question, n: int) -> list[str]:
+    if not n:
+        return []
+    try:
+        messages = [Message("user", question.prompt)]
+        found = await ask.ask(messages, n=n, sampling=question.sampling)
+    except ContextTooLong:
+        return []
+    return [completion.text for completion in found]

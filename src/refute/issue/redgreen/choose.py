@@ -1,0 +1,147 @@
+"""Which draft to believe: tests and fixes vouch for one another, and a judge for the failure.
+
+A fix counts for as much as the tests that it turns green (CodeT's dual agreement, Chen et al. 2022,
+here without its equality of whole sets), a test for as much as the fixes that turn it green. Wrong
+tests and wrong fixes rarely agree; right ones do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from refute.issue.original import Trial
+from refute.issue.redgreen.trying import Fix, Row
+
+__all__ = ["Draft", "Ranked", "confidence", "fix_scores", "ranking"]
+
+KEPT = 0.6
+"""Support from which a test is kept in the patch."""
+_JUDGED: Mapping[bool | None, float] = {True: 1.0, None: 0.5, False: 0.15}
+"""What a draft's word about a fix is worth, by the judge's verdict on the draft."""
+NO_USE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A test patch that was tried on the original code, and what came of it."""
+
+    number: int
+    route: str
+    """`direct`, `characterise`, `seed`, `snippet`, or `repair`, `broaden` of another draft."""
+    trial: Trial
+    problems: tuple[str, ...] = ()
+    """What could not be used of the answer that it was read from."""
+    parent: int | None = None
+    accepted: bool | None = None
+    """Whether the judge says that it fails for the issue's reason; None: not asked."""
+    pinned: bool = False
+    """The same tests with the assertions of the present behaviour were seen to pass."""
+    rows: Mapping[int, Row] = field(default_factory=dict)
+    """Fix -> how its tests stand with it."""
+
+    @property
+    def red(self) -> tuple[str, ...]:
+        """Tests that fail on the original code in their own body."""
+        return tuple(dict.fromkeys(result.id for result in self.trial.asserted))
+
+    def green(self, fix: int) -> frozenset[str]:
+        """Those of them that pass with a fix."""
+        row = self.rows.get(fix, {})
+        return frozenset(id for id in self.red if row.get(id) == "pass")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A draft with what speaks for it. Sorts with the best first by `key`."""
+
+    draft: Draft
+    tier: int
+    """0: judged right and turned green by fixes; 1: the same by fewer fixes; 2: judged right, no
+    fix says anything; 3: not judged right, turned green; 4: fails only; 5: of no use."""
+    support: float
+    """Mean share of the fixes' score that turns its kept tests green, in [0, 1]."""
+    kept: tuple[str, ...]
+    """Tests that stay."""
+    dropped: tuple[str, ...]
+    """Tests that fail and no fix turns green, or that a believed fix makes fail."""
+
+    @property
+    def key(self) -> tuple[float, ...]:
+        """Better is smaller; ties go to the earlier draft."""
+        draft = self.draft
+        return (
+            self.tier,
+            -round(self.support, 2),
+            not draft.pinned and draft.route != "broaden",
+            -len(self.kept),
+            len(draft.trial.patch),
+            draft.number,
+        )
+
+
+def fix_scores(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> dict[int, float]:
+    """Fix -> its weight times the tests that it turns green; each draft counts 1 at most."""
+    scores = {}
+    for fix in fixes:
+        votes = (
+            _JUDGED[draft.accepted] * len(draft.green(fix.number)) / len(draft.red)
+            for draft in drafts
+            if draft.red and draft.route != "broaden"  # made from the fixes: no witness for them
+        )
+        scores[fix.number] = fix.weight * sum(votes)
+    return {number: score for number, score in scores.items() if score > 0}
+
+
+def ranking(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> list[Ranked]:
+    """The drafts, the best first. See `Ranked` for the order of falling back."""
+    scores = fix_scores(drafts, fixes)
+    return sorted((_ranked(draft, scores) for draft in drafts), key=lambda one: one.key)
+
+
+def confidence(best: Ranked, fixes: int) -> float:
+    """Estimated probability that the patch fails now and passes once the issue is fixed.
+
+    The rule of succession over the `fixes` that turn any test green, (support x fixes + 1) /
+    (fixes + 2); half of that where the judge did not accept the failure, a tenth where, besides, no
+    fix turns it green. Not fitted to any data.
+    """
+    if best.tier >= NO_USE:
+        return 0.0
+    agreed = (best.support * fixes + 1) / (fixes + 2)
+    return agreed * {3: 0.5, 4: 0.1}.get(best.tier, 1.0)
+
+
+def _ranked(draft: Draft, scores: Mapping[int, float]) -> Ranked:
+    supports = {id: _share(draft, id, scores) for id in draft.red}
+    likely = [id for id, support in supports.items() if support >= KEPT]
+    most = max(supports.values(), default=0.0)
+    kept = likely or [id for id, support in supports.items() if support > 0 and support == most]
+    harmed = _harmed(draft, scores)
+    if not supports:
+        return Ranked(draft, NO_USE, 0.0, (), ())
+    if not kept:
+        tier = 2 if draft.accepted and not scores else 4
+        return Ranked(draft, tier, 0.0, draft.red, ())
+    support = sum(supports[id] for id in kept) / len(kept)
+    tier = 3 if not draft.accepted else 0 if likely else 1
+    dropped = (*(id for id in draft.red if id not in kept), *harmed)
+    return Ranked(draft, tier, support, tuple(kept), dropped)
+
+
+def _share(draft: Draft, test: str, scores: Mapping[int, float]) -> float:
+    """Share of the fixes' score that turns a test green."""
+    total = sum(scores.values())
+    return sum(s for fix, s in scores.items() if test in draft.green(fix)) / total if total else 0.0
+
+
+def _harmed(draft: Draft, scores: Mapping[int, float]) -> list[str]:
+    """Tests of the draft that pass now and that most of the fixes, by score, make fail."""
+    total = sum(scores.values())
+    found = []
+    ids = dict.fromkeys(id for row in draft.rows.values() for id in row)
+    for id in ids:
+        failing = sum(s for fix, s in scores.items() if draft.rows.get(fix, {}).get(id) == "fail")
+        if id not in draft.red and failing > (1 - KEPT) * total:
+            found.append(id)
+    return found

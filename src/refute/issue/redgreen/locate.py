@@ -1,0 +1,159 @@
+"""Where an issue is: the code that it is about, the test files to extend, what to show of each.
+
+BM25 over the issue's text ranks the repository's files, those that the issue names go first, and
+one question to the model picks among them. A workspace holds no history by design, so "changed
+together" is approximated by what a test file is called and what it imports (`neighbours`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from refute.issue.context import estimated_tokens, ranked
+from refute.issue.neighbours import neighbouring_tests
+from refute.issue.patches import is_test_file
+from refute.issue.redgreen.excerpt import excerpt, outline
+from refute.issue.states import holds_tests
+from refute.prompts import render
+
+__all__ = ["Place", "View", "locate_prompt", "read_places", "view_of"]
+
+_LISTED_CODE, _LISTED_TESTS = 40, 20
+_OUTLINE_TOKENS = 250
+_LIST_SHARE = 3
+"""The list of files may have one part in so many of the context."""
+_MOST_CODE, _MOST_TESTS = 5, 3
+_LINE = re.compile(
+    r"^[\W_]*(CODE|TEST)[\W_]*?:\s*[`*]*([\w./@+-]+)[`*]*\s*(?::\s*(.*))?$", re.IGNORECASE
+)
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
+_PATH = re.compile(r"[\w./\\-]+\.py\b")
+_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file that the model wants to see, and the definitions in it that matter."""
+
+    path: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the prompts show of the repository."""
+
+    code: tuple[str, ...]
+    """Paths of code files, the most likely first."""
+    tests: tuple[str, ...]
+    """Paths of test files to extend, the most likely first."""
+    files: tuple[Mapping[str, str], ...]
+    """`path` and `numbered` (an excerpt) of each, for the templates."""
+
+
+def locate_prompt(issue: str, files: Mapping[str, str], tokens: int) -> str:
+    """The question which files to look at. `files`: path -> source of all Python files."""
+    code, tests = _candidates(issue, files)
+    left = tokens // _LIST_SHARE
+    listed: list[Mapping[str, str]] = []
+    for path in [*code[:_LISTED_CODE], *tests[:_LISTED_TESTS]]:
+        kind = "TEST" if is_test_file(path) else "CODE"
+        names = outline(files[path], min(_OUTLINE_TOKENS, max(0, left // 4)))
+        left -= estimated_tokens(names) + estimated_tokens(path)
+        listed.append({"kind": kind, "path": path, "names": names if left > 0 else ""})
+    return render("redgreen_locate", issue=issue, files=listed)
+
+
+def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[Place, ...], ...]:
+    """Code and test files of an answer, in its order; paths that do not exist are dropped."""
+    found: dict[str, list[Place]] = {"CODE": [], "TEST": []}
+    for line in answer.splitlines():
+        match = _LINE.match(line[:2000])
+        if match is None or match[2] not in files:
+            continue
+        kind = "TEST" if is_test_file(match[2]) else "CODE"
+        names = tuple(dict.fromkeys(_NAME.findall(match[3] or "")))[:20]
+        if all(place.path != match[2] for place in found[kind]):
+            found[kind].append(Place(match[2], names))
+    return tuple(found["CODE"][:_MOST_CODE]), tuple(found["TEST"][:_MOST_TESTS])
+
+
+def view_of(
+    issue: str, files: Mapping[str, str], answer: str, tokens: int, *, test_first: str = ""
+) -> View:
+    """What to show, by the model's answer ("": by BM25 alone), in about `tokens` tokens.
+
+    `test_first`: a test file that is known to be right.
+    """
+    ranked_code, ranked_tests = _candidates(issue, files)
+    code, tests = read_places(answer, files)
+    names = {place.path: place.names for place in (*code, *tests)}
+    chosen_code = [place.path for place in code] or ranked_code[:_MOST_CODE]
+    near = neighbouring_tests(chosen_code[:2], files, hint=issue)
+    named_tests = [test_first] * (test_first in files) + [place.path for place in tests]
+    fallback = [*near[:2], *ranked_tests[:1]]
+    chosen_tests = list(dict.fromkeys([*named_tests, *fallback]))[:_MOST_TESTS]
+    half = tokens // 2
+    shown_code = _shown(issue, chosen_code, files, names, half, last=False)
+    spent = sum(estimated_tokens(file["numbered"]) for file in shown_code)
+    shown_tests = _shown(issue, chosen_tests, files, names, tokens - spent, last=True)
+    spent += sum(estimated_tokens(file["numbered"]) for file in shown_tests)
+    if tokens - spent > tokens // 8 and len(shown_code) < len(chosen_code) + 2:
+        more = [path for path in ranked_code[:_MOST_CODE] if path not in chosen_code]
+        shown_code += _shown(issue, more[:2], files, names, tokens - spent, last=False)
+    shown = (*shown_code, *shown_tests)
+    return View(tuple(file["path"] for file in shown_code), tuple(chosen_tests), shown)
+
+
+def _candidates(issue: str, files: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Code files and test files, the most relevant first."""
+    said = list(dict.fromkeys(_mentioned(issue, files)))
+    code = {p: t for p, t in files.items() if not is_test_file(p) and t.strip()}
+    tests = {p: t for p, t in files.items() if is_test_file(p) and holds_tests(t)}
+    both = (said + ranked(issue, group) for group in (code, tests))
+    one, two = (list(dict.fromkeys(paths)) for paths in both)
+    return [p for p in one if p in code], [p for p in two if p in tests]
+
+
+def _mentioned(issue: str, files: Mapping[str, str]) -> Iterator[str]:
+    """Files that the issue names by path (a traceback's are absolute) or by dotted module."""
+    for match in _PATH.finditer(issue):
+        parts = match.group().replace("\\", "/").split("/")
+        for start in range(len(parts) - 1):
+            path = "/".join(parts[start:])
+            if path in files:
+                yield path
+                break
+    for match in _DOTTED.finditer(issue):
+        parts = match.group().split(".")
+        for stop in range(len(parts), 1, -1):
+            stem = "/".join(parts[:stop])
+            found = [p for root in ("", "src/", "lib/") for p in (f"{root}{stem}.py",)
+                     if p in files]  # fmt: skip
+            if found:
+                yield found[0]
+                break
+
+
+def _shown(
+    issue: str,
+    paths: Sequence[str],
+    files: Mapping[str, str],
+    names: Mapping[str, tuple[str, ...]],
+    tokens: int,
+    *,
+    last: bool,
+) -> list[Mapping[str, str]]:
+    """Excerpts of files that share `tokens`; what one leaves over is the next one's."""
+    shown: list[Mapping[str, str]] = []
+    for number, path in enumerate(paths):
+        share = tokens // max(1, min(2, len(paths) - number))  # the first may have half of it
+        part = excerpt(files[path], share, query=issue, named=names.get(path, ()), last=last)
+        tokens -= estimated_tokens(part)
+        if part.strip():
+            shown.append({"path": path, "numbered": part})
+        if tokens < 100:
+            break
+    return shown

@@ -1,0 +1,74 @@
+"""Take single tests out of a test patch, and leave everything else of it as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from refute.issue.edits.definitions import Definition, Module
+from refute.issue.edits.tree import EditProblem
+from refute.issue.original import Original
+from refute.issue.states import test_files
+from refute.workspace.contract import PatchRejected, TestResult
+
+__all__ = ["defined_as", "without_tests"]
+
+
+def defined_as(id: str) -> str:
+    """`Class.method` or `function` that a runner's id stands for, without parameters."""
+    if "::" in id:  # pytest and sympy: path::Class::test[parameters]
+        parts = id.partition("::")[2].partition("[")[0].split("::")
+    else:  # unittest: package.module.Class.test, a subtest in brackets after it
+        parts = id.partition(" ")[0].split(".")
+    return ".".join(parts[-2:])
+
+
+def without_tests(patch: str, drop: Sequence[TestResult], original: Original) -> str:
+    """The patch without the tests `drop`: new ones are gone, changed ones are as they were.
+
+    A test that cannot be taken out stays. The workspace is clean afterwards.
+    """
+    names: dict[str, set[str]] = {}
+    for result in drop:
+        names.setdefault(result.file, set()).add(defined_as(result.id))
+    workspace = original.workspace
+    workspace.reset()
+    try:
+        before = {path: original.source(path) for path in test_files(patch)}
+        workspace.apply(patch)
+        for path, old in before.items():
+            text = original.source(path)
+            if text is not None and names.get(path):
+                workspace.write(path, _without(text, old, names[path]).encode())
+        return workspace.diff()
+    except PatchRejected:
+        return patch
+    finally:
+        workspace.reset()
+
+
+def _without(text: str, old: str | None, names: Collection[str]) -> str:
+    try:
+        module = Module(text)
+        base = Module(old) if old and old.strip() else None
+    except EditProblem:
+        return text
+    for name in sorted(names):
+        node = module.named(name, None)
+        if node is None:
+            continue
+        was = None if base is None else base.named(name, None)
+        try:
+            if base is None or was is None:
+                module.remove(node)
+            else:
+                module.replace(node, _source(base, was), True)
+        except EditProblem:
+            continue  # it shares a line with another statement, or the file depends on it
+    return module.text
+
+
+def _source(module: Module, node: Definition) -> str:
+    """A definition with its decorators."""
+    start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    lines = module.lines[start - 1 : node.end_lineno]
+    return "\n".join(line.rstrip("\r\n") for line in lines)

@@ -1,0 +1,152 @@
+"""A workspace that remembers what its test runs said, and that keeps to the seconds of an issue.
+
+A method that waits for a batch's answers is started again for each round of them. Its runs of tests
+are then looked up: the second start costs no test, and prompts that quote a run are the same, so
+that their answers are found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from refute.issue.bounded import OutOfBounds
+from refute.issue.reports import read_report, report_data
+from refute.problems import IssueProblem
+from refute.workspace.contract import CommandResult, Selection, TestReport, Workspace
+from refute.workspace.store import cache_folder, key_of
+
+__all__ = ["Remembering", "memory_of"]
+
+_FORMAT = 1
+_LEAST_SECONDS = 1.0
+
+
+def memory_of(problem: IssueProblem) -> Path | None:
+    """Where the runs of an issue are kept; None where the environment may change between runs.
+
+    An interpreter of the user's own has whatever was installed last, so nothing of it is kept.
+    """
+    if problem.recipe is None or problem.recipe.interpreter is not None:
+        return None
+    where = [problem.repo, problem.base_commit, asdict(problem.recipe)]
+    return cache_folder() / "redgreen" / key_of(_FORMAT, *where)
+
+
+class Remembering:
+    """Passes everything on to a workspace, but for runs of tests that are known already.
+
+    A run is known by the patches applied since the last reset, what was written, the selection and
+    the lines counted. Only runs that finished and were not meddled with are kept.
+    """
+
+    def __init__(
+        self, workspace: Workspace, memory: Path | None, seconds_left: Callable[[], float]
+    ) -> None:
+        self._inner = workspace
+        self._memory = memory
+        self._seconds_left = seconds_left
+        self._state: list[str] = []
+        self._known: dict[str, TestReport] = {}
+
+    @property
+    def root(self) -> Path:
+        """As the workspace's."""
+        return self._inner.root
+
+    def apply(self, patch: str) -> None:
+        """As `Workspace.apply`."""
+        self._inner.apply(patch)
+        self._state.append(patch)
+
+    def read(self, path: str) -> bytes:
+        """As `Workspace.read`."""
+        return self._inner.read(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        """As `Workspace.write`."""
+        self._inner.write(path, data)
+        self._state.append(f"{path}\0{hashlib.sha256(data).hexdigest()}")
+
+    def files(self) -> Sequence[str]:
+        """As `Workspace.files`."""
+        return self._inner.files()
+
+    def run_tests(
+        self,
+        selection: Selection,
+        *,
+        count_lines: Mapping[str, Sequence[int]] | None = None,
+        timeout: float = 600.0,
+    ) -> TestReport:
+        """As `Workspace.run_tests`. Raises `OutOfBounds` where no time is left for a new run."""
+        lines = {file: list(numbers) for file, numbers in (count_lines or {}).items()}
+        what = [self._state, selection.files, selection.tests, lines]
+        key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+        known = self._known.get(key) or self._read(key)
+        if known is not None:
+            self._known[key] = known
+            return known
+        left = self._seconds_left()
+        if left < _LEAST_SECONDS:
+            raise OutOfBounds("no time is left to run tests")
+        report = self._inner.run_tests(
+            selection, count_lines=count_lines, timeout=min(timeout, left)
+        )
+        if report.status == "finished" and report.trusted:
+            self._known[key] = report
+            self._keep(key, report)
+        return report
+
+    def run(
+        self, command: str, *, timeout: float = 60.0, env: Mapping[str, str] | None = None
+    ) -> CommandResult:
+        """As `Workspace.run`."""
+        self._state.append(f"ran\0{command}")
+        return self._inner.run(command, timeout=timeout, env=env)
+
+    def diff(self) -> str:
+        """As `Workspace.diff`."""
+        return self._inner.diff()
+
+    def reset(self) -> None:
+        """As `Workspace.reset`."""
+        self._inner.reset()
+        self._state = []
+
+    def protections(self) -> Mapping[str, bool]:
+        """As `Workspace.protections`."""
+        return self._inner.protections()
+
+    def close(self) -> None:
+        """As `Workspace.close`."""
+        self._inner.close()
+
+    def __enter__(self) -> Remembering:
+        self._inner.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._inner.__exit__(*exc)
+
+    def _read(self, key: str) -> TestReport | None:
+        if self._memory is None:
+            return None
+        try:
+            return read_report(json.loads((self._memory / f"{key}.json").read_text()))
+        except (OSError, ValueError):
+            return None  # a damaged file is replaced by the next report
+
+    def _keep(self, key: str, report: TestReport) -> None:
+        if self._memory is None:
+            return
+        self._memory.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self._memory, suffix=".new")
+        with os.fdopen(handle, "w") as file:
+            json.dump(report_data(report), file, separators=(",", ":"))
+        Path(name).replace(self._memory / f"{key}.json")

@@ -1,0 +1,221 @@
+"""What is run: test drafts on the original code, fixes beside existing tests, tests on fixes.
+
+Everything here blocks. It raises `WorkspaceUnavailable`, and `OutOfBounds` where the issue's
+seconds are used up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from refute.issue.contract import Bounds
+from refute.issue.neighbours import neighbouring_tests
+from refute.issue.original import Original, Trial, described, shortened
+from refute.issue.patches import added_lines, touched_files
+from refute.issue.standings import Standing, standings
+from refute.issue.states import holds_tests, test_files
+from refute.workspace.contract import PatchRejected, Selection, TestReport, TestResult, Workspace
+
+__all__ = ["Fix", "Row", "TestBed", "scrubbed", "tests_of"]
+
+Row = Mapping[str, Standing]
+"""How each test of a draft stands with a fix applied."""
+
+_NEAR = 3
+"""Existing test files that a fix is run beside."""
+_SCRUBBED = (
+    (re.compile(r"\b0x[0-9a-fA-F]{4,}\b"), "0x..."),
+    (re.compile(r"/tmp/[\w./+-]+|/private/var/[\w./+-]+"), "/tmp/..."),
+    (re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|seconds?)\b"), "some time"),
+    (re.compile(r"\b(?:pid|process) \d+\b"), "pid"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A candidate fix, run beside the existing tests near it."""
+
+    number: int
+    patch: str
+    """Unified diff of code files."""
+    rejected: str = ""
+    """Why it does not apply; then it is not run."""
+    broken: tuple[TestResult, ...] = ()
+    """Existing tests that pass on the original code and fail with it."""
+    near: tuple[str, ...] = ()
+    """Test files that were run."""
+
+    @property
+    def weight(self) -> float:
+        """How far it may be believed before any new test is run, in [0, 1].
+
+        A right fix may break a test that demands what the issue calls wrong, so broken tests count
+        against it and do not rule it out.
+        """
+        return 0.0 if self.rejected else 1.0 / (1 + len(self.broken))
+
+
+class TestBed:
+    """A workspace in which drafts and fixes are tried one after another."""
+
+    __test__ = False  # not a test class of pytest
+
+    def __init__(self, workspace: Workspace, bounds: Bounds) -> None:
+        self.workspace = workspace
+        self.original = Original(workspace, bounds)
+        self.sources = self.original.sources()
+        self._seconds = bounds.test_seconds
+
+    def try_tests(self, patch: str) -> Trial:
+        """A test patch on the original code."""
+        return self.original.attempt(patch)
+
+    def try_fix(self, number: int, patch: str, test_file: str = "") -> Fix:
+        """A fix beside the existing tests near what it changes, and those of `test_file`."""
+        rejected = self._rejected(patch)
+        if rejected:
+            return Fix(number, patch, rejected)
+        near = neighbouring_tests(touched_files(patch), self.sources, hint=patch)[:_NEAR]
+        if test_file in self.sources and test_file not in near:
+            near = (*near[: _NEAR - 1], test_file)
+        if not near:
+            return Fix(number, patch)
+        before = self.original.base(near)
+        after = self._run((patch,), near)
+        return Fix(number, patch, "", _broken(before, after), near)
+
+    def cross(self, trial: Trial, fix: Fix) -> Row:
+        """The tests that a draft adds or changes, with the fix applied."""
+        wanted = {result.id: result.file for result in self.added(trial)}
+        if fix.rejected or not wanted:
+            return {}
+        try:
+            report = self._with(trial, fix.patch)
+        except PatchRejected:
+            return {}
+        stand = standings(report)
+        return {id: stand.of(id, file) for id, file in wanted.items()}
+
+    def fixed_run(self, trial: Trial, fix: Fix) -> str:
+        """The same run as text for a prompt: what still fails, and how."""
+        try:
+            report = self._with(trial, fix.patch)
+        except PatchRejected as error:
+            return f"The tests could not be run with the change: {error}"
+        wanted = {result.id for result in self.added(trial)}
+        failing = tuple(
+            r
+            for r in report.results
+            if r.outcome in ("failed", "error") and (r.id in wanted or r.phase == "collect")
+        )
+        return self.told(Trial(trial.patch, report, failing))
+
+    def added(self, trial: Trial) -> tuple[TestResult, ...]:
+        """Results on the original code of the tests that a draft adds or makes fail."""
+        if trial.report is None:
+            return ()
+        files = [path for path in test_files(trial.patch) if path in self.original.paths()]
+        known = {r.id for r in self.original.base(files).results} if files else set()
+        failing = {result.id for result in trial.failing}
+        return tuple(
+            result
+            for result in trial.report.results
+            if result.phase != "collect" and (result.id in failing or result.id not in known)
+        )
+
+    def executed(self, trial: Trial, fix: Fix) -> frozenset[tuple[str, int]]:
+        """Lines added by the fix that the draft's tests execute, as (file, line)."""
+        counted = {f: n for f, n in added_lines(fix.patch).items() if f.endswith(".py")}
+        if not counted or not self.added(trial):
+            return frozenset()
+        try:
+            report = self._with(trial, fix.patch, counted)
+        except PatchRejected:
+            return frozenset()
+        return frozenset(
+            (file, line) for file, lines in report.lines.items() for line, n in lines.items() if n
+        )
+
+    def told(self, trial: Trial) -> str:
+        """A trial as a prompt quotes it, the same in each run of the same tests."""
+        return scrubbed(described(trial), str(self.workspace.root))
+
+    def told_fix(self, fix: Fix) -> str:
+        """What became of a fix, as a prompt quotes it."""
+        if fix.rejected:
+            return f"The change does not apply: {fix.rejected}"
+        parts = [f"{len(fix.broken)} existing tests passed before the change and fail with it:"]
+        for result in fix.broken[:5]:
+            trace = "" if result.failure is None else shortened(result.failure.traceback, 1500)
+            parts.append(f"{result.id}\n{trace}")
+        return scrubbed("\n".join(parts), str(self.workspace.root))
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def _rejected(self, patch: str) -> str:
+        if not patch.strip():
+            return "it changes no code"
+        self.workspace.reset()
+        try:
+            self.workspace.apply(patch)
+        except PatchRejected as error:
+            return str(error)
+        finally:
+            self.workspace.reset()
+        return ""
+
+    def _with(
+        self, trial: Trial, fix: str, counted: Mapping[str, Sequence[int]] | None = None
+    ) -> TestReport:
+        """The draft's own tests with a fix; its whole files where they cannot be named singly."""
+        results = self.added(trial)
+        files = tuple(dict.fromkeys(result.file for result in results if result.file))
+        names = tuple(dict.fromkeys(tests_of(results)))
+        report = self._run((fix, trial.patch), files, names, counted)
+        if report.results:
+            return report
+        return self._run((fix, trial.patch), test_files(trial.patch), (), counted)
+
+    def _run(
+        self,
+        patches: Sequence[str],
+        files: Sequence[str],
+        tests: Sequence[str] = (),
+        counted: Mapping[str, Sequence[int]] | None = None,
+    ) -> TestReport:
+        self.workspace.reset()
+        try:
+            for patch in patches:
+                self.workspace.apply(patch)
+            there = tuple(f for f in files if holds_tests(self.original.source(f) or ""))
+            return self.workspace.run_tests(
+                Selection(there, tuple(tests)), count_lines=counted, timeout=self._seconds
+            )
+        finally:
+            self.workspace.reset()
+
+
+def tests_of(results: Sequence[TestResult]) -> list[str]:
+    """Ids as a runner takes them: without the parameters, which hold any character."""
+    return [r.id.partition("[")[0] if "::" in r.id else r.id.partition(" ")[0] for r in results]
+
+
+def scrubbed(text: str, root: str) -> str:
+    """Text of a run without what differs from run to run: addresses, folders, times."""
+    text = text.replace(f"{root}/", "")
+    for pattern, plain in _SCRUBBED:
+        text = pattern.sub(plain, text)
+    return text
+
+
+def _broken(before: TestReport, after: TestReport) -> tuple[TestResult, ...]:
+    """Tests that passed and now fail, those of files that do not import any more included."""
+    was, now = standings(before), standings(after)
+    results = {result.id: result for result in after.results}
+    return tuple(
+        results.get(result.id) or results.get(result.file) or result
+        for result in before.results
+        if was.of(result.id) == "pass" and now.of(result.id, result.file) == "fail"
+    )

@@ -1,0 +1,98 @@
+"""A scripted model for redgreen: it answers by the kind of question, and notes what was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from refute.models.contract import Message
+
+__all__ = ["EXPECTED", "FIX", "RIGHT", "Answers", "block", "kind_of"]
+
+Said = str | Sequence[str] | Callable[[str, int], str]
+"""One answer, an answer by the number of the sample (the last one goes on), or a function."""
+
+_KINDS = (
+    ("locate", "choose what you want to see"),
+    ("characterise", "in two steps"),
+    ("seed", "A tool made a first test"),
+    ("fix_repair", "it did not work out"),
+    ("wide", "Look for the cause"),
+    ("fix", "Make the smallest change"),
+    ("review", "Judge each test that fails"),
+    ("repair", "but they do not:"),
+    ("dispute", "do not agree"),
+    ("broaden", "Give the final set of tests"),
+    ("direct", "Write the tests that show the issue"),
+)
+
+
+def kind_of(prompt: str) -> str:
+    """Which of redgreen's questions a prompt is."""
+    return next(kind for kind, mark in _KINDS if mark in prompt)
+
+
+def block(code: str, file: str = "tests/test_line.py", verb: str = "insert", at: str = "EOF") -> str:
+    """An answer that holds one edit."""
+    return f"```custom-diff\ndiff\n{file}\n{verb}\n{at}\n{code}\nend diff\n```\n"
+
+
+RIGHT = block("def test_above():\n    assert clamp(10, 0, 9) == 9")
+EXPECTED = (
+    "PRESENT\n"
+    + block("def test_at_the_top():\n    assert clamp(11, 0, 9) == 0")
+    + "EXPECTED\n"
+    + block("def test_at_the_top():\n    assert clamp(11, 0, 9) == 9")
+)
+FIX = block(
+    "def clamp(value, low, high):\n    if value < low:\n        return low\n"
+    "    if value > high:\n        return high\n    return value",
+    "shapes/line.py",
+    "rewrite",
+    "4",
+)
+USUAL: Mapping[str, Said] = {
+    "locate": "CODE: shapes/line.py: clamp\nTEST: tests/test_line.py: test_below",
+    "direct": RIGHT,
+    "characterise": EXPECTED,
+    "seed": RIGHT,
+    "fix": FIX,
+    "wide": FIX,
+    "fix_repair": FIX,
+    "review": "It shows it.\nVERDICT: yes",
+    "repair": RIGHT,
+    "dispute": RIGHT,
+    "broaden": "I would add nothing.",
+}
+
+
+class Answers:
+    """The script of a `ScriptedModel`."""
+
+    def __init__(self, **said: Said) -> None:
+        self.said = {**USUAL, **said}
+        self.kinds: list[str] = []
+        """Kind of each sample that was asked for, in the order of asking."""
+        self.prompts: list[str] = []
+
+    def __call__(self, messages: Sequence[Message], index: int) -> str:
+        prompt = messages[-1].content
+        kind = kind_of(prompt)
+        self.kinds.append(kind)
+        self.prompts.append(prompt)
+        said = self.said[kind]
+        if isinstance(said, str):
+            return said
+        if callable(said):
+            return said(prompt, index)
+        return said[min(index, len(said) - 1)]
+
+    def of(self, kind: str) -> list[str]:
+        """The prompts of one kind."""
+        return [p for k, p in zip(self.kinds, self.prompts, strict=True) if k == kind]
+
+
+def tests_in(prompt: str) -> str:
+    """The test patch that a question is about."""
+    match = re.search(r"<test>\n(.*?)\n</test>", prompt, re.DOTALL)
+    return match[1] if match else ""
