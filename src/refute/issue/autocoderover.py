@@ -1,0 +1,191 @@
+"""AutoCodeRover as SWT-Bench runs it (section 4.1, App. B): context search, then the tests.
+
+Stage 1: in at most 10 rounds the model calls searches over the code and is given what they find.
+It names them in its text; they are read out of it here, and no second model is asked for that. What
+AutoCodeRover asks in two questions a round (what do the results say? what is needed next?) is one.
+Stage 2: the tests in AutoCodeRover's form of a patch, asked for again, up to 3 times in all, only
+where none of it applies. Nothing is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refute.issue.bounded import Bounded, OutOfBounds
+from refute.issue.codesearch import SEARCHES, CodeSearch
+from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.edits import Files, read_edits
+from refute.issue.handing_in import handed_in
+from refute.issue.interface.history import ask_within
+from refute.issue.original import Original
+from refute.models.contract import Asker, ContextTooLong, Message, ModelUnavailable, Sampling
+from refute.problems import IssuePrediction, IssueProblem
+from refute.prompts import render
+from refute.syntax import parse_expression
+
+__all__ = ["ROUNDS", "TRIES", "Call", "autocoderover", "read_calls"]
+
+ROUNDS = 10
+"""Rounds of context search."""
+TRIES = 3
+"""Answers with tests, until one applies."""
+MOST_CALLS = 10
+"""Searches of one round."""
+LONGEST_CALL = 4_000
+SAMPLING = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
+
+_START = re.compile(rf"\b({'|'.join(SEARCHES)})\s*\(")
+_KEPT = 20
+"""Results that are shown whole: all of them, unless the conversation gets too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A search that the model calls."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The call as it is written."""
+        return f"{self.name}({', '.join(map(repr, self.arguments))})"
+
+
+async def autocoderover(
+    problem: IssueProblem,
+    spawn: Spawn,
+    *,
+    ask: Asker | None,
+    bounds: Bounds,
+    rounds: int = ROUNDS,
+    tries: int = TRIES,
+) -> Reproduction:
+    """See the module's docstring and `Reproducer`."""
+    if ask is None:
+        raise ModelUnavailable("autocoderover asks a model; add --model")
+    asking = Bounded(ask, bounds)
+    with await asyncio.to_thread(spawn) as workspace:
+        original = Original(workspace, bounds)
+        sources = await asyncio.to_thread(original.sources)
+        searching = render("acr_search", issue=problem.text, searches=list(SEARCHES.values()))
+        messages = [Message("system", render("acr_system")), Message("user", searching)]
+        steps: list[dict[str, Any]] = []
+        try:
+            await _search(asking, CodeSearch(sources), messages, steps, rounds, tries)
+            prediction = await _write(problem.id, asking, original.source, messages, steps, tries)
+        except OutOfBounds as error:
+            prediction = IssuePrediction(problem.id, "", notes=(f"ended by the bounds: {error}",))
+        except ContextTooLong:
+            notes = ("ended: the conversation is too long for the model",)
+            prediction = IssuePrediction(problem.id, "", notes=notes)
+    return Reproduction(prediction, tuple(steps))
+
+
+async def _search(
+    asking: Bounded,
+    searches: CodeSearch,
+    messages: list[Message],
+    steps: list[dict[str, Any]],
+    rounds: int,
+    tries: int,
+) -> None:
+    """Stage 1: adds the rounds to the conversation. It ends when the model calls no search."""
+    done: set[Call] = set()
+    for number in range(1, rounds + 1):
+        if asking.left <= tries:
+            return  # what is left is for the tests
+        answer = await ask_within(asking, messages, SAMPLING, keep=_KEPT)
+        messages.append(Message("assistant", answer.text))
+        calls = read_calls(answer.text)
+        results = []
+        for call in calls:
+            if call in done:
+                results.append((call.text, "Its result is above."))
+            else:
+                found = await asyncio.to_thread(searches.search, call.name, call.arguments)
+                results.append((call.text, found))
+        done |= set(calls)
+        steps.append(
+            {"kind": "search", "answer": answer.text, "calls": [call.text for call in calls]}
+        )
+        if not calls:
+            return
+        told = render("acr_results", results=results, left=rounds - number)
+        messages.append(Message("user", told))
+
+
+async def _write(
+    id: str,
+    asking: Bounded,
+    files: Files,
+    messages: list[Message],
+    steps: list[dict[str, Any]],
+    tries: int,
+) -> IssuePrediction:
+    """Stage 2: the tests; the last answer's prediction, which may be empty."""
+    request = Message("user", render("acr_write"))
+    if messages[-1].role == "user" and len(messages) > 2:
+        # results of the last round: one message, for some servers want the roles to alternate
+        last = messages.pop()
+        request = Message("user", f"{last.content}\n\n{request.content}")
+    messages.append(request)
+    prediction = IssuePrediction(id, "")
+    for number in range(tries):
+        answer = await ask_within(asking, messages, SAMPLING, keep=_KEPT)
+        applied = await asyncio.to_thread(read_edits(answer.text, "autocoderover").apply, files)
+        prediction = handed_in(id, applied.patch, *applied.problems)
+        steps.append({"kind": "tests", "answer": answer.text, "problems": list(prediction.notes)})
+        if prediction.patch or number + 1 == tries:
+            break
+        again = render("acr_again", problems=prediction.notes)
+        messages += [Message("assistant", answer.text), Message("user", again)]
+    return prediction
+
+
+def read_calls(answer: str) -> list[Call]:
+    """The searches that an answer calls, in their order, each once; at most `MOST_CALLS`."""
+    found = dict.fromkeys(_calls(answer))
+    return list(found)[:MOST_CALLS]
+
+
+def _calls(answer: str) -> Iterator[Call]:
+    for start in _START.finditer(answer):
+        text = answer[start.start() : start.start() + LONGEST_CALL]
+        arguments = _arguments(text)
+        if arguments is not None and not _is_usage(start[1], arguments):
+            yield Call(start[1], tuple(arguments))
+
+
+def _arguments(text: str) -> Sequence[str] | None:
+    """The arguments of the call that the text begins with; None where it is never closed."""
+    for number, end in enumerate(re.finditer(r"\)", text)):
+        if number > 40:
+            return None
+        try:
+            node = parse_expression(text[: end.end()])
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return [_value(one) for one in given]
+    # something that is no Python between the brackets, such as a path without quotes
+    line = re.match(r"\w+\s*\(([^()\n]*)\)", text)
+    return [part.strip().strip("'\"`") for part in line[1].split(",")] if line else None
+
+
+def _value(node: ast.expr) -> str:
+    """A literal's value as text; of a name or another expression, its source."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    return ast.unparse(node)
+
+
+def _is_usage(name: str, arguments: Sequence[str]) -> bool:
+    """Whether it is our own explanation, repeated."""
+    return list(arguments) == list(SEARCHES[name].parameters)
