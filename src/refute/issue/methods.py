@@ -70,14 +70,57 @@ def _libro(options: Options) -> Reproducer:
     )
 
 
+def _snippet(options: Options) -> Reproducer:
+    from refute.issue.snippet import snippet
+
+    return snippet
+
+
+def _autocoderover(options: Options) -> Reproducer:
+    from refute.issue.autocoderover import autocoderover
+
+    return autocoderover
+
+
+def _sweagent(plus: bool, options: Options) -> Reproducer:
+    from refute.issue.sweagent import sweagent
+
+    return partial(sweagent, plus=plus, tools=options.tools)
+
+
+def _external(options: Options) -> Reproducer:
+    from refute.issue.external import chosen_agent, external
+
+    chosen_agent(options.agent, network=options.network)  # what is wrong is said before any work
+    return partial(external, agent=options.agent, network=options.network)
+
+
+def _redgreen(options: Options) -> Reproducer:
+    from refute.issue.redgreen import redgreen
+
+    return partial(redgreen, context_tokens=options.context_tokens)
+
+
 METHODS: Mapping[str, MethodSpec] = {
+    "snippet": MethodSpec("what the issue itself contains, run; no model", False, _snippet),
     "zeroshot": MethodSpec(
         "BM25 context, one answer as a unified diff", True, partial(_zeroshot, "zeroshot")
     ),
     "zeroshotplus": MethodSpec(
         "the same with the custom diff", True, partial(_zeroshot, "zeroshotplus")
     ),
+    "redgreen": MethodSpec(
+        "drafts of tests and fixes that try each other, repaired and judged", True, _redgreen
+    ),
     "libro": MethodSpec("drafts, run on the original code, chosen by a judge", True, _libro),
+    "autocoderover": MethodSpec("searches over the code, then tests", True, _autocoderover),
+    "swe-agent": MethodSpec(
+        "an agent with commands to search, view, edit and run", True, partial(_sweagent, False)
+    ),
+    "swe-agent+": MethodSpec(
+        "the same, told and reminded to run its tests", True, partial(_sweagent, True)
+    ),
+    "external": MethodSpec("any coding agent, as a command (--agent)", False, _external),
 }
 
 

@@ -1,0 +1,169 @@
+"""An issue's example made whole: the imports, and the models, that it leaves to the reader."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from refute.issue.snippet.names import Names
+from refute.issue.snippet.script import Script, Statement, bound_names, definitions, missing_names
+
+__all__ = ["Completed", "Prelude", "completed", "models_of", "stub_models"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prelude:
+    """Definitions that have to stand at the level of a module: Django's models."""
+
+    statements: tuple[Statement, ...] = ()
+    stubs: tuple[str, ...] = ()
+    """Sources of models that the issue uses without showing them."""
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A script that can be run."""
+
+    script: Script
+    imports: tuple[str, ...]
+
+
+def completed(
+    script: Script, names: Names, prelude: Prelude, more: Iterable[str] = ()
+) -> Completed | None:
+    """The script with the imports that it lacks; None where a name is not to be found.
+
+    Imports of modules that exist nowhere but in the reporter's project are left out, and so are
+    definitions that the prelude holds. `more`: names that are there anyway.
+    """
+    rows = [row for row in (_without_foreign(row, names) for row in script.statements) if row]
+    rows = [row for row in rows if not (_defines(row) & prelude.names)]
+    if not any(not isinstance(row.node, ast.Import | ast.ImportFrom) for row in rows):
+        return None
+    made = replace(script, statements=tuple(rows))
+    imports: list[str] = []
+    for name in sorted(made.missing((*prelude.names, *more))):
+        statement = names.import_of(name)
+        if statement is None:
+            return None
+        imports.append(statement)
+    return Completed(made, tuple(imports))
+
+
+def _defines(row: Statement) -> frozenset[str]:
+    return (
+        bound_names(row.node)
+        if isinstance(row.node, ast.ClassDef | ast.FunctionDef)
+        else frozenset()
+    )
+
+
+def _without_foreign(row: Statement, names: Names) -> Statement | None:
+    """The statement, unless it imports from the reporter's own project."""
+    if isinstance(row.node, ast.ImportFrom):
+        known = row.node.level == 0 and names.importable(row.node.module or "")
+        return row if known else None
+    if isinstance(row.node, ast.Import):
+        return row if all(names.importable(alias.name) for alias in row.node.names) else None
+    return row
+
+
+# -- Django's models -------------------------------------------------------------------------------
+
+
+def models_of(rows: Sequence[Statement]) -> Prelude:
+    """The models that an issue defines, and what of the issue they rest on."""
+    defined = definitions(
+        row for row in rows if isinstance(row.node, ast.ClassDef | ast.FunctionDef | ast.Assign)
+    )
+    wanted = {name for name, row in defined.items() if _is_model(row.node, defined)}
+    if not wanted:
+        return Prelude()
+    queue = list(wanted)
+    while queue:
+        row = defined[queue.pop()]
+        used = missing_names([row.node]) & defined.keys() - wanted
+        wanted |= used
+        queue += used
+    order = {id(row): place for place, row in enumerate(rows)}
+    chosen = {id(defined[name]): defined[name] for name in wanted}
+    kept = sorted(chosen.values(), key=lambda row: order[id(row)])
+    return Prelude(tuple(_ordered(kept)), names=frozenset(wanted))
+
+
+def _ordered(rows: list[Statement]) -> list[Statement]:
+    """Definitions before the classes that use them."""
+    done: list[Statement] = []
+    left = list(rows)
+    while left:
+        names = {name for row in left for name in _defines(row) | bound_names(row.node)}
+        ready = [r for r in left if not (missing_names([r.node]) & names - bound_names(r.node))]
+        row = ready[0] if ready else left[0]
+        done.append(row)
+        left.remove(row)
+    return done
+
+
+def _is_model(node: ast.stmt, defined: dict[str, Statement], depth: int = 0) -> bool:
+    if not isinstance(node, ast.ClassDef) or depth > 5:
+        return False
+    for base in node.bases:
+        name = ast.unparse(base)
+        if name in ("models.Model", "Model") or name.endswith(
+            (".Model", "AbstractUser", "AbstractBaseUser")
+        ):
+            return True
+        if name in defined and _is_model(defined[name].node, defined, depth + 1):
+            return True
+    return False
+
+
+def stub_models(rows: Sequence[Statement], missing: Iterable[str]) -> dict[str, str]:
+    """Name -> source of a model, for names that are used as `Name.objects` and nowhere defined.
+
+    Its fields are those that the issue's queries name.
+    """
+    made: dict[str, str] = {}
+    for name in sorted(missing):
+        if not name[:1].isupper():
+            continue
+        fields: dict[str, str] = {}
+        used = False
+        for row in rows:
+            for call in (part for part in ast.walk(row.node) if isinstance(part, ast.Call)):
+                if not re.match(rf"{name}\.(?:_default_manager|objects)\b", ast.unparse(call.func)):
+                    continue
+                used = True
+                for field, kind in _fields(call):
+                    fields.setdefault(field, kind)
+            used |= f"{name}.objects" in row.source
+        if used:
+            lines = [f"    {field} = {kind}" for field, kind in fields.items()] or ["    pass"]
+            made[name] = "\n".join([f"class {name}(models.Model):", *lines])
+    return made
+
+
+def _fields(call: ast.Call) -> Iterable[tuple[str, str]]:
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if method in ("filter", "exclude", "get", "create", "get_or_create", "update_or_create"):
+        for keyword in call.keywords:
+            field = (keyword.arg or "").partition("__")[0]
+            if field not in ("", "pk", "id", "defaults"):
+                yield field, _kind(keyword.value)
+    if method in ("only", "defer", "values", "values_list", "order_by", "distinct"):
+        for argument in call.args:
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                field = argument.value.lstrip("-").partition("__")[0]
+                if field.isidentifier() and field not in ("pk", "id"):
+                    yield field, "models.CharField(max_length=100)"
+
+
+def _kind(value: ast.expr) -> str:
+    if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+        return "models.BooleanField(default=False)"
+    if isinstance(value, ast.Constant) and isinstance(value.value, int):
+        return "models.IntegerField(null=True)"
+    return "models.CharField(max_length=100)"

@@ -1,0 +1,79 @@
+"""The exceptions that an issue shows or names, and whether a failure of ours is one of them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Shown", "likeness", "named_errors", "shown_errors"]
+
+_NAME = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|DoesNotExist|Exit|NotFound|Http404)"
+_LINE = re.compile(rf"^\s*(?:E\s+)?({_NAME})(?::[ \n](.*))?$")
+_DOTTED = re.compile(r"^((?:[a-z_]\w*\.)+\w*[Ee]rror)(?:: (.*))?$")
+"""Exceptions of lower case, such as `re.error` and `socket.error`."""
+_PAGE = re.compile(r"Exception Type:\s*(\w+)(?: at \S+)?\s*\n\s*Exception Value:\s*(.*)")
+"""Django's page for an exception."""
+_ANYWHERE = re.compile(rf"\b({_NAME}): ([^\n]+)")
+_WORD = re.compile(r"\b([A-Z]\w*(?:Error|Exception))\b")
+_VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|[\"'`]|<[^>]*>")
+"""What of a message differs from run to run, or from one version to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An exception with its message, as the issue shows it."""
+
+    type: str
+    """Without its module."""
+    message: str = ""
+    """Its first line; "" where none is shown."""
+
+
+def shown_errors(text: str) -> tuple[Shown, ...]:
+    """The exceptions that a text shows with their messages, in order, each once."""
+    found: list[Shown] = []
+    for line in text.split("\n"):
+        match = _LINE.match(line) or _DOTTED.match(line.strip())
+        if match is not None:
+            found.append(Shown(_bare(match[1]), (match[2] or "").strip()))
+            continue
+        found += [Shown(_bare(m[1]), m[2].strip()) for m in _ANYWHERE.finditer(line)]
+    found += [Shown(match[1], match[2].strip()) for match in _PAGE.finditer(text)]
+    return tuple(dict.fromkeys(found))
+
+
+def named_errors(text: str) -> frozenset[str]:
+    """Exceptions that are named anywhere, in prose as well."""
+    return frozenset(_WORD.findall(text))
+
+
+def likeness(type_: str, message: str, shown: Iterable[Shown]) -> float:
+    """How much a failure is one of the shown exceptions: 1 the same, 0 none of them.
+
+    0.5: the type is the same, and one of the two has no message or an unlike one.
+    """
+    best = 0.0
+    for one in shown:
+        if one.type != _bare(type_):
+            continue
+        best = max(best, 0.5)
+        ours, theirs = _plain(message), _plain(one.message)
+        if not theirs or not ours:
+            continue
+        if theirs in ours or ours in theirs:
+            return 1.0
+        ratio = difflib.SequenceMatcher(None, ours[:400], theirs[:400]).ratio()
+        if ratio >= 0.75:
+            best = max(best, ratio)
+    return best
+
+
+def _plain(message: str) -> str:
+    first = message.strip().split("\n", 1)[0]
+    return " ".join(_VARIABLE.sub(" ", first).split()).casefold()
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(".")[2]

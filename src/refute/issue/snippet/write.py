@@ -1,0 +1,192 @@
+"""Source of the tests: functions, or methods of a test case where the repository has these."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from refute.issue.edits.indent import reindented
+from refute.issue.edits.tree import Files, Tree
+from refute.issue.snippet.assertion import Claim
+from refute.issue.snippet.script import Script
+
+__all__ = ["Draft", "Style", "patch_of", "probe", "read_marks", "slug", "tested", "with_tests"]
+
+_NOTE = "noted = []\n\ndef note(number, value):\n    noted.append((number, repr(value)[:3000], \
+str(value)[:3000]))\n"
+_FILLER = frozenset(
+    ("a", "an", "the", "of", "in", "on", "to", "for", "is", "are", "be", "with", "when", "and")
+    + ("or", "not", "it", "does")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How tests look here."""
+
+    base: str = ""
+    """Class that test cases derive from; "": tests are functions."""
+    module: str = ""
+    """Where the base is imported from."""
+
+    @property
+    def base_import(self) -> str:
+        """The statement that imports the base."""
+        return f"from {self.module} import {self.base}"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A test to be written."""
+
+    name: str
+    """Without `test_`."""
+    imports: tuple[str, ...]
+    body: tuple[str, ...]
+    """Sources of statements at no indentation."""
+
+
+def slug(title: str, most: int = 48) -> str:
+    """Words of a title as part of a test's name."""
+    words = re.findall(r"[a-z0-9]+", title.lower())
+    kept = [word for word in words if word not in _FILLER] or ["issue"]
+    name = kept[0]
+    for word in kept[1:]:
+        if len(name) + len(word) >= most:
+            break
+        name += f"_{word}"
+    return name[:most]
+
+
+def probe(name: str, imports: tuple[str, ...], script: Script) -> Draft:
+    """A test that runs the script, notes the value of each expression and fails with the notes.
+
+    A comment with its number stands over each statement, for `read_marks`.
+    """
+    body = ["import json", _NOTE.rstrip("\n")]
+    for number, row in enumerate(script.statements):
+        source = row.source
+        if row.expression is not None:
+            source = f"note({number}, (\n{row.value_source}\n))"
+        body.append(f"# {number}\n{source}")
+    body.append('raise AssertionError("NOTED " + json.dumps(noted))')
+    return Draft(name, imports, tuple(body))
+
+
+def read_marks(source: str, line: int) -> int | None:
+    """The number of the statement of a probe that holds a line of the probe's file (1-based)."""
+    for text in reversed(source.split("\n")[:line]):
+        match = re.match(r"\s*# (\d+)$", text)
+        if match is not None:
+            return int(match[1])
+        if re.match(r"\s*def test", text):
+            return None
+    return None
+
+
+def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> Draft:
+    """The test that makes a claim."""
+    value, focus = claim.focus.value_source, claim.focus.source
+    body = [row.source for row in claim.setup]
+    if claim.kind == "runs":
+        body.append(focus)
+    elif claim.kind == "raises" and style.base:
+        body.append(f"with self.assertRaises({claim.expected}):\n{reindented(focus, '    ')}")
+    elif claim.kind == "raises":
+        raising = f"with raises({claim.expected}):\n{reindented(focus, '    ')}"
+        body.append(raising)
+    else:
+        if claim.kind == "text":
+            value = f"{claim.form}({value})"
+        expected = claim.expected if claim.kind == "equals" else _quoted(claim.expected)
+        body.append(_equal(value, expected, style))
+    return Draft(name, imports, tuple(body))
+
+
+def with_tests(
+    existing: str, drafts: Sequence[Draft], style: Style, *, title: str, prelude: str = ""
+) -> str:
+    """The file's text with the tests added at its end; "" as `existing`: a new file.
+
+    `prelude`: source that the tests need at the level of the module.
+    """
+    functions = [_function(draft, style) for draft in drafts]
+    parts = [prelude.strip("\n")] if prelude.strip() else []
+    if style.base:
+        used = rf"\({style.base}\)|^from .*\bimport\b[^#]*\b{style.base}\b"
+        if not re.search(used, existing, re.MULTILINE):
+            parts.insert(0, style.base_import)
+        name = "".join(word.capitalize() for word in slug(title).split("_")) + "Tests"
+        while re.search(rf"\b{name}\b", existing):
+            name = f"More{name}"
+        body = "\n\n".join(reindented(function, "    ") for function in functions)
+        parts.append(f"class {name}({style.base}):\n{body}")
+    else:
+        parts += functions
+    text = _joined(parts)
+    if not existing.strip():
+        return f"{text}\n"
+    return f"{existing.rstrip()}\n\n\n{text}\n"
+
+
+def patch_of(path: str, text: str, files: Files) -> str:
+    """The new text of a file as a unified diff against the files that `files` gives."""
+    tree = Tree(files)
+    tree.write(path, text)
+    return tree.diff()
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """Parts of a module with the blank lines between them that the style guide asks for."""
+    text = ""
+    for part in parts:
+        imports = part.startswith(("import ", "from ")) and text.startswith(("import ", "from "))
+        tight = imports and text.split("\n")[-1].startswith(("import ", "from "))
+        text += ("\n" if tight else "\n\n\n") * bool(text) + part
+    return text
+
+
+def _function(draft: Draft, style: Style) -> str:
+    imports = "\n".join(merged(draft.imports))
+    body = "\n".join(_dedented(source) for source in draft.body)
+    lines = f"{imports}\n\n{body}" if imports else body
+    head = f"def test_{draft.name}({'self' if style.base else ''}):\n"
+    return head + reindented(_marked(lines), "    ")
+
+
+def merged(imports: Iterable[str]) -> list[str]:
+    """The imports, sorted, those from one module in one statement."""
+    taken: dict[str, list[str]] = {}
+    for line in imports:
+        head, mark, name = line.partition(" import ")
+        taken.setdefault(head if mark else line, []).extend([name] if mark else [])
+    lines = (f"{head} import {', '.join(sorted(names))}" if names else head
+             for head, names in taken.items())  # fmt: skip
+    return sorted(lines, key=lambda line: (line.startswith("from "), line))
+
+
+def _marked(body: str) -> str:
+    """`reindented` measures the first line; a body that begins with one is left as it is."""
+    return body.lstrip("\n")
+
+
+def _dedented(source: str) -> str:
+    first, _, rest = source.partition("\n")
+    return source if first and not first[0].isspace() else textwrap.dedent(f"{first}\n{rest}")
+
+
+def _equal(value: str, expected: str, style: Style) -> str:
+    if style.base:
+        return f"self.assertEqual({value}, {expected})"
+    if "\n" in value or re.search(r"\b(?:if|lambda|and|or|not|in|is)\b|[=<>]", value):
+        value = f"({value})"
+    return f"assert {value} == {expected}"
+
+
+def _quoted(text: str) -> str:
+    if "\n" not in text:
+        return repr(text)
+    lines = ",\n    ".join(repr(line) for line in text.split("\n"))
+    return f"'\\n'.join([\n    {lines},\n])"
