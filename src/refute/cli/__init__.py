@@ -28,6 +28,7 @@ _VERBS = {
     "report": "Compare runs of bench with each other and with the paper; write a page.",
     "grade": "Grade predicted test patches: do they reproduce their issues?",
     "data": "Build benchmarks of issues, and look at them.",
+    "train": "Train a model to write unit tests that fail and are right (UTGen).",
     "doctor": "Show what works on this machine, and how to get what is missing.",
 }
 """Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""

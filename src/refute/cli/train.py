@@ -1,0 +1,12 @@
+"""`refute train`: data, training and the choice of a checkpoint for UTGen."""
+
+from __future__ import annotations
+
+import click
+
+__all__ = ["command"]
+
+
+@click.group("train")
+def command() -> None:
+    """Train a model to write unit tests that fail and are right (UTGen)."""
