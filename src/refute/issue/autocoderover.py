@@ -173,17 +173,17 @@ def _arguments(text: str) -> Sequence[str] | None:
             continue
         if isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            return [_value(one) for one in given]
+            return [_value(one, text) for one in given]
     # something that is no Python between the brackets, such as a path without quotes
     line = re.match(r"\w+\s*\(([^()\n]*)\)", text)
     return [part.strip().strip("'\"`") for part in line[1].split(",")] if line else None
 
 
-def _value(node: ast.expr) -> str:
+def _value(node: ast.expr, text: str) -> str:
     """A literal's value as text; of a name or another expression, its source."""
     if isinstance(node, ast.Constant):
         return str(node.value)
-    return ast.unparse(node)
+    return ast.get_source_segment(text, node) or ""
 
 
 def _is_usage(name: str, arguments: Sequence[str]) -> bool:
