@@ -269,7 +269,8 @@ def test_batch_from_end_to_end(
     assert status == 0, err
     assert 3 < len(waited) < 60
     table = bench(*asking())[1]
-    assert out[out.index("┏") :].replace("price not known", "$0.0000") == table[table.index("┏") :]
+    known = out[out.index("┏") :].replace("price not known", "$0.0000")
+    assert known.split() == table[table.index("┏") :].split(), "lines may be broken elsewhere"
 
 
 def test_a_damaged_answer_of_a_batch_is_the_users_to_mend(bench: Bench, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from refute.cli.subject import issue_items
 
 if TYPE_CHECKING:
     from refute.cli.options import ModelOptions
+    from refute.cli.selected import Selected
     from refute.datasets.swe import IssueItem
     from refute.issue.bench import Settings
     from refute.issue.contract import Reproducer, Spawn
@@ -31,7 +32,7 @@ __all__ = ["IssueBenchOptions", "bench_issues", "issue_bench_options"]
 class IssueBenchOptions:
     """What the options about a run over issues say, besides method and model."""
 
-    test_files: str = ""
+    test_files: str = "none"
     code_patch: str = ""
     patch_may_be_wrong: bool = False
     grade: bool = False
@@ -41,8 +42,8 @@ _OPTIONS = (
     click.option(
         "--given-tests",
         "test_files",
-        type=click.Choice(["golden"]),
-        default="",
+        type=click.Choice(["none", "golden"]),
+        default="none",
         help="Issues: tell the method the golden tests' files (Table 5).",
     ),
     click.option(
@@ -62,20 +63,6 @@ _OPTIONS = (
 def issue_bench_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a run over issues, as one argument `issues`."""
     return gathering(command, "issues", IssueBenchOptions, _OPTIONS)
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """Which issues, and where the run goes."""
-
-    dataset: str
-    data: Path | None
-    limit: int | None
-    ids: tuple[str, ...] | None
-    run: Path | None
-    runs_dir: Path
-    given: frozenset[str]
-    """Names of the options that the user gave."""
 
 
 def bench_issues(
@@ -218,8 +205,8 @@ def _say_missing(
     remark(err, (f"{id}: no prediction: {reason}" for id, reason in errors.items()))
     if ending.put_off:
         again = f"refute bench {settings.dataset} --run {directory}"
-        reason = str(ending.put_off[-1])
-        remark(err, [f"{len(ending.put_off)} issues wait: {reason}; then go on with: {again}"])
+        waiting = f"{len(ending.put_off)} issues are not finished: {ending.reason}"
+        remark(err, [f"{waiting}; then go on with: {again}"])
     return sum(item.problem.id not in records for item in items) + len(errors)
 
 

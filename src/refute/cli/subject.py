@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from refute.function.target import Module
     from refute.problems import UnitTest
 
-__all__ = ["given_tests", "issue_items", "split_ids"]
+__all__ = ["given_tests", "issue_items"]
 
 
 def given_tests(module: Module, path: Path | None) -> dict[str, tuple[UnitTest, ...]]:
@@ -23,11 +23,6 @@ def given_tests(module: Module, path: Path | None) -> dict[str, tuple[UnitTest, 
     given, skipped = read_given(module, path)
     remark(consoles()[1], (*(f"skipped {line}" for line in module.skipped), *skipped))
     return given
-
-
-def split_ids(ids: str | None) -> tuple[str, ...] | None:
-    """The names in `--ids A,B`; None where it was not given."""
-    return tuple(part.strip() for part in ids.split(",") if part.strip()) if ids else None
 
 
 def issue_items(

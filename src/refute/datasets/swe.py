@@ -36,7 +36,7 @@ from refute.literals import NotLiteral
 from refute.problems import IssueKey, IssueProblem
 from refute.workspace.recipes import recipe_of_row
 
-__all__ = ["ISSUE_NAMES", "IssueItem", "load_issues"]
+__all__ = ["ISSUE_NAMES", "IssueItem", "holds_issues", "load_issues"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,20 @@ _STARTS = {
 
 ISSUE_NAMES = tuple(f"{kind}-{subset}" for kind in ("swt", "swe") for subset in _STARTS)
 """The data sets that `load_issues` knows by name; a path of a file is taken as well."""
+
+
+def holds_issues(name_or_path: str) -> bool:
+    """Whether a data set is one of issues: by its name, or by the first row of the file."""
+    if name_or_path in ISSUE_NAMES:
+        return True
+    path = Path(name_or_path)
+    if not path.is_file():
+        return False
+    try:
+        first = next(read_rows(path), None)
+    except (DatasetError, OSError):
+        return False  # whoever reads it says what is wrong
+    return first is not None and "instance_id" in first.fields
 
 
 def load_issues(

@@ -19,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from refute.errors import InputError
 from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, write_predictions
@@ -61,7 +62,7 @@ class Settings:
     ids: tuple[str, ...] | None = None
     samples: int = 5
     context_tokens: int = 27_000
-    test_files: str = ""
+    test_files: str = "none"
     """`golden`: the method is told which files the golden tests are in (Table 5)."""
     code_patch: str = ""
     """`golden`: the method is shown the golden patch; else the path of proposals (Table 5)."""
@@ -132,7 +133,7 @@ async def run_bench(
     """
     by_id = {problem.id: problem for problem in problems}
 
-    async def do(name: str) -> Record:
+    async def do(name: str, leave: Callable[[], None]) -> Record:
         problem, start = by_id[name], time.monotonic()
         ask = asker(name)
         spawn = await asyncio.to_thread(place, problem)
@@ -147,6 +148,7 @@ async def run_bench(
         at_once=at_once,
         progress=progress,
         later=(AnswersPending, BudgetExceeded),
+        hopeless=(InputError,),
         unavailable=(ModelUnavailable, WorkspaceUnavailable),
         failed=_failed,
     )

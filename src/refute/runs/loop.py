@@ -31,24 +31,34 @@ class Ending:
     failed: int = 0
     """Their records say why."""
 
+    @property
+    def reason(self) -> str:
+        """What is waited for, in one line."""
+        return str(self.put_off[-1]) if self.put_off else ""
+
 
 async def work_off(
     names: Sequence[str],
-    do: Callable[[str], Awaitable[Record]],
+    do: Callable[[str, Callable[[], None]], Awaitable[Record]],
     *,
     journal: Journal,
     at_once: int,
     progress: Callable[[int], None],
     later: tuple[type[Exception], ...],
+    hopeless: tuple[type[Exception], ...],
     unavailable: tuple[type[Exception], ...],
     failed: Callable[[str, Exception], Record],
 ) -> Ending:
     """Do the tasks that have no result in the journal; `progress` is told how many have.
 
     `do` gives the record of a task, whose `id` is the task's name. An exception of a kind in
-    `later` puts the task off; any other becomes the record that `failed` makes of it (`status`
+    `later` puts the task off, one in `hopeless` (a damaged file, say: no other task would fare
+    better) ends the run; any other becomes the record that `failed` makes of it (`status`
     "error"). Raises an exception of a kind in `unavailable` when the first few tasks all fail and
     that was the last reason: then no other could work.
+
+    A task's place among the `at_once` goes to the next as soon as `do` calls `leave`, its second
+    argument: what it does after that (grading, say) holds up nobody.
     """
     done = {name for name, record in journal.records.items() if record.get("status") != "error"}
     left = [name for name in names if name not in done]
@@ -59,15 +69,31 @@ async def work_off(
     writing = asyncio.Lock()
     any_result = False
 
+    async def seated(name: str) -> Record:
+        await places.acquire()
+        held = True
+
+        def leave() -> None:
+            nonlocal held
+            if held:
+                held = False
+                places.release()
+
+        try:
+            return await do(name, leave)
+        finally:
+            leave()
+
     async def one(name: str) -> None:
         nonlocal finished, any_result
         try:
-            async with places:
-                record = await do(name)
+            record = await seated(name)
             any_result = True
         except later as error:
             ending.put_off.append(error)
             return
+        except hopeless:
+            raise
         except Exception as error:
             ending.failed += 1
             if ending.failed >= PATIENCE and not any_result and isinstance(error, unavailable):

@@ -11,14 +11,12 @@ stated in the description are not counted, although `hunt` shows them when they 
 
 from __future__ import annotations
 
-from refute.function.bench.loop import Ending
 from refute.function.bench.settings import Settings, load_items, resumed
 from refute.function.bench.summary import Result, summarize
 from refute.function.bench.workers import METHODS, predict, run_bench
 
 __all__ = [
     "METHODS",
-    "Ending",
     "Result",
     "Settings",
     "load_items",

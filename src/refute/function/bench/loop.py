@@ -8,9 +8,7 @@ problem that was not graded when the process died is worked on again without ask
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from refute.datasets import Item
@@ -28,38 +26,16 @@ from refute.models.contract import (
 )
 from refute.problems import FunctionProblem
 from refute.runs import Journal
+from refute.runs.loop import Ending, work_off
 from refute.sandbox import Sandbox, SandboxUnavailable
 from refute.sandbox.pool import SandboxPool
 
-__all__ = ["Ending", "Solve", "run_asking"]
+__all__ = ["Solve", "run_asking"]
 
 Solve = Callable[[FunctionProblem, str, int], Awaitable[Work]]
 """Works on a problem, under a name (its record's id), with a seed. Raises what asking raises."""
 
 UNAVAILABLE = (ModelUnavailable, SandboxUnavailable)
-PATIENCE = 5
-"""Problems that may fail before a run without any result is given up."""
-
-
-@dataclass(slots=True)
-class Ending:
-    """Why problems are left without a result, and how many."""
-
-    pending: int = 0
-    """They wait for answers of a batch."""
-    over_budget: int = 0
-    reason: str = ""
-    """What is waited for, or what ran out, in one line."""
-    failed: int = 0
-    """Their records say why."""
-
-    def note(self, error: AnswersPending | BudgetExceeded) -> None:
-        """One more problem that has to wait."""
-        self.reason = str(error)
-        if isinstance(error, AnswersPending):
-            self.pending += 1
-        else:
-            self.over_budget += 1
 
 
 async def run_asking(
@@ -77,56 +53,32 @@ async def run_asking(
     `at_once` problems are worked on at a time. Raises `ModelUnavailable` or `SandboxUnavailable`
     when the first few problems fail for want of either, `InputError` for a damaged file.
     """
-    rows = [
-        (name, settings.seed + run, item)
+    rows = {
+        name: (item, settings.seed + run)
         for item in items
         for run, name in enumerate(record_names(item.problem.id, settings.runs))
-    ]
-    rows.sort(key=lambda row: row[1])  # stable: the first run of all problems, then the second
-    done = {name for name, record in journal.records.items() if record["status"] != "error"}
-    left = [row for row in rows if row[0] not in done]
-    finished = len(rows) - len(left)
-    progress(finished)
-    ending = Ending()
-    places = asyncio.Semaphore(at_once)
-    writing = asyncio.Lock()
-    any_result = False
+    }
 
-    async def work(item: Item, name: str, seed: int) -> tuple[FunctionProblem, Work]:
-        async with places:
-            problem = item.problem
-            if settings.failing_tests:
-                problem = await graders.do(partial(_shown, item, settings.failing_tests))
-            return problem, await solve(problem, name, seed)
+    async def do(name: str, leave: Callable[[], None]) -> Record:
+        item, seed = rows[name]
+        problem = item.problem
+        if settings.failing_tests:
+            problem = await graders.do(partial(_shown, item, settings.failing_tests))
+        did = await solve(problem, name, seed)
+        leave()  # the model does not wait for the grader
+        return await graders.do(partial(_record, did, problem, item, name))
 
-    async def one(item: Item, name: str, seed: int) -> None:
-        nonlocal finished, any_result
-        try:
-            problem, did = await work(item, name, seed)
-            record = await graders.do(partial(_record, did, problem, item, name))
-            any_result = True
-        except (AnswersPending, BudgetExceeded) as error:
-            ending.note(error)
-            return
-        except InputError:
-            raise  # a damaged file of the user's: no other problem would fare better
-        except Exception as error:
-            ending.failed += 1
-            if ending.failed >= PATIENCE and not any_result and isinstance(error, UNAVAILABLE):
-                raise
-            record = error_record(name, item.problem.id, _line(error))
-        async with writing:
-            await asyncio.to_thread(journal.append, record)
-        finished += 1
-        progress(finished)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for name, seed, item in left:
-                group.create_task(one(item, name, seed))
-    except ExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return ending
+    return await work_off(
+        sorted(rows, key=lambda name: rows[name][1]),  # stable: a run of all, then the second
+        do,
+        journal=journal,
+        at_once=at_once,
+        progress=progress,
+        later=(AnswersPending, BudgetExceeded),
+        hopeless=(InputError,),
+        unavailable=UNAVAILABLE,
+        failed=lambda name, error: error_record(name, rows[name][0].problem.id, _line(error)),
+    )
 
 
 def _line(error: Exception) -> str:
