@@ -22,7 +22,7 @@ from refute.syntax import parse_module
 from refute.train.extract import extracted
 from refute.train.sources import Raw
 
-__all__ = ["MAX_PROMPT", "Solution", "admitted", "prompt_tokens", "works"]
+__all__ = ["MAX_PROMPT", "Solution", "admitted", "loads", "prompt_tokens", "works"]
 
 MAX_PROMPT = 2048
 """Tokens of a prompt (appendix B: "up to 2K")."""
@@ -116,6 +116,12 @@ def _program(answer: str) -> str | None:
             continue
         return block.rstrip() + "\n"
     return None
+
+
+async def loads(code: str, entry_point: str, box: AsyncSandbox) -> bool:
+    """Whether a module can be loaded. Raises `SandboxUnavailable`."""
+    [outcome] = await box.run(Program(code, entry_point), [_NOTHING], _LIMITS)
+    return isinstance(outcome, Returned)
 
 
 async def works(solution: Solution, box: AsyncSandbox) -> str | None:
