@@ -40,6 +40,12 @@ _SHOULD_RAISE = re.compile(
     r"\s+(?:an?\s+|the\s+)?`{0,2}(\w*(?:Error|Exception|Warning))",
     re.I,
 )
+_INSTEAD = re.compile(
+    r"\b(?:rais|throw)\w*\s+(?:an?\s+)?`{0,2}(\w+Error)`{0,2}[^.\n]{0,20}"
+    r"\b(?:instead of|rather than|and not)\s+(?:raising\s+)?(?:an?\s+)?"
+    r"`{0,2}(\w+(?:Error|Exception))",
+    re.I,
+)
 _ABOUT_MESSAGE = re.compile(
     r"\b(?:error message|exception message|confusing|misleading|unhelpful|cryptic|unclear|"
     r"(?:more|less|better|un)\s?(?:helpful|descriptive|informative|clear)|better error)\b",
@@ -97,6 +103,8 @@ class Claim:
     """`equals`: source of a literal; `text`: the string itself; `raises`: the exception's name."""
     form: str = "str"
     """`text`: by `str` or `repr`."""
+    fixtures: tuple[str, ...] = ()
+    """Names of pytest's fixtures that it uses."""
     failure: str = "AssertionError"
     """Type of the exception with which it must fail on the original code."""
 
@@ -111,6 +119,14 @@ def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> 
     text = "\n".join((title, *(piece.text for piece in pieces if piece.kind == "prose")))
     wanted = {match[1] for match in _SHOULD_RAISE.finditer(text)}
     raised = seen.raised
+    other = {match[1]: match[2] for match in _INSTEAD.finditer(text)}
+    if raised is not None and raised.type.rpartition(".")[2] in other:
+        name = other[raised.type.rpartition(".")[2]]
+        why = f"the issue says that it should raise {name} instead"
+        yield _claim(
+            script, raised.statement, "raises", 0.7, why, expected=name, failure=raised.type
+        )
+        return
     if raised is not None:
         confidence, why = _of_error(title, text, pieces, raised, wanted)
         if confidence:
@@ -129,11 +145,19 @@ def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> 
 
 
 def _claim(
-    script: Script, index: int, kind: str, confidence: float, why: str, **more: str
+    script: Script,
+    index: int,
+    kind: str,
+    confidence: float,
+    why: str,
+    *,
+    expected: str = "",
+    form: str = "str",
+    failure: str = "AssertionError",
 ) -> Claim:
     focus = script.statements[index]
     setup = _needed(script.statements[:index], focus)
-    return Claim(setup, focus, kind, confidence, why, **more)
+    return Claim(setup, focus, kind, confidence, why, expected, form, failure=failure)
 
 
 # -- exceptions ------------------------------------------------------------------------------------

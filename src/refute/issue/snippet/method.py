@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.issue.contract import Bounds, Reproduction, Spawn
@@ -19,6 +19,7 @@ from refute.issue.original import Original
 from refute.issue.snippet.assertion import Claim, claims
 from refute.issue.snippet.complete import Completed, Prelude, completed, models_of, stub_models
 from refute.issue.snippet.errors import likeness
+from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.given import given_tests, relative_home
 from refute.issue.snippet.names import Names
 from refute.issue.snippet.place import frame_files, test_homes
@@ -62,7 +63,7 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
     title = problem.text.strip().partition("\n")[0]
     pieces = read_issue_text(problem.text)
     rows = statements(pieces)
-    if not rows and not missing_attribute(problem.text):
+    if not any(piece.kind != "prose" for piece in pieces) and not missing_attribute(problem.text):
         return _abstained(problem, "the issue holds nothing to run")
     with spawn() as workspace:
         case = Case(problem.text, title, pieces, rows, Original(workspace, bounds), bounds)
@@ -111,6 +112,8 @@ class Case:
         if given is not None:
             return given
         candidates = self._claims()
+        if not candidates:
+            candidates = framework_claims(self.pieces, self.files)
         promised = missing_attribute(self.text)
         if promised is not None and not candidates:
             statement = self.names.import_of(promised.owner)
@@ -273,7 +276,7 @@ class Case:
         return tested(claim, name, tuple(dict.fromkeys(kept)), style)
 
     def _alone(self, claim: Claim, draft: Draft, style: Style, path: str) -> Found:
-        named = Draft(slug(self.title), draft.imports, draft.body)
+        named = replace(draft, name=slug(self.title))
         source = with_tests("", [named], style, title=self.title, prelude=self._prelude_source())
         self._final = (named, style)
         patch = patch_of(path, source, self.bench.original.source)

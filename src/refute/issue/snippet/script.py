@@ -81,6 +81,11 @@ class Script:
     pieces: tuple[int, ...]
     """Indexes of the pieces that they are from; the last is the one that it is about."""
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Source of each statement."""
+        return tuple(row.source for row in self.statements)
+
     def missing(self, known: Collection[str] = ()) -> frozenset[str]:
         """Names that are used and nowhere bound."""
         return missing_names([s.node for s in self.statements]) - frozenset(known)
@@ -114,7 +119,7 @@ def scripts(found: dict[int, tuple[Statement, ...]]) -> tuple[Script, ...]:
         before = [row for other in earlier for row in found[other]]
         for taken, own in (((*earlier, index), [*before, *rows]), ((index,), list(rows))):
             script = Script(tuple(_runnable(own)), taken)
-            if script.statements and all(script.statements != one.statements for one in made):
+            if script.statements and all(script.sources != one.sources for one in made):
                 made.append(script)
         earlier.append(index)
     return tuple(one for one in made if not _dangerous(one))[:MOST_SCRIPTS]

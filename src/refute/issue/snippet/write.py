@@ -16,10 +16,7 @@ __all__ = ["Draft", "Style", "patch_of", "probe", "read_marks", "slug", "tested"
 
 _NOTE = "noted = []\n\ndef note(number, value):\n    noted.append((number, repr(value)[:3000], \
 str(value)[:3000]))\n"
-_FILLER = frozenset(
-    ("a", "an", "the", "of", "in", "on", "to", "for", "is", "are", "be", "with", "when", "and")
-    + ("or", "not", "it", "does")
-)
+_FILLER = re.compile(r"an?|the|of|in|on|to|for|is|are|be|with|when|and|or|not|it|does")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +43,14 @@ class Draft:
     imports: tuple[str, ...]
     body: tuple[str, ...]
     """Sources of statements at no indentation."""
+    fixtures: tuple[str, ...] = ()
 
 
 def slug(title: str, most: int = 48) -> str:
     """Words of a title as part of a test's name."""
     words = re.findall(r"[a-z0-9]+", title.lower())
-    kept = [word for word in words if word not in _FILLER] or ["issue"]
-    name = kept[0]
+    kept = [word for word in words if not _FILLER.fullmatch(word)] or ["issue"]
+    name: str = kept[0]
     for word in kept[1:]:
         if len(name) + len(word) >= most:
             break
@@ -102,7 +100,7 @@ def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> D
             value = f"{claim.form}({value})"
         expected = claim.expected if claim.kind == "equals" else _quoted(claim.expected)
         body.append(_equal(value, expected, style))
-    return Draft(name, imports, tuple(body))
+    return Draft(name, imports, tuple(body), claim.fixtures)
 
 
 def with_tests(
@@ -152,7 +150,8 @@ def _function(draft: Draft, style: Style) -> str:
     imports = "\n".join(merged(draft.imports))
     body = "\n".join(_dedented(source) for source in draft.body)
     lines = f"{imports}\n\n{body}" if imports else body
-    head = f"def test_{draft.name}({'self' if style.base else ''}):\n"
+    arguments = ", ".join((*(("self",) if style.base else ()), *draft.fixtures))
+    head = f"def test_{draft.name}({arguments}):\n"
     return head + reindented(_marked(lines), "    ")
 
 
@@ -178,10 +177,14 @@ def _dedented(source: str) -> str:
 
 
 def _equal(value: str, expected: str, style: Style) -> str:
+    if expected in ("True", "False") and style.base:
+        return f"self.assertIs({value}, {expected})"
     if style.base:
         return f"self.assertEqual({value}, {expected})"
     if "\n" in value or re.search(r"\b(?:if|lambda|and|or|not|in|is)\b|[=<>]", value):
         value = f"({value})"
+    if expected in ("True", "False"):
+        return f"assert {value} is {expected}"
     return f"assert {value} == {expected}"
 
 

@@ -1,0 +1,141 @@
+"""Issues' texts to pieces: fenced and unfenced code, sessions, tracebacks, prose."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from refute.issue.snippet.errors import Shown, likeness, shown_errors
+from refute.issue.snippet.read import read_issue_text
+from refute.issue.snippet.script import missing_names, scripts, statements
+from refute.syntax import parse_module
+
+FENCED = """Product of nothing
+
+```python
+from shop import total
+total([])
+```
+fails:
+```
+Traceback (most recent call last):
+  File "/usr/lib/python3/site-packages/shop/sums.py", line 3, in total
+    return max(rows)
+ValueError: max() arg is an empty sequence
+```
+"""
+
+TRAC = """Q(...) & Exists(...) raises a TypeError
+Description
+\t
+Exists(...) & Q(...) works, but Q(...) & Exists(...) raise a TypeError
+Here's a minimal example:
+class Product(models.Model):
+\tname = models.CharField(max_length=3)
+\tdef __str__(self):
+\t\treturn self.name
+In [3]: Exists(Product.objects.all()) & Q()
+Out[3]: <Q: (AND: 1)>
+In [4]: Q() & Exists(Product.objects.all())
+---------------------------------------------------------------------------
+TypeError\t\t\t\t\t\t\t\t Traceback (most recent call last)
+<ipython-input-4-21d3dea0fcb9> in <module>
+----> 1 Q() & Exists(Product.objects.all())
+TypeError: <django.db.models.expressions.Exists object at 0x7fc18dd21400>
+The & (and |) operators should be commutative on Q-Exists pairs, but it's not
+I think there's a missing definition of __rand__ somewhere.
+"""
+
+
+def kinds(text: str) -> list[str]:
+    return [piece.kind for piece in read_issue_text(text)]
+
+
+def test_fenced_code_and_its_traceback() -> None:
+    pieces = read_issue_text(FENCED)
+    assert [p.kind for p in pieces] == ["prose", "code", "prose", "output"]
+    assert pieces[1].language == "python"
+    assert pieces[1].text == "from shop import total\ntotal([])"
+    assert pieces[3].errors == (Shown("ValueError", "max() arg is an empty sequence"),)
+
+
+def test_code_and_sessions_without_fences_or_blank_lines() -> None:
+    pieces = read_issue_text(TRAC)
+    assert [p.kind for p in pieces] == ["prose", "code", "session", "prose"]
+    assert pieces[1].text.startswith("class Product") and pieces[1].text.endswith("self.name")
+    first, second = pieces[2].steps
+    assert first.source == "Exists(Product.objects.all()) & Q()"
+    assert first.output == "<Q: (AND: 1)>"
+    assert second.source == "Q() & Exists(Product.objects.all())"
+    assert [error.type for error in pieces[2].errors] == ["TypeError"]
+    assert "commutative" in pieces[3].text
+
+
+def test_doctest_with_continuation_and_outputs() -> None:
+    (piece,) = read_issue_text(">>> for x in (1, 2):\n...     print(x)\n1\n2\n>>> len('ab')\n2\n")
+    assert [step.source for step in piece.steps] == ["for x in (1, 2):\n    print(x)", "len('ab')"]
+    assert [step.output for step in piece.steps] == ["1\n2", "2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Hello,", "Example:", "version: 3", "it fails", "Thanks", "See also this", "", "```\n", "~~~"],
+)
+def test_words_are_no_code(text: str) -> None:
+    assert "code" not in kinds(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("KeyError: 'a'", Shown("KeyError", "'a'")),
+        ("re.error: bad escape \\p at position 1", Shown("error", "bad escape \\p at position 1")),
+        ("django.db.utils.FieldError: no", Shown("FieldError", "no")),
+        ("Exception Type: TypeError at /x/\nException Value: no", Shown("TypeError", "no")),
+    ],
+)
+def test_forms_of_exceptions(line: str, expected: Shown) -> None:
+    assert expected in shown_errors(line)
+
+
+def test_likeness_of_failures() -> None:
+    shown = (Shown("TypeError", "<Exists object at 0x7fc18dd21400>"), Shown("ValueError", "bad 3"))
+    assert likeness("app.ValueError", "bad 17", shown) == 1.0
+    assert likeness("ValueError", "something else entirely", shown) == 0.5
+    assert likeness("KeyError", "bad 3", shown) == 0.0
+
+
+def test_scripts_join_the_earlier_pieces_and_stand_alone() -> None:
+    text = "```python\nx = 1\n```\nthen\n```python\ny = x + 1\nprint(y)  # 3\n```\n"
+    made = scripts(statements(read_issue_text(text)))
+    assert [one.pieces for one in made] == [(0,), (0, 2), (2,)]
+    assert [row.source for row in made[1].statements] == ["x = 1", "y = x + 1", "print(y)  # 3"]
+    assert made[1].statements[2].comment == "3"
+    assert made[1].statements[2].printed and made[1].statements[2].value_source == "y"
+    assert made[2].missing() == {"x"}
+
+
+def test_what_waits_or_leaves_is_never_run() -> None:
+    for code in ("app.run()", "x = input('?')", "breakpoint()", "return 3", "await f()"):
+        assert scripts(statements(read_issue_text(f"```python\nimport a\n{code}\n```\n"))) == ()
+
+
+def test_the_main_part_is_run_and_the_set_up_is_not() -> None:
+    code = "import django\ndjango.setup()\nif __name__ == '__main__':\n    f(1)\n"
+    (made,) = scripts(statements(read_issue_text(f"```python\n{code}```\n")))
+    assert [row.source for row in made.statements] == ["import django", "f(1)"]
+
+
+def test_missing_names() -> None:
+    tree = parse_module(
+        "def f(a, *b, c=d):\n    return a + e\nfor i in f(1): print(i, [k for k in g])"
+    )
+    assert missing_names(tree.body) == {"d", "e", "g"}
+
+
+def test_a_hostile_issue_ends_soon() -> None:
+    text = "x = (\n" * 3000 + "f(" * 5000 + "```" * 500 + ">>> " * 1000 + "\n>>> [" * 2000
+    start = time.process_time()
+    read_issue_text(text)
+    assert time.process_time() - start < 30
