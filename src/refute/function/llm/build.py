@@ -21,7 +21,7 @@ from refute.models.contract import Asker, Message
 from refute.problems import FunctionProblem, Trust, UnitTest
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["build"]
+__all__ = ["build", "passed_over", "voted_on"]
 
 
 async def build(
@@ -65,9 +65,9 @@ async def build(
         for proposal in proposals:
             number = len(attempts)
             if id(proposal) in voted:
-                attempt = _attempt(number, proposal, voted[id(proposal)], options)
+                attempt = voted_on(number, proposal, voted[id(proposal)])
             else:
-                attempt = _passed_over(number, proposal)
+                attempt = passed_over(number, proposal)
             attempts.append(attempt)
             kept += attempt.test is not None
     return Suite(tuple(attempts))
@@ -92,8 +92,8 @@ async def _votes(
     )
 
 
-def _attempt(number: int, proposal: Proposal, vote: Vote | None, options: Options) -> Attempt:
-    """What became of a new input."""
+def voted_on(number: int, proposal: Proposal, vote: Vote | None) -> Attempt:
+    """What became of a new input; without a vote a test keeps the output stated with it."""
     assert not isinstance(proposal.call, Unreadable)
     stated = None if isinstance(proposal.stated, Unreadable) else proposal.stated
     kind = proposal.stated if isinstance(proposal.stated, Unreadable) else None
@@ -113,7 +113,7 @@ def _attempt(number: int, proposal: Proposal, vote: Vote | None, options: Option
     return Attempt(number, proposal.answer, "kept", proposal.call, stated, kind, vote, test)
 
 
-def _passed_over(number: int, proposal: Proposal) -> Attempt:
+def passed_over(number: int, proposal: Proposal) -> Attempt:
     """An answer without a call, or with one that was tried before."""
     stated = None if isinstance(proposal.stated, Unreadable) else proposal.stated
     kind = proposal.stated if isinstance(proposal.stated, Unreadable) else None

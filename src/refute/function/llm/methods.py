@@ -9,6 +9,7 @@ from typing import Protocol
 
 from refute.function.llm.debug import debug
 from refute.function.llm.generate import Generator
+from refute.function.llm.hybrid import check, hybrid
 from refute.function.llm.no_ut import debug_without_tests
 from refute.function.llm.options import Options
 from refute.function.llm.record import LlmResult
@@ -91,6 +92,23 @@ def _without_tests(options: Options) -> LlmMethod:
     return method
 
 
+def _hybrid(options: Options) -> LlmMethod:
+    check(options)
+
+    async def method(
+        problem: FunctionProblem,
+        *,
+        ask: Asker,
+        box: AsyncSandbox,
+        seed: int = 0,
+        tester: Asker | None = None,
+    ) -> LlmResult:
+        tester = tester or ask
+        return await hybrid(problem, ask=ask, tester=tester, box=box, options=options, seed=seed)
+
+    return method
+
+
 METHODS: Mapping[str, MethodSpec] = MappingProxyType(
     {
         spec.name: spec
@@ -104,8 +122,9 @@ METHODS: Mapping[str, MethodSpec] = MappingProxyType(
                 "utgen", "as prompted; for a model that was trained to write such tests",
                 _with_tests("prompted"),
             ),
+            MethodSpec("hybrid", "a model and the search engine together", _hybrid),
             MethodSpec("no-ut", "the model's own feedback, without tests", _without_tests, False),
         )
     }
 )  # fmt: skip
-"""The methods of the paper by name. `Options` are their ablations."""
+"""The methods of the paper, and ours, by name. `Options` are the ablations."""

@@ -83,7 +83,9 @@ class Attempt:
 
     number: int
     answer: str
-    status: Literal["kept", "duplicate", "outvoted", "unreadable"]
+    status: Literal["kept", "duplicate", "outvoted", "unreadable", "unasked", "suspect"]
+    """`unasked`: its output was not worth a vote; `suspect`: every plausible fix contradicts it
+    (both of `hybrid` only)."""
     call: Invocation | None = None
     stated: Output | None = None
     """The output that was written together with the input."""

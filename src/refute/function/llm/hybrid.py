@@ -1,0 +1,297 @@
+"""hybrid: a language model and the search engine, each doing what the other cannot.
+
+Neither of the papers has it. A model knows what a task means, and costs money; the search engine
+runs thousands of programs, and knows no right output beyond the stated examples. Here
+
+1. the model proposes inputs with a hypothesis of the error (the prompt of `prompted`), and, shown
+   the hypotheses, a few fixes;
+2. the engine multiplies the inputs by mutation, and finds those on which the code under test, the
+   fixes and mutants of the code *disagree* (`hybrid_inputs`);
+3. only for such inputs the model is asked for outputs, by vote, without the code in sight;
+4. tests and versions of the code validate each other (`hybrid_versions`). While the best version
+   fails a test, the engine searches a fix with the voted tests, and the model is shown the failure.
+
+Examples that the description states are certain tests: no vote is held on them, and no fix may
+fail one. `most_asked` bounds the samples, whatever the model answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from refute.errors import InputError
+from refute.function.contract import FailingTest
+from refute.function.llm.answers import final_text
+from refute.function.llm.asking import samples, together, user
+from refute.function.llm.build import passed_over, voted_on
+from refute.function.llm.conclude import conclusion
+from refute.function.llm.debug import Dialogue, edited
+from refute.function.llm.generate import (
+    Generator,
+    Proposal,
+    output_question,
+    read_proposal,
+    shape_of,
+    test_request,
+)
+from refute.function.llm.hybrid_engine import multiplied, mutant_outcomes, searched_fixes
+from refute.function.llm.hybrid_inputs import Input, distinguishing
+from refute.function.llm.hybrid_record import Reading, round_edits, suite_of
+from refute.function.llm.hybrid_versions import Version, Versions
+from refute.function.llm.options import Options
+from refute.function.llm.record import Attempt, Edit, LlmResult, Unreadable, Vote
+from refute.function.llm.trials import certain_tests
+from refute.function.llm.vote import ballot
+from refute.function.show import call_source, describe, expected_source
+from refute.models.contract import Asker, Message
+from refute.problems import FunctionProblem, Invocation, UnitTest
+from refute.prompts import render
+from refute.sandbox import Outcome
+from refute.sandbox.pool import AsyncSandbox
+
+__all__ = ["check", "hybrid", "most_asked"]
+
+FIXES = 3
+"""Fixes that the model is asked for at first."""
+SHOWN = 3
+"""Failing certain tests that are shown with the first question for fixes."""
+_PATTERN = re.compile(r"Error Pattern\W*:[\s*_]*(\S[^\n]{0,400})", re.I)
+
+
+def most_asked(options: Options) -> int:
+    """The samples that UTDebug asks for with these options when it is unlucky.
+
+    Each of its m suites (with m = 0: one) may take all 3n tries, each with an input of its own and
+    so with a vote that may need all k samples; each of m rounds asks for one edit. That is 246 with
+    the paper's values. `hybrid` never asks for more.
+    """
+    outputs = options.k if options.vote else 0
+    return max(1, options.m) * options.tries * (1 + outputs) + options.m
+
+
+def check(options: Options) -> None:
+    """Raises `InputError` for an ablation that makes no sense here."""
+    if not (options.backtrack and options.guard):
+        raise InputError(
+            "hybrid always discards what tests refuse: --no-backtrack and --no-guard "
+            "are for the paper's methods"
+        )
+
+
+@dataclass(slots=True)
+class Allowance:
+    """How many more samples may be asked for."""
+
+    left: int
+
+    def take(self, wanted: int, least: int = 1) -> int:
+        """As many of `wanted` as there are, or 0 if they are fewer than `least`."""
+        count = min(wanted, self.left)
+        count = count if count >= least else 0
+        self.left -= count
+        return count
+
+
+async def hybrid(
+    problem: FunctionProblem,
+    *,
+    ask: Asker,
+    tester: Asker,
+    box: AsyncSandbox,
+    options: Options,
+    seed: int,
+) -> LlmResult:
+    """Find failing tests of the problem's code, and a fix unless `options.m` is 0.
+
+    The `tester` proposes the inputs and votes, `ask` writes the fixes. Raises what `Asker.ask`
+    raises (but `ContextTooLong`), and `SandboxUnavailable`.
+    """
+    versions = Versions(problem, certain_tests(problem), box)
+    allowance = Allowance(most_asked(options))
+    return await _Work(problem, ask, tester, box, options, seed, versions, allowance).run()
+
+
+@dataclass(slots=True)
+class _Work:
+    """The state of the method on one problem."""
+
+    problem: FunctionProblem
+    ask: Asker
+    tester: Asker
+    box: AsyncSandbox
+    options: Options
+    seed: int
+    versions: Versions
+    allowance: Allowance
+    inputs: list[Input] = field(default_factory=list)
+    """The model's own first."""
+    tries: list[Attempt | Input] = field(default_factory=list)
+    """What the model proposed, in its order; what can be used is one of `inputs`."""
+    mutants: list[list[Outcome]] = field(default_factory=list)
+    asked: dict[tuple[Message, ...], int] = field(default_factory=dict)
+    """How many samples of a request for a fix were drawn."""
+    readings: list[Reading] = field(default_factory=list)
+    """The fixes that the model wrote since the last round."""
+
+    async def run(self) -> LlmResult:
+        problem, options, versions = self.problem, self.options, self.versions
+        given = best = await versions.enter(problem.code, "given")
+        await self._propose()
+        await self._first_fixes()
+        if not given.plausible:
+            await self._search(given.certain.tests)
+        await self._multiply()
+        codes, edits = [problem.code], list[Edit]()
+        for number in range(1, max(1, options.m) + 1):
+            fresh = await self._vote(first=number == 1)
+            if options.m == 0:
+                break
+            if fresh and versions.shown(versions.best, 0) is not None:
+                await self._search((*given.certain.tests, *versions.believed))
+            before, best = best, versions.best
+            edits += round_edits(number, self.readings, before, best, versions)
+            self.readings = []
+            codes.append(best.code)
+            shown = versions.shown(best, number - 1)
+            if shown is None and not fresh:
+                break
+            if shown is not None and number < options.m:
+                await self._another_fix(best, shown)
+        codes += [codes[-1]] * (options.m + 1 - len(codes))
+        suite = suite_of(self.tries, self.inputs, versions.suspects)
+        besides = [r.unreadable for r in self.readings if r.unreadable is not None]
+        first = given.trial.restricted(suite.tests)
+        return conclusion(
+            problem, options, codes, [suite], edits, first, given.certain, besides=besides
+        )
+
+    # -- what the model is asked -------------------------------------------------------------------
+
+    async def _propose(self) -> None:
+        """Up to 3n tries for n distinct inputs, as many at a time as are missing."""
+        request = test_request(self.problem, self.problem.code, "prompted")
+        shape, options = shape_of(self.problem), self.options
+        seen: set[str] = set()
+        while len(self.inputs) < options.n and len(self.tries) < options.tries:
+            missing = min(options.n - len(self.inputs), options.tries - len(self.tries))
+            count = self.allowance.take(missing)
+            first, sampling = len(self.tries), options.sampling(self.seed)
+            for answer in await samples(
+                self.tester, request, first=first, n=count, sampling=sampling
+            ):
+                proposal = await read_proposal(answer, self.problem, shape, self.box)
+                call = proposal.call
+                if isinstance(call, Unreadable) or self._source(call) in seen:
+                    self.tries.append(passed_over(len(self.tries), proposal))
+                    continue
+                seen.add(self._source(call))
+                self.inputs.append(Input(call, proposal, own=True))
+                self.tries.append(self.inputs[-1])
+
+    async def _first_fixes(self) -> None:
+        """A few fixes by the hypotheses of the proposals."""
+        given = self.versions.given
+        patterns = dict.fromkeys(filter(None, (_pattern(one.proposal) for one in self.inputs)))
+        failing = [self._told(one) for one in given.certain.failing[:SHOWN]]
+        question = render("hybrid_fix", patterns=list(patterns), failing=failing)
+        await self._ask_fixes(given, question, FIXES)
+
+    async def _another_fix(self, version: Version, shown: FailingTest) -> None:
+        """One more fix, of the best version, by a test that it fails."""
+        await self._ask_fixes(version, render("test_feedback", **self._told(shown)), 1)
+
+    async def _ask_fixes(self, version: Version, question: str, wanted: int) -> None:
+        about = Dialogue.about(replace(self.problem, code=version.code))
+        request = (*about.messages, user(question))
+        count = self.allowance.take(wanted)
+        if not count:
+            return
+        first = self.asked.get(request, 0)
+        self.asked[request] = first + count
+        sampling = self.options.sampling(self.seed)
+        for answer in await samples(self.ask, request, first=first, n=count, sampling=sampling):
+            code, kind = edited(version.code, answer, self.problem.entry_point)
+            text = "" if answer is None else answer.text
+            entered = None if code is None else await self.versions.enter(code, "model", text)
+            self.readings.append(Reading(text, entered, kind))
+
+    async def _vote(self, *, first: bool) -> bool:
+        """Ask for the outputs of the most telling inputs. Whether there are new tests."""
+        chosen = await self._telling(first)
+        votes: list[Vote] | list[None] = [None for _ in chosen]
+        if self.options.vote:
+            k = self.options.k
+            chosen = [one for one in chosen if self.allowance.take(k, least=k)]
+            votes = await together(map(self._ballot, chosen))
+        fresh: list[UnitTest] = []
+        for one, vote in zip(chosen, votes, strict=True):
+            self.allowance.left += 0 if vote is None else vote.saved
+            one.attempt = voted_on(0, one.proposal, vote)
+            fresh += [] if one.attempt.test is None else [one.attempt.test]
+        await self.versions.test(fresh)
+        return bool(fresh)
+
+    async def _ballot(self, one: Input) -> Vote:
+        """The vote on one input; on those of the engine's without the code in sight."""
+        generator: Generator = "prompted" if one.own else "random"
+        request = test_request(self.problem, self.problem.code, generator)
+        name = self.problem.entry_point
+        question = output_question(request, one.proposal, name)
+        return await ballot(
+            question, name, ask=self.tester, box=self.box, options=self.options, seed=self.seed
+        )
+
+    # -- what the engine does ----------------------------------------------------------------------
+
+    async def _search(self, tests: Sequence[UnitTest]) -> None:
+        """Let fixes in that the engine finds with these tests."""
+        for found in await searched_fixes(self.problem, tests, self.box, seed=self.seed):
+            await self.versions.enter(found.code, "search", edits=found.edits)
+
+    async def _multiply(self) -> None:
+        """Add neighbours of the known inputs, and see what mutants do on all of them."""
+        if not self.options.vote:
+            return
+        certain = self.versions.given.certain.tests
+        known = [*(one.call for one in self.inputs), *(test.call for test in certain)]
+        for call in multiplied(self.problem, known, seed=self.seed):
+            said = f"Arguments: ```{self._source(call)}```"
+            self.inputs.append(Input(call, Proposal("", call, Unreadable.NO_OUTPUT, said), False))
+        if self.versions.given.plausible:
+            calls = [one.call for one in self.inputs]
+            self.mutants = await mutant_outcomes(self.problem, certain, calls, self.box)
+
+    async def _telling(self, first: bool) -> list[Input]:
+        """The inputs to ask about now; after the first time only such as part the fixes."""
+        if not self.options.vote:
+            return self.inputs if first else []
+        await self.versions.observe([one.call for one in self.inputs])
+        rows = [version.behaviour for version in self.versions.leaders]
+        mutants = self.mutants if first else []
+        own = sum(one.own for one in self.inputs)
+        if first and len(rows) == 1 and not mutants:
+            return self.inputs[:own]  # nothing to compare with
+        taken = {i for i, one in enumerate(self.inputs) if one.attempt is not None}
+        count = self.options.n
+        numbers = distinguishing(rows, mutants, own=own, taken=taken, count=count)
+        return [self.inputs[number] for number in numbers]
+
+    # -- words -------------------------------------------------------------------------------------
+
+    def _source(self, call: Invocation) -> str:
+        return call_source(call, self.problem.entry_point)
+
+    def _told(self, one: FailingTest) -> dict[str, str]:
+        return {
+            "call": self._source(one.test.call),
+            "actual": describe(one.actual),
+            "expected": expected_source(one.test),
+        }
+
+
+def _pattern(proposal: Proposal) -> str:
+    """The hypothesis of an answer, on one line; "" where it states none."""
+    found = _PATTERN.search(final_text(proposal.answer))
+    return found[1].strip(" `*_") if found is not None else ""
