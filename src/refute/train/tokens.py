@@ -1,0 +1,127 @@
+"""Rows of prompt and completion as tokens, written as `models/` writes a request at inference.
+
+The prompt goes through the very function that `hf:` uses (`Checkpoint.prompt`), so that what the
+model is trained on and what it is asked later are the same tokens. The loss is on the completion
+only, its end of turn included: that is where the model learns to stop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.errors import InputError
+from refute.models.checkpoint import Checkpoint, find, reasons
+from refute.models.contract import ContextTooLong, Message
+
+__all__ = ["IGNORED", "Encoded", "Example", "encode", "encode_all", "read_examples", "tokenizer_of"]
+
+IGNORED = -100
+"""The label of a token without loss, as in PyTorch and transformers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One row of training data."""
+
+    prompt: str
+    """What the user says."""
+    completion: str
+    """What the assistant answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One row as tokens."""
+
+    input_ids: list[int]
+    labels: list[int]
+    """The token itself where it counts for the loss, `IGNORED` where it does not."""
+
+
+def read_examples(path: Path) -> list[Example]:
+    """The rows of a JSONL file with the fields `prompt` and `completion`, both texts.
+
+    Raises `InputError`, with the line, for anything else and for a file without rows.
+    """
+    examples = []
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    examples.append(_example(line, f"{path}:{number}"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; `refute train data` makes it") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8 text") from None
+    if not examples:
+        raise InputError(f"{path}: holds no rows")
+    return examples
+
+
+def encode(example: Example, checkpoint: Checkpoint) -> Encoded:
+    """The row as tokens. `checkpoint`: any with the tokenizer; its weights are not used.
+
+    Raises `ContextTooLong`, `ModelUnavailable` where the chat template rejects the prompt, and
+    `InputError` where it writes an answer in another way than it asks for one.
+    """
+    prompt = checkpoint.prompt([Message("user", example.prompt)])
+    whole = checkpoint.exchange(example.prompt, example.completion)
+    if whole[: len(prompt)] != prompt:
+        raise InputError(
+            "the tokenizer's chat template does not continue its own prompt with the answer; "
+            "give the model a template that does"
+        )
+    answer, end = whole[len(prompt) :], checkpoint.tokenizer.eos_token_id
+    if end in answer:  # what a template writes after the end of the turn is never generated
+        answer = answer[: len(answer) - answer[::-1].index(end)]
+    elif end is not None:
+        answer.append(end)
+    return Encoded([*prompt, *answer], [*[IGNORED] * len(prompt), *answer])
+
+
+def encode_all(
+    examples: Iterable[Example], checkpoint: Checkpoint, *, max_length: int
+) -> tuple[list[Encoded], int]:
+    """The rows of at most `max_length` tokens, and how many were longer."""
+    rows, long = [], 0
+    for example in examples:
+        try:
+            row = encode(example, checkpoint)
+        except ContextTooLong:
+            row = None
+        if row is None or len(row.input_ids) > max_length:
+            long += 1
+        else:
+            rows.append(row)
+    return rows, long
+
+
+def tokenizer_of(model: str) -> Checkpoint:
+    """The tokenizer of a folder or id, ready for `encode`; without weights.
+
+    Raises `ModelUnavailable` and `InputError`.
+    """
+    import transformers
+
+    source = find(model)
+    with reasons(f"{source.base}: its tokenizer cannot be loaded"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source.base)
+    has_template = bool(getattr(tokenizer, "chat_template", None))
+    return Checkpoint(None, tokenizer, "cpu", None, has_template)
+
+
+def _example(line: str, where: str) -> Example:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: not a JSON object")
+    texts = [row.get(name) for name in ("prompt", "completion")]
+    for name, text in zip(("prompt", "completion"), texts, strict=True):
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"{where}: {name}: must be a text")
+    return Example(*map(str, texts))
