@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,12 @@ _MEASURES = {
         "a POSIX system",
     ),
 }
+_WORKSPACE = {
+    "network": "a repository's tests reach no network but their own loopback",
+    "files": "they write only to their copy, and see no other files of yours",
+    "processes": "they are ended with everything that they started",
+    "overlay": "a copy takes milliseconds; else files are copied one by one",
+}
 _ENGINES = {
     "docker": "install Docker Engine and start it: https://docs.docker.com/engine/install/",
     "podman": "install podman: https://podman.io/docs/installation",
@@ -60,13 +67,14 @@ _ENGINES = {
 _EXTRAS = {
     "numpy": ("programs under test may use numpy", "pip install numpy"),
     "pytest": ("runs the test files that hunt -o writes", "pip install pytest"),
+    "uv": ("environments of repositories are built fast", "pip install 'refute[swt]'"),
     "datasets": ("bench reads benchmarks from the public hub", "pip install 'refute[hub]'"),
 }
 
 
 def examine() -> list[Check]:
-    """Look at the sandbox, the interpreters, the container engines and the optional packages."""
-    return [*_sandbox(), *_interpreters(), *_engines(), *_extras()]
+    """Look at sandbox, workspaces, interpreters, container engines and optional packages."""
+    return [*_sandbox(), *_workspace(), *_clones(), *_interpreters(), *_engines(), *_extras()]
 
 
 def _sandbox() -> Iterator[Check]:
@@ -87,6 +95,47 @@ def _sandbox() -> Iterator[Check]:
         detail, remedy = _MEASURES.get(name, ("", ""))
         works = held.get(name, False)
         yield Check("sandbox", name, works, detail if works else f"not here: {detail}", remedy)
+
+
+def _workspace() -> Iterator[Check]:
+    """What holds in a workspace, found out in one of an empty repository."""
+    from refute.workspace.base import Base
+    from refute.workspace.contract import WorkspaceUnavailable
+    from refute.workspace.opening import open_local
+    from refute.workspace.recipe import Recipe
+
+    with tempfile.TemporaryDirectory(prefix="refute-doctor-") as folder:
+        tree = Path(folder, "tree")
+        tree.mkdir()
+        python = Path(sys.executable)
+        base = Base("doctor", "", Recipe(interpreter=str(python)), tree, python, (), "")
+        try:
+            with open_local(base) as workspace:
+                held = workspace.protections()
+        except (WorkspaceUnavailable, OSError) as error:
+            reason = " ".join(str(error).split())
+            remedy = "Linux with git is needed; on other systems use a Linux container"
+            yield Check("workspace", "workspace", False, reason, remedy)
+            return
+    for name, detail in _WORKSPACE.items():
+        works = held.get(name, False)
+        remedy = "" if works else _MEASURES["namespaces"][1]
+        yield Check("workspace", name, works, detail if works else f"not here: {detail}", remedy)
+
+
+def _clones() -> Iterator[Check]:
+    folder = os.environ.get("REFUTE_REPOS")
+    if not folder:
+        detail = "REFUTE_REPOS is not set: no clones for swt-lite and the like"
+        remedy = "set REFUTE_REPOS to a folder with a clone for each repository, as owner__name"
+        yield Check("workspace", "clones", False, detail, remedy)
+        return
+    names = (
+        sorted(p.name for p in Path(folder).iterdir() if p.is_dir())
+        if Path(folder).is_dir()
+        else []
+    )
+    yield Check("workspace", "clones", bool(names), f"{folder}: {', '.join(names) or 'nothing'}")
 
 
 def _interpreters() -> Iterator[Check]:
