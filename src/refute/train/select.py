@@ -7,24 +7,21 @@ selection goes on. The best adapter is copied to `best/` with a model card.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
-from refute.models.contract import ModelUnavailable
 from refute.train.model_card import model_card
+from refute.train.scoring import score
 from refute.train.sft import SETTINGS, checkpoints
 
 if TYPE_CHECKING:
-    from refute.datasets import Item
     from refute.figures import Figure
-    from refute.function.bench import Result, Settings
 
 __all__ = ["BEST", "Score", "Selection", "select"]
 
@@ -91,13 +88,13 @@ def select(
     for path in (None, *found):
         name = "base" if path is None else path.name
         spec = model if path is None else f"{model}+{path}"
-        result = _score(
+        result = score(
             spec, output / "validation" / name, validation, n=n, limit=limit, seed=seed,
             max_tokens=max_tokens,
         )  # fmt: skip
-        score = Score(name, {key: result.figures[key] for key in SHOWN})
-        scores.append(score)
-        progress(f"{name}: " + ", ".join(f"{k} {v.value:.1%}" for k, v in score.figures.items()))
+        scores.append(Score(name, {key: result.figures[key] for key in SHOWN}))
+        figures = scores[-1].figures.items()
+        progress(f"{name}: " + ", ".join(f"{key} {f.value:.1%}" for key, f in figures))
     best = max(scores[1:], key=lambda score: score.value)
     chosen = next(path for path in found if path.name == best.name)
     target = output / BEST
@@ -125,62 +122,6 @@ def _read_run(output: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise InputError(f"{output / SETTINGS}: damaged")
-
-
-def _score(
-    spec: str,
-    directory: Path,
-    validation: Path,
-    *,
-    n: int,
-    limit: int | None,
-    seed: int,
-    max_tokens: int,
-) -> Result:
-    """The figures of one checkpoint, from its journal where they are there already."""
-    from refute.function.bench import Settings, load_items, summarize
-    from refute.function.llm.options import Options
-    from refute.runs import Journal
-
-    settings = Settings(
-        dataset=str(validation),
-        method="utgen",
-        limit=limit,
-        seed=seed,
-        model=f"hf:{spec}",
-        options=Options(n=n, m=0, vote=False, max_tokens=max_tokens),
-    )
-    items = load_items(settings, None)
-    with Journal(directory, settings.header(items)) as journal:
-        asyncio.run(_ask(items, settings, journal, spec))
-        result = summarize(items, settings, journal)
-    if result.errors or result.missing:
-        reason = next(iter(result.errors.values()), "no answers")
-        raise ModelUnavailable(f"hf:{spec}: {len(result.errors)} problems have no result: {reason}")
-    return result
-
-
-async def _ask(items: Sequence[Item], settings: Settings, journal: Any, spec: str) -> None:
-    from refute.function.bench.loop import run_asking
-    from refute.function.bench.solving import solver
-    from refute.models.cache import SampleCache, cache_path
-    from refute.models.hf import open_hf
-    from refute.models.session import Session
-    from refute.runs import cores
-    from refute.sandbox.pool import SandboxPool
-
-    assert settings.options is not None
-    with SandboxPool(cores()) as box, SandboxPool(cores()) as graders:
-        async with Session(open_hf(spec), cache=SampleCache(cache_path())) as session:
-            await run_asking(
-                items,
-                settings,
-                journal,
-                solver("utgen", settings.options, box, session),
-                at_once=128,
-                graders=graders,
-                progress=lambda done: None,
-            )
 
 
 def _publish(checkpoint: Path, target: Path, card: str) -> None:

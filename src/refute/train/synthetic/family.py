@@ -18,9 +18,20 @@ from typing import Any, Literal
 
 from refute.problems import FunctionKey, FunctionProblem
 
-__all__ = ["ENTRY_POINT", "KINDS", "Kind", "Step", "Task", "held_out", "random_input", "tasks"]
+__all__ = [
+    "ENTRY_POINT",
+    "KINDS",
+    "Kind",
+    "Part",
+    "Step",
+    "Task",
+    "part_of",
+    "random_input",
+    "tasks",
+]
 
 Kind = Literal["list", "string", "number"]
+Part = Literal["train", "validation", "test"]
 KINDS: tuple[Kind, ...] = ("list", "string", "number")
 ENTRY_POINT = "f"
 LETTERS = "ABCDEFGH"
@@ -131,14 +142,14 @@ class Task:
 
 
 def tasks(
-    rng: random.Random, *, faulty: bool, kinds: Sequence[Kind] = KINDS, test: bool = False
+    rng: random.Random, *, faulty: bool, kinds: Sequence[Kind] = KINDS, part: Part = "train"
 ) -> Iterator[Task]:
-    """Tasks without end, of all `kinds` alike. `test`: those held out, else only the others."""
+    """Tasks of one part of the family without end, of all `kinds` alike."""
     while True:
         kind = rng.choice(kinds)
         steps = tuple(_draw(kind, rng) for _ in range(2))
         task = Task(kind, steps)
-        if held_out(task) != test:
+        if part_of(task) != part:
             continue
         if faulty:
             place = rng.randrange(len(steps))
@@ -146,9 +157,10 @@ def tasks(
         yield task
 
 
-def held_out(task: Task) -> bool:
-    """Whether the task is for testing: one in ten, whatever its fault."""
-    return int(task.right.id, 16) % 10 == 0
+def part_of(task: Task) -> Part:
+    """What the task is for, whatever its fault: one in ten to test, one in ten to validate."""
+    parts: dict[int, Part] = {0: "test", 1: "validation"}
+    return parts.get(int(task.right.id, 16) % 10, "train")
 
 
 def random_input(kind: Kind, rng: random.Random) -> Any:
