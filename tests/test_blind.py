@@ -31,6 +31,11 @@ GRADERS = {
         f"issue/{name}.py"
         for name in ("golden", "grade", "grading", "compat", "logs", "records", "summary")
     ),
+    "issue/filtering.py",
+    *(
+        f"issue/analysis/{name}.py"
+        for name in ("runs", "groups", "overlap", "sampling", "study", "fixes", "inference")
+    ),
 }
 BENCH = {
     *(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ from refute.report.charts import Line, Row, dot_plot, line_plot
 from refute.report.page import run_labels
 from refute.report.paper import claims, paper_figures
 
-HOSTILE = "</pre><script>alert('x')</script><img src=http://127.0.0.1/ onerror=alert(1)>"
+from .pages import HOSTILE, Page
+
 OPTIONS = {
     "model": "openai:m",
     "tester": None,
@@ -93,37 +93,6 @@ def run(tmp_path: Path) -> Path:
     rows = [record(f"HumanEval/{at}", passes=at < 3) for at in (10, 9, 2, 0)]
     rows.append({"id": "HumanEval/4", "status": "error", "error": HOSTILE})
     return write_run(tmp_path / "run", rows)
-
-
-class Page(HTMLParser):
-    """What a browser would make of a page: its tags, its addresses, its text."""
-
-    VOID = frozenset({"meta", "br"})
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.open: list[str] = []
-        self.addresses: list[str] = []
-        self.words: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.addresses += [f"{name}={value}" for name, value in attrs if name in ("src", "href")]
-        assert not any(name.startswith("on") for name, _ in attrs)
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
 
 
 def test_the_page_is_self_contained_and_hostile_text_stays_text(run: Path, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from refute.figures import Figure
 from refute.issue.records import Record, read_grade
 from refute.issue.summary import FIGURES, Summary
 
-__all__ = ["grade_document", "print_grades"]
+__all__ = ["STATUSES", "grade_document", "print_grades"]
 
-_STATUSES = {
+STATUSES = {
     "success": "reproduces the issue",
     "empty": "no patch",
     "not_applicable": "does not apply",
@@ -30,6 +30,7 @@ _STATUSES = {
     "no_test_ran": "none of its tests ran",
     "passes_before": "no test fails on the original code",
 }
+"""Status of an instance -> what it says to people."""
 
 
 def grade_document(
@@ -79,7 +80,7 @@ def print_grades(title: str, summary: Summary, console: Console) -> None:
     if summary.n:
         console.print(_table(summary))
     for status, count in summary.statuses.items():
-        console.print(Text(f"{count:5}  {_STATUSES.get(status, status)}"))
+        console.print(Text(f"{count:5}  {STATUSES.get(status, status)}"))
     if summary.errors:
         console.print(Text(f"{len(summary.errors):5}  without a grade (not counted)"))
     for text in _cautions(summary):

@@ -17,13 +17,12 @@ from refute.function.bench.records import Record, grades, read_grade
 from refute.function.bench.summary import Result
 from refute.function.source import unified_diff
 from refute.report.bench import ROWS, cost_text, percent
-from refute.report.charts import COLOURS, Line, Row, dot_plot, line_plot
+from refute.report.charts import Line, Row, dot_plot, line_plot
 from refute.report.paper import claims, paper_figures
+from refute.report.template import diff_lines, rendered, shortened
 
 __all__ = ["Run", "render_page", "run_labels"]
 
-LONGEST = 600
-"""Characters of a value or a call that are shown."""
 CHARTED = ("attack_rate", "output_accuracy", "accuracy_and_attack", "code_accuracy")
 
 
@@ -37,22 +36,13 @@ class Run:
 
 def render_page(runs: Sequence[Run]) -> str:
     """The page as HTML text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("refute.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     labels = run_labels([run.result for run in runs])
     datasets = dict.fromkeys(run.result.settings.dataset for run in runs)
-    return environment.get_template("page.html.jinja").render(
+    return rendered(
+        "page.html.jinja",
         datasets=[_dataset(name, runs, labels) for name in datasets],
         runs=[_run(run, label) for run, label in zip(runs, labels, strict=True)],
         claims=claims(),
-        colours=COLOURS,
     )
 
 
@@ -219,8 +209,8 @@ def _tests(record: Record) -> Iterator[Mapping[str, Any]]:
         record["tests"], record["grade"]["tests"], strict=True
     ):
         yield {
-            "call": _short(test["call"]),
-            "expected": _short(test["expected"]),
+            "call": shortened(test["call"]),
+            "expected": shortened(test["expected"]),
             "valid": valid,
             "attacks": attacks,
             "accurate": accurate,
@@ -233,8 +223,8 @@ def _suites(record: Record) -> Iterator[Sequence[Mapping[str, Any]]]:
             {
                 "number": attempt["number"],
                 "status": attempt["status"],
-                "call": _short(attempt.get("call", "-")),
-                "stated": _short(attempt.get("stated", attempt.get("unreadable", "-"))),
+                "call": shortened(attempt.get("call", "-")),
+                "stated": shortened(attempt.get("stated", attempt.get("unreadable", "-"))),
                 "votes": _votes(attempt.get("vote")),
             }
             for attempt in suite
@@ -253,7 +243,7 @@ def _votes(vote: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
         rows.append(("not asked for: the outcome was clear", k - asked, False))
     return [
         {
-            "output": _short(output),
+            "output": shortened(output),
             "count": count,
             "share": round(100 * count / k),
             "won": was_asked and output == vote["winner"],
@@ -272,8 +262,8 @@ def _edits(record: Record, code: str) -> Iterator[Mapping[str, Any]]:
             "round": edit["round"],
             "accepted": edit["accepted"],
             "reason": edit["reason"],
-            "call": _short(edit.get("call") or edit.get("feedback", "")),
-            "expected": _short(edit.get("expected", "")),
+            "call": shortened(edit.get("call") or edit.get("feedback", "")),
+            "expected": shortened(edit.get("expected", "")),
             "diff": None if written is None else _diff(current, written),
         }
         if edit["accepted"] and written is not None:
@@ -281,12 +271,4 @@ def _edits(record: Record, code: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Lines of a diff with their kind: add, del, at or same."""
-    kinds = {"+": "add", "-": "del", "@": "at"}
-    lines = unified_diff(before, after, "code.py").splitlines()[2:]
-    return [(kinds.get(line[:1], "same"), line) for line in lines]
-
-
-def _short(text: Any) -> str:
-    text = str(text)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return diff_lines(unified_diff(before, after, "code.py").splitlines()[2:])

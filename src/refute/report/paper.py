@@ -1,4 +1,4 @@
-"""What the paper reports, from `paper.toml`, to stand beside a run's figures."""
+"""What the papers report, from `paper.toml`, to stand beside a run's figures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["PaperFigure", "claims", "paper_figures"]
 
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """One figure of the paper."""
+    """One figure of a paper."""
 
     dataset: str
     method: str
     model: str
     metric: str
-    """As in `refute.function.metrics.metrics`."""
+    """As in `refute.function.metrics.metrics`, or in `refute.issue.summary.FIGURES`."""
     value: float
     """In percent."""
     where: str
@@ -26,14 +26,14 @@ class PaperFigure:
 
 
 def paper_figures(dataset: str) -> list[PaperFigure]:
-    """The paper's figures on a data set, in the file's order."""
+    """The papers' figures on a data set, in the file's order."""
     rows = [PaperFigure(**row) for row in _paper()["figure"]]
     return [row for row in rows if row.dataset == dataset]
 
 
-def claims() -> list[tuple[str, str]]:
-    """What the paper says about differences: (text, where)."""
-    return [(row["text"], row["where"]) for row in _paper()["claim"]]
+def claims(paper: str = "UTGen") -> list[tuple[str, str]]:
+    """What a paper (UTGen, SWT-Bench) says about differences: (text, where)."""
+    return [(row["text"], row["where"]) for row in _paper()["claim"] if row["paper"] == paper]
 
 
 def _paper() -> dict[str, Any]:

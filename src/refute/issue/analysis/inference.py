@@ -47,7 +47,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """
     n = only_first + only_second
     tail = sum(math.comb(n, k) for k in range(min(only_first, only_second) + 1))
-    return min(1.0, 2 * tail / 2**n)
+    return min(1.0, 2 * tail / (1 << n))
 
 
 def paired_interval(only_first: int, only_second: int, n: int, z: float = Z95) -> Interval:

@@ -1,0 +1,126 @@
+"""Graded runs as they lie on disk: the grades, and what the predictions cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from refute.errors import InputError
+from refute.issue.records import Record
+from refute.issue.summary import best_records
+from refute.runs import read_header, read_run
+
+__all__ = ["GradedRun", "read_graded", "run_labels", "solved"]
+
+
+@dataclass(frozen=True, slots=True)
+class GradedRun:
+    """One method's grades on a data set."""
+
+    dataset: str
+    method: str
+    """The method's name, or `model_name_or_path` of predictions that we did not make."""
+    folder: Path
+    grades: Mapping[str, Record]
+    """Instance id -> record of `refute grade`; errors included."""
+    model: str | None = None
+    given: tuple[str, ...] = ()
+    """What the method was given besides the issue and the repository (Table 5), in words."""
+    work: tuple[Record, ...] = ()
+    """Records of `refute bench`, one per instance; () where the predictions came from elsewhere."""
+    samples: tuple[Mapping[str, Record], ...] = ()
+    """Grades of each sample, where the method drew several."""
+    missing: int = 0
+    """Instances of the run that have no grade yet."""
+
+    @property
+    def graded(self) -> dict[str, Record]:
+        """The records that are grades: infrastructure's errors are left out."""
+        return {id: r for id, r in self.grades.items() if r["status"] != "error"}
+
+
+def solved(grades: Mapping[str, Record]) -> frozenset[str]:
+    """Ids of the instances with success (S)."""
+    return frozenset(id for id, record in grades.items() if record["status"] == "success")
+
+
+def read_graded(directory: Path) -> list[GradedRun]:
+    """The graded run in a folder of `refute bench` or of `refute grade`, then its pass@k.
+
+    The run may be under way. Raises `InputError` where there are no grades.
+    """
+    header = read_header(directory)
+    if header is None:
+        raise InputError(f"{directory}: no run is there")
+    if header.get("kind") == "issues":
+        grades = directory / "grades"
+        first = grades / "predictions"
+        if read_header(first) is None:
+            again = f"refute bench {header['dataset']} --run {directory} --grade"
+            raise InputError(f"{directory}: its predictions have no grades yet: {again}")
+        return _with_samples(_of_bench(directory, header, _records(first)), grades)
+    if header.get("kind") != "grades":
+        raise InputError(f"{directory}: not a run of refute bench or grade over issues")
+    bench = directory.parent.parent
+    above = read_header(bench) if directory.parent.name == "grades" else None
+    if above is not None and above.get("kind") == "issues" and directory.name == "predictions":
+        return [_of_bench(bench, above, _records(directory))]
+    return [GradedRun(header["dataset"], header["model"], directory, _records(directory))]
+
+
+def _of_bench(directory: Path, header: Mapping[str, Any], grades: dict[str, Record]) -> GradedRun:
+    _, work = read_run(directory)
+    return GradedRun(
+        dataset=header["dataset"],
+        method=header["method"],
+        folder=directory,
+        grades=grades,
+        model=header.get("model"),
+        given=_given(header),
+        work=tuple(work),
+        missing=max(0, int(header.get("problems", 0)) - len(grades)),
+    )
+
+
+def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
+    samples: list[Mapping[str, Record]] = []
+    while read_header(folder := grades / f"predictions.{len(samples)}") is not None:
+        samples.append(_records(folder))
+    if not samples:
+        return [run]
+    run = replace(run, samples=tuple(samples))
+    oracle = f"pass@{len(samples)} of {run.method}"
+    return [run, replace(run, method=oracle, grades=best_records(samples), work=(), samples=())]
+
+
+def _given(header: Mapping[str, Any]) -> tuple[str, ...]:
+    words = []
+    if header.get("test_files"):
+        words.append(f"{header['test_files']} test files")
+    if header.get("code_patch"):
+        patch = header["code_patch"]
+        words.append("golden patch" if patch == "golden" else f"patches of {Path(patch).name}")
+        if header.get("patch_may_be_wrong"):
+            words.append("told that it may be wrong")
+    return tuple(words)
+
+
+def _records(directory: Path) -> dict[str, Record]:
+    _, records = read_run(directory)
+    return {str(record["id"]): record for record in records}
+
+
+def run_labels(runs: Sequence[GradedRun]) -> list[str]:
+    """What tells the runs apart, shortest first: method, model, what was given, folder."""
+    forms = [
+        [run.method for run in runs],
+        [" ".join(filter(None, (run.method, run.model))) for run in runs],
+        [", ".join((" ".join(filter(None, (r.method, r.model))), *r.given)) for r in runs],
+    ]
+    keys = [run.dataset for run in runs]
+    for labels in forms:
+        if len(set(zip(keys, labels, strict=True))) == len(labels):
+            return labels
+    return [f"{label} [{run.folder.name}]" for label, run in zip(forms[-1], runs, strict=True)]

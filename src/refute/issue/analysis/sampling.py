@@ -1,0 +1,73 @@
+"""What samples are worth: S over the number of samples, and what a run has cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refute.figures import Figure, mean
+from refute.issue.analysis.runs import GradedRun
+from refute.issue.records import Record
+
+__all__ = ["Cost", "cost", "pass_at"]
+
+
+def pass_at(run: GradedRun) -> tuple[Figure, ...]:
+    """pass@1 to pass@n of a run with n graded samples of each instance.
+
+    The unbiased estimate of Chen et al. (arXiv 2107.03374): 1 - C(n - c, k) / C(n, k) for c
+    successes. Over the instances with a grade for all samples.
+    """
+    n = len(run.samples)
+    if n < 2:
+        return ()
+    common = set.intersection(*(set(records) for records in run.samples))
+    counts = []
+    for id in sorted(common):
+        states = [records[id]["status"] for records in run.samples]
+        if "error" not in states:
+            counts.append(states.count("success"))
+    return tuple(
+        mean(1 - math.comb(n - c, k) / math.comb(n, k) for c in counts) for k in range(1, n + 1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a run has asked of a model and of this machine."""
+
+    instances: int
+    samples: int
+    """Of the model, those from its cache included (at their first price)."""
+    tokens: int
+    usd: float | None
+    """None: no price is known."""
+    seconds: float
+    """Wall clock, added up over instances."""
+    solved: int
+
+    @property
+    def usd_per_instance(self) -> float | None:
+        return None if self.usd is None or not self.instances else self.usd / self.instances
+
+    @property
+    def usd_per_success(self) -> float | None:
+        return None if self.usd is None or not self.solved else self.usd / self.solved
+
+
+def cost(run: GradedRun, successes: int) -> Cost | None:
+    """The cost of a run of `refute bench`; None where the predictions came from elsewhere."""
+    done = [record for record in run.work if record["status"] != "error"]
+    if not done:
+        return None
+    tallies: Sequence[Record] = [record["tally"] for record in done if record.get("tally")]
+    prices = [tally["usd"] for tally in tallies]
+    return Cost(
+        instances=len(done),
+        samples=sum(tally["samples"] + tally["cached"] for tally in tallies),
+        tokens=sum(tally["prompt_tokens"] + tally["completion_tokens"] for tally in tallies),
+        usd=None if None in prices else sum(prices),
+        seconds=sum(float(record["seconds"]) for record in done),
+        solved=successes,
+    )

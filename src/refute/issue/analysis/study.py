@@ -1,0 +1,100 @@
+"""All analyses of the runs over one data set, in the order in which a report shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from refute.figures import Figure
+from refute.issue.analysis.groups import Group, Share, by_date, by_length, by_repository, share
+from refute.issue.analysis.overlap import (
+    Ensemble,
+    Independence,
+    Pair,
+    ensemble,
+    independence,
+    pairs,
+)
+from refute.issue.analysis.runs import GradedRun, run_labels
+from refute.issue.analysis.sampling import Cost, cost, pass_at
+from refute.issue.summary import Summary, summarize
+from refute.problems import IssueKey, IssueProblem
+
+__all__ = ["Breakdown", "Study", "Subject", "study"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One run of a study."""
+
+    label: str
+    run: GradedRun
+    summary: Summary
+    cost: Cost | None
+    pass_at: tuple[Figure, ...]
+    """pass@1, pass@2, ...; () where the run drew no samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """S of every run in groups of instances."""
+
+    title: str
+    groups: tuple[Group, ...]
+    shares: tuple[tuple[Share, ...], ...]
+    """For each group that of each run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The runs over one data set, with everything that is said about them."""
+
+    dataset: str
+    subjects: tuple[Subject, ...]
+    breakdowns: tuple[Breakdown, ...]
+    ensemble: Ensemble
+    pairs: tuple[Pair, ...]
+    fixes: tuple[tuple[str, tuple[Independence, ...]], ...]
+    """Name of a set of fixes -> for each run its independence of them."""
+
+
+def study(
+    dataset: str,
+    runs: Sequence[GradedRun],
+    problems: Sequence[IssueProblem],
+    keys: Sequence[IssueKey],
+    *,
+    fixes: Mapping[str, Collection[str]] | None = None,
+    cutoff: str | None = None,
+) -> Study:
+    """Analyse runs over one data set.
+
+    `problems` and `keys`: the data set's instances that any run has. `fixes`: name of a set of
+    fixes -> ids of the instances that they resolve. `cutoff`: a day (`2023-04-30`); issues until it
+    and after it are told apart.
+    """
+    labels = run_labels(runs)
+    groupings = [("by repository", by_repository(problems)), ("by length", by_length(problems))]
+    if cutoff is not None:
+        groupings.append(("by date of the issue", by_date(problems, cutoff)))
+    return Study(
+        dataset,
+        tuple(_subject(label, run, keys) for label, run in zip(labels, runs, strict=True)),
+        tuple(
+            Breakdown(
+                title, groups, tuple(tuple(share(run, group) for run in runs) for group in groups)
+            )
+            for title, groups in groupings
+        ),
+        ensemble(runs),
+        pairs(runs),
+        tuple(
+            (name, tuple(independence(run, resolved) for run in runs))
+            for name, resolved in (fixes or {}).items()
+        ),
+    )
+
+
+def _subject(label: str, run: GradedRun, keys: Sequence[IssueKey]) -> Subject:
+    summary = summarize(keys, run.grades)
+    return Subject(label, run, summary, cost(run, summary.statuses.get("success", 0)), pass_at(run))

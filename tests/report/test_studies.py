@@ -1,0 +1,302 @@
+"""`refute report` over graded runs: SWT-Bench's tables from journals, and the page about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute import cli
+from refute.issue.analysis.groups import by_date, by_length
+from refute.issue.analysis.runs import read_graded
+from refute.issue.analysis.sampling import pass_at
+from refute.problems import IssueProblem
+
+from .pages import HOSTILE, Page
+
+PATCH = "--- a/m.py\n+++ b/m.py\n@@ -1,1 +1,1 @@\n-x = 1\n+x = 2\n"
+LINE = [["m.py", 1]]
+IDS = [f"{'django__django' if at < 12 else 'psf__requests'}-{at}" for at in range(20)]
+
+
+def grade(identity: str, status: str) -> dict[str, Any]:
+    """The record of a grade: S and F→P with full coverage, or nothing of either."""
+    if status == "error":
+        return {"id": identity, "status": "error", "error": HOSTILE}
+    states = {"success": ("fail", "pass"), "fails_after": ("fail", "fail")}
+    own = [[f"t::{HOSTILE}", *states[status], False]] if status in states else []
+    covered = LINE if status == "success" else []
+    coverage = {"removed": LINE, "added": LINE, "covered_removed": covered, "covered_added": []}
+    return {
+        "id": identity,
+        "status": status,
+        "own": own,
+        "broken": [],
+        "remarks": [HOSTILE],
+        "others": [],
+        "coverage": coverage if own else None,
+        "golden_coverage": coverage if own else None,
+        "golden": {"works": True, "missing": []},
+        "repo": "x/y",
+        "seconds": 1.0,
+    }
+
+
+def write(folder: Path, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Path:
+    folder.mkdir(parents=True)
+    lines = [{"journal": 1, "settings": settings}, *rows]
+    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+class Runs:
+    """A data set of twenty instances in two repositories, and runs over it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows = folder / "rows.jsonl"
+        rows = [
+            {
+                "instance_id": identity,
+                "repo": identity.split("-")[0].replace("__", "/"),
+                "base_commit": "0" * 40,
+                "problem_statement": "word " * (20 if at % 2 else 900),
+                "patch": PATCH,
+                "test_patch": PATCH.replace("m.py", "test_m.py"),
+                "created_at": f"20{10 + at}-01-01T00:00:00Z",
+            }
+            for at, identity in enumerate(IDS)
+        ]
+        self.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def grades(self, name: str, solves: Sequence[int], *, errors: Sequence[int] = ()) -> Path:
+        """Predictions from elsewhere: instance 19 fails after, what is not solved is empty."""
+        rows = [self._grade(at, solves, errors) for at in range(20)]
+        settings = {"kind": "grades", "dataset": str(self.rows), "model": name}
+        return write(self.folder / name, settings, rows)
+
+    def bench(
+        self, name: str, samples: Sequence[Sequence[int]], *, grades: bool = True, **settings: Any
+    ) -> Path:
+        """A run of ours with a price; its samples beyond the first are alternatives."""
+        tally = {"samples": 2, "cached": 1, "prompt_tokens": 900, "completion_tokens": 100}
+        work = [
+            {
+                "id": identity,
+                "status": "predicted",
+                "prediction": {"patch": f"+{HOSTILE}\n", "notes": [HOSTILE], "confidence": 0.5},
+                "tally": {**tally, "usd": 0.25},
+                "seconds": 36.0,
+            }
+            for identity in IDS
+        ]
+        header = {"kind": "issues", "dataset": str(self.rows), "method": "libro", "problems": 20}
+        folder = write(self.folder / name, {**header, **settings}, work)
+        for number, solves in enumerate(samples if grades else ()):
+            file = "predictions" if number == 0 else f"predictions.{number - 1}"
+            rows = [self._grade(at, solves, ()) for at in range(20)]
+            graded = {"kind": "grades", "dataset": str(self.rows), "model": "m"}
+            write(folder / "grades" / file, graded, rows)
+        return folder
+
+    @staticmethod
+    def _grade(at: int, solves: Sequence[int], errors: Sequence[int]) -> dict[str, Any]:
+        if at in errors:
+            return grade(IDS[at], "error")
+        if at in solves:
+            return grade(IDS[at], "success")
+        return grade(IDS[at], "fails_after" if at == 19 else "empty")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(tmp_path)
+
+
+def report(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, Any]:
+    assert cli.run(["report", *map(str, words), "--json"]) == 0
+    (study,) = json.loads(capsys.readouterr().out)["studies"]
+    assert isinstance(study, dict)
+    return study
+
+
+def test_the_tables(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    first = runs.grades("first", range(10))
+    second = runs.grades("second", [0, 1, 15], errors=[9])
+    study = report(capsys, first, second)
+    one, two = study["runs"]
+    values = {name: figure["value"] for name, figure in one["metrics"].items()}
+    assert values["success"] == values["fail_to_pass"] == 0.5
+    assert values["applicable"] == values["fail_to_any"] == 0.55
+    assert (values["coverage"], values["coverage_success"]) == (0.25, 0.5)
+    assert values["coverage_other"] == 0.0
+    assert (two["n"], len(two["errors"])) == (19, 1)
+    by_repository, lengths = study["breakdowns"]
+    django, requests = by_repository["groups"]
+    assert (django["group"], django["instances"]) == ("django/django", 12)
+    assert django["success"]["first"]["successes"] == 10
+    assert django["success"]["second"]["n"] == 11, "what has no grade is not counted"
+    assert django["success"]["first"]["interval"] == pytest.approx([0.552, 0.953], abs=1e-3)
+    assert requests["success"]["second"]["successes"] == 1
+    assert [group["instances"] for group in lengths["groups"]] == [10, 10]
+    assert study["overlap"] == {
+        "n": 19,
+        "ideal_ensemble": 10,
+        "regions": [
+            {"runs": ["first"], "instances": 7},
+            {"runs": ["first", "second"], "instances": 2},
+            {"runs": ["second"], "instances": 1},
+        ],
+    }
+    (pair,) = study["pairs"]
+    assert (pair["n"], pair["only_first"], pair["only_second"]) == (19, 7, 1)
+    assert pair["p"] == pair["adjusted"] == pytest.approx(2 * 9 / 256)
+    assert pair["difference"] == pytest.approx(6 / 19)
+    assert pair["interval"][0] < 6 / 19 < pair["interval"][1]
+
+
+def test_a_run_of_bench_with_samples(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = runs.bench("b", [[0, 1], [0, 1], [1, 2], [1]], model="openai:m")
+    study = report(capsys, folder)
+    run, oracle = study["runs"]
+    assert (run["metrics"]["success"]["value"], oracle["metrics"]["success"]["value"]) == (
+        0.1,
+        0.15,
+    )
+    assert oracle["label"] == "pass@3 of libro"
+    assert [figure["value"] for figure in run["pass_at"]] == pytest.approx(
+        [(1 + 1 / 3 + 1 / 3) / 20, (1 + 2 / 3 + 2 / 3) / 20, 3 / 20]
+    )
+    assert run["cost"]["usd"] == pytest.approx(5.0)
+    assert run["cost"]["usd_per_instance"] == pytest.approx(0.25)
+    assert run["cost"]["usd_per_success"] == pytest.approx(2.5)
+    assert (run["cost"]["samples"], run["cost"]["tokens"]) == (60, 20_000)
+    assert oracle["cost"] is None
+    # The folder of its grades is the same run.
+    (same,) = read_graded(folder / "grades" / "predictions")
+    assert (same.method, same.model, len(same.work)) == ("libro", "openai:m", 20)
+
+
+def test_models_and_contexts_tell_runs_apart(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [
+        runs.bench("a", [[0]], model="m"),
+        runs.bench("b", [[1]], model="m", code_patch="golden", patch_may_be_wrong=True),
+        runs.bench("c", [[1]], model="m", test_files="golden"),
+    ]
+    labels = [run["label"] for run in report(capsys, *folders)["runs"]]
+    assert labels == [
+        "libro m",
+        "libro m, golden patch, told that it may be wrong",
+        "libro m, golden test files",
+    ]
+
+
+def test_solving_tests_and_solving_fixes(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    results = runs.folder / "agent.json"
+    results.write_text(json.dumps({"resolved": [*IDS[:5], "elsewhere-1"], "applied": IDS}))
+    study = report(capsys, runs.grades("first", range(10)), "--fixes", results)
+    found = study["fixes"]["agent"]["first"]
+    assert (found["both"], found["only_tests"], found["only_fixes"]) == (5, 5, 0)
+    assert found["neither"] == 10
+    assert found["expected"] == 2.5
+    # 252 of 15504 ways to choose five of twenty lie within the ten; and as many outside them.
+    assert found["p"] == pytest.approx(2 * 252 / 15504)
+    results.write_text('{"other": 1}')
+    assert cli.run(["report", str(runs.folder / "first"), "--fixes", str(results)]) == 2
+    assert "resolved" in capsys.readouterr().err
+
+
+def test_groups() -> None:
+    def problem(identity: str, text: str, date: str) -> IssueProblem:
+        return IssueProblem(identity, "a/b", "0", text, created_at=date)
+
+    problems = [
+        problem("1", "short", "2023-04-30T23:59:59Z"),
+        problem("2", "word " * 5000, "2023-05-01"),
+        problem("3", "", ""),
+    ]
+    lengths = {group.label: group.ids for group in by_length(problems)}
+    assert lengths == {"≤ 100 tokens": ("1", "3"), "> 500 tokens": ("2",)}
+    assert [group.ids for group in by_date(problems, "2023-04-30")] == [("1",), ("2",)]
+
+
+def test_the_page_is_self_contained_and_hostile_text_stays_text(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [
+        runs.bench("b", [[0, 1], [0], [1, 2]], model=HOSTILE),
+        runs.grades("first", range(10), errors=[11]),
+    ]
+    page = runs.folder / "page.html"
+    words = ["report", *map(str, folders), "-o", str(page), "--cutoff", "2015-06-01"]
+    assert cli.run(words) == 0
+    out = capsys.readouterr().out
+    assert "McNemar" in out
+    assert "until 2015-06-01" in out
+    text = page.read_text()
+    found = Page(text)
+    assert not found.open, "every tag is closed"
+    assert not {"script", "link", "img", "iframe", "object"} & set(found.tags)
+    assert found.addresses == []
+    assert "default-src 'none'" in text
+    shown = "".join(found.words)
+    assert HOSTILE in shown
+    for part in ("reproduces the issue (10)", "without a grade (1)", "pass@2", "ideal ensemble"):
+        assert part in shown
+    assert "SWE-Agent" in shown, "the claims are those of SWT-Bench"
+    assert "UTGen" not in shown
+    assert "nan" not in text.replace("nanum", "")
+
+
+def test_the_paper_stands_beside_runs_on_its_data_set() -> None:
+    from refute.issue.summary import FIGURES
+    from refute.report.paper import claims, paper_figures
+
+    figures = [f for name in ("swt-lite", "swt-verified") for f in paper_figures(name)]
+    assert len(figures) >= 20
+    assert {figure.metric for figure in figures} <= set(FIGURES)
+    assert all(figure.where and 0 < figure.value < 100 for figure in figures)
+    assert claims("SWT-Bench") != claims()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bare"], "--grade"),
+        (["first", "bare"], "--grade"),
+        (["first", "nothing"], "one kind at a time"),
+        (["first", "--cutoff", "May"], "2023-04-30"),
+        (["first", "--fixes", "missing.json"], "missing.json"),
+        (["empty"], "no instance has a grade"),
+    ],
+)
+def test_what_cannot_be_reported_on(
+    runs: Runs,
+    words: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(runs.folder)
+    runs.grades("first", [1])
+    runs.bench("bare", [], grades=False)
+    write(runs.folder / "empty", {"kind": "grades", "dataset": str(runs.rows), "model": "m"}, [])
+    assert cli.run(["report", *words]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_samples_with_trouble_are_left_out(runs: Runs) -> None:
+    folder = runs.bench("b", [[0], [0], [0]])
+    path = folder / "grades" / "predictions.1" / "journal.jsonl"
+    lines = path.read_text().splitlines()
+    lines[1] = json.dumps(grade(IDS[0], "error"))
+    path.write_text("\n".join(lines) + "\n")
+    run = read_graded(folder)[0]
+    assert [figure.value for figure in pass_at(run)] == [0.0, 0.0], "instance 0 has no second grade"
