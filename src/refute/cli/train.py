@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import click
 
+from refute.cli.train_data import data
+
 __all__ = ["command"]
 
 
 @click.group("train")
 def command() -> None:
     """Train a model to write unit tests that fail and are right (UTGen)."""
+
+
+command.add_command(data)

@@ -66,9 +66,9 @@ def card(data: Mapping[str, Any]) -> str:
     settings, rows = data["settings"], data["rows"]
     parts = [
         "# Training data for unit test generation (UTGen)",
-        f"Made by `refute train data` from `{data['source']}`. Each row is the prompt of the method "
-        "`utgen` and an answer in its form. Expected outputs are what the reference code returned "
-        "in the sandbox, never what a model said.",
+        f"Made by `refute train data` from `{data['source']}`. Each row is the prompt of "
+        "the method `utgen` and an answer in its form. Expected outputs are what the reference "
+        "code returned in the sandbox, never what a model said.",
         _table(
             ("", ""),
             [
