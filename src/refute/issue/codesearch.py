@@ -199,7 +199,7 @@ class CodeSearch:
             where = "" if file is None else f" in {file}"
             return self._no_file(file) or f"The code does not stand anywhere{where}."
         size = snippet.count("\n")
-        parts = [f"The code stands in {len(found)} places:"]
+        parts = [f"The code stands in {len(found)} place{'' if len(found) == 1 else 's'}:"]
         for path, line in found[:SHOWN]:
             first, text = max(1, line - _BESIDE), self._text(path)
             last = min(len(text), line + size + _BESIDE)

@@ -1,0 +1,233 @@
+"""The commands of the interface: how they are read, and what they do on a real workspace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from refute.issue.interface import Action, Desk, Misused, documentation, native_tools, read_text
+from refute.issue.interface.checks import broken_syntax, undefined_names
+from refute.issue.interface.shell import LONGEST_COMMAND, OUTPUT, runs_tests, steady
+from refute.issue.interface.window import replaced, shown
+from refute.workspace.contract import Workspace
+
+from ..projects import Project
+
+
+@pytest.fixture(scope="module")
+def workspace(project: Project) -> Iterator[Workspace]:
+    with project.spawn() as opened:
+        yield opened
+
+
+@pytest.fixture
+def desk(workspace: Workspace) -> Desk:
+    return Desk(workspace, seconds=lambda: 60.0)
+
+
+def does(desk: Desk, text: str) -> str:
+    return "\n".join(desk.do(action) for action in read_text(f"```\n{text}\n```"))
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("block", "actions"),
+    [
+        ("open 'a b.py' 12", [Action("open", {"path": "a b.py", "line": 12})]),
+        ("search_dir def clamp v", [Action("search_dir", {"text": "def clamp v"})]),
+        ('search_dir "def f" src', [Action("search_dir", {"text": "def f", "folder": "src"})]),
+        ("search_dir it's a trap", [Action("search_dir", {"text": "it's a trap"})]),
+        ("goto 3\nscroll_up", [Action("goto", {"line": 3}), Action("scroll_up")]),
+        (
+            "edit 1:2\n\n  x = 1\nend_of_edit\nsubmit",
+            [Action("edit", {"start": 1, "end": 2, "text": "\n  x = 1"}), Action("submit")],
+        ),
+        ("edit 3:2\nsubmit", [Action("edit", {"start": 3, "end": 2, "text": "submit"})]),
+        ("edit 3 - 4\nend_of_edit", [Action("edit", {"start": 3, "end": 4, "text": ""})]),
+        (
+            "ls | wc\ngoto 3\nsubmit",
+            [Action("shell", {"command": "ls | wc\ngoto 3"}), Action("submit")],
+        ),
+        ("openssl version", [Action("shell", {"command": "openssl version"})]),
+    ],
+)
+def test_commands_are_read(block: str, actions: list[Action]) -> None:
+    assert read_text(f"DISCUSSION\nSo.\n```\n{block}\n```\n") == actions
+    assert read_text(f"```bash\n{block}\n```\nand\n```\nls\n```") == actions
+    assert read_text(f"```\r\n{block}\n```".replace("\n", "\r\n").replace("\r\r", "\r")) == actions
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("", "no command was found"),
+        ("open a.py", "no command was found"),
+        ("```\n\n```", "empty"),
+        ("```\nopen\n```", "path is missing"),
+        ("```\nopen a b c\n```", "too many arguments"),
+        ("```\ngoto x\n```", "no line|not a line number"),
+        ("```\ngoto 99999999999\n```", "not a line number"),
+        ("```\nedit\nx\nend_of_edit\n```", "lines to edit are not given"),
+        ("```\nsubmit now\n```", "too many arguments"),
+    ],
+)
+def test_what_is_no_command(answer: str, why: str) -> None:
+    with pytest.raises(Misused, match=why):
+        read_text(answer)
+
+
+def test_an_answer_without_end_is_bounded() -> None:
+    assert len(read_text("```\n" + "scroll_up\n" * 100_000)) == 12
+
+
+def test_tools_say_the_same_as_the_documentation() -> None:
+    told = documentation()
+    for tool in native_tools():
+        schema = json.loads(tool.parameters)
+        assert tool.description in told
+        assert set(schema["required"]) <= set(schema["properties"])
+
+
+# -- doing -----------------------------------------------------------------------------------------
+
+
+def test_window(desk: Desk, workspace: Workspace) -> None:
+    workspace.write("long.py", "".join(f"x{n} = {n}\n" for n in range(1, 351)).encode())
+    told = does(desk, "open long.py 200")
+    assert told.startswith("[long.py: 350 lines]\n(149 more lines above)\n150:x150 = 150\n")
+    assert told.endswith("249:x249 = 249\n(101 more lines below)")
+    assert "\n250:" in does(desk, "scroll_down")
+    assert (
+        "(250 more lines above)\n251:" in does(desk, "scroll_down\nscroll_down").rpartition("[")[2]
+    )
+    assert does(desk, "goto 1").startswith("[long.py: 350 lines]\n1:")
+    assert "there is no line 351" in does(desk, "goto 351")
+    assert "...]" in shown("a", "y" * 5000, 1)
+
+
+def test_searching(desk: Desk) -> None:
+    told = does(desk, "search_dir clamp")
+    assert "shapes/line.py (1 lines)\ntests/test_line.py (3 lines)" in told
+    assert does(desk, "search_dir clamp shapes").count("(1 lines)") == 1
+    assert "No file holds" in does(desk, "search_dir $(touch/planted)")
+    assert "No file holds '-rn'" in does(desk, "search_dir -rn")
+    assert "3:def clamp" not in does(desk, "search_file 'def clamp' tests/test_line.py")
+    assert "4:def clamp(value" in does(desk, "search_file 'def clamp' shapes/line.py")
+    assert "no file is open" in does(desk, "search_file x")
+    assert does(desk, "find_file line").split("\n")[1:] == ["shapes/line.py", "tests/test_line.py"]
+    assert "tests/test_colour.py" in does(desk, "find_file test_c*.py tests")
+    assert "No file below" in does(desk, "find_file line.py tests")
+
+
+def test_editing_is_checked(desk: Desk, workspace: Workspace) -> None:
+    assert "new and empty" in does(desk, "create tests/test_new.py")
+    assert "is there already" in does(desk, "create tests/test_new.py")
+    told = does(desk, "edit 1:1\ndef test_a():\n    assert os.sep\nend_of_edit")
+    assert "Nothing in the file defines os." in told
+    assert "defines" not in does(desk, "edit 1:0\nimport os\nend_of_edit")
+    assert workspace.read("tests/test_new.py") == b"import os\ndef test_a():\n    assert os.sep\n"
+    told = does(desk, "edit 3:3\nassert os.sep\nend_of_edit")
+    assert told.startswith("The edit was undone, for it breaks the syntax of the file: line ")
+    assert workspace.read("tests/test_new.py").endswith(b"\n    assert os.sep\n")
+    assert "no range" in does(desk, "edit 2:9\nx\nend_of_edit")
+    assert "there is no line 9" in does(desk, "edit 9:9\nx\nend_of_edit")
+    assert "changes nothing" in does(desk, "edit 1:1\nimport os\nend_of_edit")
+
+
+def test_paths_stay_in_the_tree(desk: Desk, workspace: Workspace) -> None:
+    for path in ("/etc/passwd", "../x", "~/x", "shapes/../../x", ".git/config", "a\\..\\..\\b"):
+        assert desk.do(Action("open", {"path": path})).startswith("Not done: "), path
+        assert desk.do(Action("create", {"path": path})).startswith("Not done: "), path
+    does(desk, "ln -s /etc link; ln -s /etc/passwd passwd; mkfifo pipe; cd tests")
+    for path in ("../link/passwd", "../passwd", "../pipe"):
+        assert does(desk, f"open {path}").startswith("Not done: "), path
+    assert "[tests/test_line.py" in does(desk, "open test_line.py")
+    assert "[shapes/line.py" in does(desk, f"open {workspace.root}/shapes/line.py")
+    assert "[README.md" in does(desk, "open ../README.md")
+    assert "is a folder" in does(desk, "open .")
+    workspace.write("latin.txt", b"\xff")
+    assert "no text in UTF-8" in does(desk, "open ../latin.txt")
+
+
+def test_the_shell_keeps_its_folder_only(desk: Desk) -> None:
+    assert does(desk, "cd tests && x=1") == "(no output)"
+    assert does(desk, 'pwd; echo "[$x]"') == "tests\n[]"
+    assert does(desk, "cd nowhere").endswith("(exit status 1)")
+    assert "(Current folder: tests)" in desk.where
+    assert does(desk, "cd /tmp; pwd") == "/tmp"
+    assert "(Current folder: .)" in desk.where
+    assert does(desk, "cd tests; exit 3") == "(exit status 3)"
+    assert "(Current folder: tests)" in desk.where
+    does(desk, "cd ..; mkdir -p .hidden; cd .hidden")
+    assert "(Current folder: .hidden)" in desk.where
+    assert "syntax error" in does(desk, "for x in")
+    assert does(desk, "rm -rf ../.hidden; pwd") is not None
+    assert "README.md" in does(desk, "ls"), "the folder is gone: back at the root"
+    assert does(desk, "cat <<X\nhere\nX") == "here"
+    assert does(desk, "echo '@@refute-folder@@/etc'") is not None
+    assert "(Current folder: .)" in desk.where
+    assert "too long" in does(desk, "echo " + "x" * LONGEST_COMMAND)
+    assert len(does(desk, "yes | head -c 1000000")) <= OUTPUT + 100
+
+
+def test_a_command_is_ended_in_time(workspace: Workspace) -> None:
+    desk = Desk(workspace, seconds=lambda: 0.5)
+    assert "(The command was ended after 0 seconds.)" in does(desk, "echo begun; sleep 600")
+    late = Desk(workspace, seconds=lambda: -1.0)
+    assert "the time is up" in does(late, "ls")
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def test_lines_are_replaced_with_the_ends_of_the_file() -> None:
+    assert replaced("a\r\nb\r\n", 2, 2, "x\ny") == "a\r\nx\r\ny\r\n"
+    assert replaced("a\nb", 3, 2, "c") == "a\nb\nc\n"
+    assert replaced("", 1, 1, "a") == "a\n"
+    assert replaced("a\nb\n", 1, 1, "") == "b\n"
+    with pytest.raises(ValueError, match="no line 0"):
+        replaced("a\n", 0, 0, "x")
+
+
+def test_checks() -> None:
+    assert broken_syntax("a.py", "x = 1\n", "x = (\n").startswith("line 1: ")
+    assert broken_syntax("a.txt", "x", "x = (") == ""
+    assert broken_syntax("a.py", "print 1\n", "print 2\n") == "", "it was no better before"
+    assert broken_syntax("a.py", "", "x = '\0'")
+    assert broken_syntax("a.py", "", "(" * 100_000)
+    code = (
+        "import a.b\nfrom c import d as e\n\ndef f(x, *y, **z):\n    return [w for w in x], y, z\n"
+    )
+    assert undefined_names("t.py", "", code + "class A(f(e)):\n    v = a; u = v\n") == []
+    assert undefined_names("t.py", "", "def f():\n    return g + __file__\n") == ["g"]
+    assert undefined_names("t.py", "g\n", "g, h\n") == ["h"]
+    assert undefined_names("t.py", "", "from a import *\ng\n") == []
+    assert undefined_names("t.py", "", "try:\n    x\nexcept E as e:\n    e\n") == ["E", "x"]
+
+
+def test_output_is_steady() -> None:
+    root = "/tmp/cache/trees/x-1/x"
+    text = f"{root}/a.py:3 in {root}\n{root}.py <A at 0x7f31aa01> 2 passed in 0.31s\x1b[0m"
+    assert steady(text, root) == f"a.py:3 in .\n{root}.py <A at 0x...> 2 passed in 0.00 s[0m"
+    assert steady("Ran 3 tests in 12.001s", root) == "Ran 3 tests in 0.00 s"
+    assert steady("the value 1.5s stays, 0x10 too", root) == "the value 1.5s stays, 0x10 too"
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("cd x && python -m pytest a.py", True),
+        ("./tests/runtests.py forms", True),
+        ("bin/test sympy/core", True),
+        ("python tests/test_a.py", True),
+        ("python3.9 -m unittest", True),
+        ("cat tests/test_a.py", False),
+        ("ls; python reproduce.py", False),
+    ],
+)
+def test_what_runs_tests(command: str, runs: bool) -> None:
+    assert runs_tests(command) is runs
