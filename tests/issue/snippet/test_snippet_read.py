@@ -63,7 +63,8 @@ def test_fenced_code_and_its_traceback() -> None:
 def test_code_and_sessions_without_fences_or_blank_lines() -> None:
     pieces = read_issue_text(TRAC)
     assert [p.kind for p in pieces] == ["prose", "code", "session", "prose"]
-    assert pieces[1].text.startswith("class Product") and pieces[1].text.endswith("self.name")
+    assert pieces[1].text.startswith("class Product")
+    assert pieces[1].text.endswith("self.name")
     first, second = pieces[2].steps
     assert first.source == "Exists(Product.objects.all()) & Q()"
     assert first.output == "<Q: (AND: 1)>"
@@ -112,7 +113,8 @@ def test_scripts_join_the_earlier_pieces_and_stand_alone() -> None:
     assert [one.pieces for one in made] == [(0,), (0, 2), (2,)]
     assert [row.source for row in made[1].statements] == ["x = 1", "y = x + 1", "print(y)  # 3"]
     assert made[1].statements[2].comment == "3"
-    assert made[1].statements[2].printed and made[1].statements[2].value_source == "y"
+    assert made[1].statements[2].printed
+    assert made[1].statements[2].value_source == "y"
     assert made[2].missing() == {"x"}
 
 

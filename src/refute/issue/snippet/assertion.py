@@ -107,6 +107,8 @@ class Claim:
     """Names of pytest's fixtures that it uses."""
     failure: str = "AssertionError"
     """Type of the exception with which it must fail on the original code."""
+    message: str = ""
+    """Where it was not probed: what the message of that exception must be like."""
 
 
 def claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> list[Claim]:

@@ -25,11 +25,20 @@ _DIRECTIVE = re.compile(r"^\s*\.\. [\w:-]+::|:[\w:]+:`", re.MULTILINE)
 _MESSAGE = re.compile(r"^\S+?\.py:(\d+)(?::\d+)?: (?:\[?([A-Z]\d{4})\b.*)$", re.MULTILINE)
 _NOTHING = re.compile(r"\bno\b|\bnot\b|n't\b|\bnothing\b|\bnone\b|without", re.I)
 
+_COMMAND = re.compile(
+    r"(?:python3? -m django|(?:python3? )?(?:\./)?manage\.py|django-admin)[ ]+([a-z]\w+)(?=[ \n]|$)"
+)
+_LEAVES_FILES = ("startapp", "startproject", "makemigrations", "makemessages", "runserver", "help")
+_LONGEST_COMMAND = 20
+"""Lines of a command whose quotation is open."""
+
 Candidate = tuple[Claim, tuple[str, ...]]
 
 
 def framework_claims(pieces: Sequence[Piece], files: Mapping[str, str]) -> list[Candidate]:
     """What the issue's inputs and outputs claim of the tool, with the imports it takes."""
+    if "django/core/management/__init__.py" in files:
+        return list(_django(pieces))
     if "src/_pytest/python.py" in files:
         return list(_pytest(pieces))
     if "sphinx/testing/restructuredtext.py" in files:
@@ -46,6 +55,36 @@ def _claim(
     return Claim(
         tuple(rows[:-1]), rows[-1], "equals", confidence, why, expected, fixtures=(fixture,)
     )
+
+
+def _django(pieces: Sequence[Piece]) -> Iterator[Candidate]:
+    """A management command that ends with the exception that the issue shows must not do so."""
+    text = "\n".join(piece.text for piece in pieces)
+    errors = [error for piece in pieces for error in piece.errors if error.message]
+    imports = ("from django.core.management import call_command",)
+    for match in _COMMAND.finditer(text):
+        words = _words(text[match.end() :])
+        if words is None or match[1] in _LEAVES_FILES:
+            continue
+        source = f"call_command({', '.join(map(repr, (match[1], *words)))})"
+        focus = Statement(source, parse_module(source).body[0], 0)
+        for error in errors[-1:]:
+            why = f"the command ends with the {error.type} that the issue shows"
+            claim = Claim((), focus, "runs", 0.6, why, failure=error.type, message=error.message)
+            yield claim, imports
+
+
+def _words(text: str) -> list[str] | None:
+    """The arguments at the start of a text: to the end of the line, or of an open quotation."""
+    line = ""
+    for number, part in enumerate(text.split("\n")[:_LONGEST_COMMAND]):
+        line += "\n" * bool(number) + part
+        try:
+            words = shlex.split(line)
+        except ValueError:
+            continue
+        return [word for word in words if not word.startswith(("<", ">", "|"))]
+    return None
 
 
 def _pytest(pieces: Sequence[Piece]) -> Iterator[Candidate]:
@@ -154,7 +193,7 @@ def _messages(text: str) -> Iterator[tuple[str, str]]:
 def _section(pieces: Sequence[Piece], title: str) -> str:
     """The text under a heading of the issue's form, up to the next heading."""
     text = "\n".join(piece.text for piece in pieces)
-    match = re.search(rf"^#+ *{title}[^\n]*\n(.*?)(?=^#+ |\Z)", text, re.I | re.M | re.S)
+    match = re.search(rf"^#+ *(?:{title})[^\n]*\n(.*?)(?=^#+ |\Z)", text, re.I | re.M | re.S)
     return match[1] if match else ""
 
 

@@ -18,7 +18,7 @@ from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.original import Original
 from refute.issue.snippet.assertion import Claim, claims
 from refute.issue.snippet.complete import Completed, Prelude, completed, models_of, stub_models
-from refute.issue.snippet.errors import likeness
+from refute.issue.snippet.errors import Shown, likeness
 from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.given import given_tests, relative_home
 from refute.issue.snippet.names import Names
@@ -31,6 +31,7 @@ from refute.issue.snippet.trials import Bench, Ran, free_path, result_of
 from refute.issue.snippet.write import Draft, Style, patch_of, probe, slug, tested, with_tests
 from refute.models.contract import Asker
 from refute.problems import IssuePrediction, IssueProblem
+from refute.workspace.contract import Failure
 
 __all__ = ["snippet"]
 
@@ -252,7 +253,7 @@ class Case:
         for claim, draft in chosen.values():
             one = by_name.get(draft.name)
             failure = one.failure if one is not None else None
-            right = failure is not None and failure.type == claim.failure
+            right = failure is not None and _as_claimed(claim, failure)
             how = "" if failure is None else _line(failure.type, failure.message)
             self.steps.append(
                 {"kind": "claim", "why": claim.why, "confidence": claim.confidence,
@@ -301,6 +302,13 @@ class Case:
                 return trial.patch, home, (mine.id,)
         trial = self.bench.attempt(found.patch)
         return found.patch, found.path, tuple(result.id for result in trial.failing)
+
+
+def _as_claimed(claim: Claim, failure: Failure) -> bool:
+    if failure.type.rpartition(".")[2] != claim.failure.rpartition(".")[2]:
+        return False
+    shown = Shown(claim.failure.rpartition(".")[2], claim.message)
+    return not claim.message or likeness(failure.type, failure.message, [shown]) >= 0.75
 
 
 def _modules(row: Statement, names: Names) -> list[str]:

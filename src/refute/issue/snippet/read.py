@@ -27,6 +27,8 @@ _LONGEST_RUN = 120
 """Lines of one unfenced piece of code."""
 _PATIENCE = 30
 """Lines that an open bracket or string may span before a run of code is taken to have ended."""
+_MISSES = 300
+"""Lines of an issue that look like code and are none, after which no more are looked at."""
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*\{?\.?(\w*)")
 _PROMPT = re.compile(r"^\s*(?:>>> ?|In ?\[\d+\]: ?)(.*)$")
@@ -106,7 +108,7 @@ def _fenced(lines: Sequence[str], language: str) -> Iterator[Piece]:
 def _unfenced(lines: Sequence[str]) -> Iterator[Piece]:
     """Sessions, code and outputs that stand in the text as they are."""
     prose: list[str] = []
-    number = 0
+    number = misses = 0
     while number < len(lines):
         found: Piece | None = None
         stop = number
@@ -117,8 +119,9 @@ def _unfenced(lines: Sequence[str]) -> Iterator[Piece]:
             stop = _end_of_traceback(lines, number)
             text = "\n".join(lines[number:stop])
             found = Piece("output", text, errors=shown_errors(text))
-        elif _CODE.match(lines[number]):
+        elif misses < _MISSES and _CODE.match(lines[number]):
             stop = _end_of_code(lines, number)
+            misses += stop == number
             if stop > number:
                 found = Piece("code", textwrap.dedent("\n".join(lines[number:stop])).strip("\n"))
         if found is None:
