@@ -17,6 +17,8 @@ class MetricsLog:
     def __init__(self, path: Path, *, after: int = 0) -> None:
         """Go on after optimizer step `after`; 0: begin anew."""
         kept = [record for record in read_log(path) if int(record.get("step", 0)) <= after]
+        self.last = kept[-1] if kept else {}
+        """The record that it goes on after."""
         part = path.with_name(f".{path.name}.part")
         part.write_text("".join(_line(record) for record in kept), encoding="utf-8")
         os.replace(part, path)

@@ -30,6 +30,7 @@ def train_and_select(
     *,
     n: int = 3,
     limit: int | None = None,
+    max_tokens: int = 2048,
     report: Callable[[dict[str, Any]], None] = lambda record: None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
@@ -37,5 +38,7 @@ def train_and_select(
     was killed. Raises what `train` and `select` raise."""
     prepared = prepare(data, resolved.settings)
     trained = train(prepared, resolved, output, report=report)
-    selection = select(output, validation, n=n, limit=limit, progress=progress)
+    selection = select(
+        output, validation, n=n, limit=limit, max_tokens=max_tokens, progress=progress
+    )
     return Outcome(trained, selection)

@@ -330,6 +330,8 @@ def _step(path: Path) -> int:
 def _logging(log: MetricsLog | None, report: Callable[[dict[str, Any]], None]) -> TrainerCallback:
     from transformers import TrainerCallback
 
+    before = int(log.last.get("num_tokens", 0)) if log is not None else 0
+
     class Logging(TrainerCallback):
         """Every record of the trainer goes into the log of the run."""
 
@@ -337,6 +339,8 @@ def _logging(log: MetricsLog | None, report: Callable[[dict[str, Any]], None]) -
             if log is None or not logs or "loss" not in logs:
                 return  # the last record sums up what the records of the steps say
             record = {"step": state.global_step, **logs}
+            if "num_tokens" in record:  # TRL counts from the start of the process
+                record["num_tokens"] += before
             log.add(record)
             report(record)
 
