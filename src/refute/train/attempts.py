@@ -21,7 +21,7 @@ from refute.function.show import call_source
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Sampling
 from refute.problems import Call, Invocation, Trust
-from refute.sandbox import Limits, Outcome, Program, Returned
+from refute.sandbox import Limits, NotRun, Outcome, Program, Returned
 from refute.sandbox.equality import Expected, matches
 from refute.sandbox.pool import AsyncSandbox
 from refute.sandbox.values import MalformedValue
@@ -36,7 +36,7 @@ MAX_CALL = 1000
 """Characters of a call's source."""
 MAX_OUTPUT = 1000
 """Characters of an output's source."""
-_RUN = Limits(cpu=1.0, memory=512 << 20, output=1 << 20, stop_after=2)
+_RUN = Limits(cpu=1.0, memory=512 << 20, output=64 << 10, stop_after=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +182,8 @@ def _output(right: Outcome, again: Outcome, wrong: Outcome, anew: Outcome) -> st
     expected = Expected(right.data)
     if not matches(again, expected):
         return Unusable("the reference is not deterministic")
+    if any(isinstance(outcome, NotRun) for outcome in (wrong, anew)):
+        return Unusable("not run: the fault was cut short before")
     if matches(wrong, expected) or matches(anew, expected):
         return Unusable("does not tell fault and reference apart")
     try:
