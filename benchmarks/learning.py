@@ -12,7 +12,8 @@ order were in neither training: attack rate, output accuracy and both, of
 - prompted:  the base model, shown the faulty code and asked to break it;
 - utgen:     the same prompt, the adapter on top;
 
-as in the paper's table of intrinsic metrics. Every stage goes on where it was stopped. What
+as in the paper's table of intrinsic metrics. Every stage after the first goes on where it was
+stopped. What
 `prompted` does is a consequence of the corpus (`refute.train.synthetic.corpus.USUAL`: half of the
 answers about faulty code find the fault, half believe the code); what is measured is what training
 changes.
@@ -37,7 +38,7 @@ from refute.train.synthetic.corpus import utgen_rows
 from refute.train.synthetic.family import Kind, Part, Task, tasks
 from refute.train.synthetic.scratch import Scratch, pretrain
 
-CPU = Scratch(kinds=("string",), hidden=96, layers=3, heads=4, steps=2000)
+CPU = Scratch(kinds=("string",), hidden=96, layers=3, heads=4, steps=600)
 GPU = Scratch(hidden=256, layers=6, heads=8, batch=256, steps=6000)
 SFT = {
     "cpu": {"learning_rate": 2e-3, "epochs": 3.0, "batch": 16, "micro_batch": 16},

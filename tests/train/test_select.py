@@ -21,6 +21,7 @@ from refute.train import select as selecting
 from refute.train.pipeline import train_and_select
 from refute.train.select import SELECTION, select
 from refute.train.settings import resolve
+from refute.train.sft import prepare
 from refute.train.synthetic.corpus import utgen_rows
 from refute.train.synthetic.family import tasks
 
@@ -72,9 +73,8 @@ def run(
     """Trained and selected, in one go."""
     output = tmp_path_factory.mktemp("runs") / "run"
     resolved = resolve(str(tiny_base), SETTINGS)
-    outcome = train_and_select(
-        rows, validation, resolved, output, n=1, max_tokens=8
-    )  # fmt: skip
+    prepared = prepare(rows, resolved.settings)
+    outcome = train_and_select(prepared, validation, resolved, output, n=1, max_tokens=8)
     assert [path.name for path in outcome.trained.checkpoints] == ["checkpoint-2", "checkpoint-4"]
     names = [score.name for score in outcome.selection.scores]
     assert names == ["base", "checkpoint-2", "checkpoint-4"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from refute.cli.train_data import data
+from refute.cli.train_fit import all_stages, select, sft
 
 __all__ = ["command"]
 
@@ -14,4 +15,5 @@ def command() -> None:
     """Train a model to write unit tests that fail and are right (UTGen)."""
 
 
-command.add_command(data)
+for verb in (data, sft, select, all_stages):
+    command.add_command(verb)

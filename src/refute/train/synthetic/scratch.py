@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,8 +42,6 @@ class Scratch:
     rate: float = 3e-3
     warmup: int = 100
     seed: int = 0
-    limit_s: float = math.inf
-    """Stop after so many seconds, with the learning rate brought down by then."""
 
 
 def build_tokenizer(path: Path, rows: Sequence[Row], size: int) -> Any:
@@ -145,8 +142,6 @@ def pretrain(
             mean = float(torch.stack(losses).mean())
             losses.clear()
             report({"step": done, "loss": mean, "tokens": tokens, "seconds": seconds})
-            if seconds > settings.limit_s:
-                break
     model.save_pretrained(path)
     measured = {
         **{f"scratch_{name}": value for name, value in asdict(settings).items()},
