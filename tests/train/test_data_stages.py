@@ -414,11 +414,10 @@ def test_without_a_model_and_held_out_problems(box: SandboxPool, tmp_path: Path)
     problems = load(tmp_path / "out" / "validation.jsonl")
     assert len(problems) == len(both.validation) >= 1
     for item in problems:
-        calls = [
-            Expression(f"{item.key.entry_point}{_arguments(args)}") for args in item.key.inputs
-        ]
+        name = item.key.entry_point
+        calls = [Call(args) for args in item.key.inputs]
         right, wrong = (
-            asyncio.run(box.run(Program(code, item.key.entry_point), calls))
+            asyncio.run(box.run(Program(code, name), calls))
             for code in (item.key.reference, item.problem.code)
         )
         assert right
