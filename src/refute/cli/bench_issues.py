@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.bench_filter import filter_fixes
+from refute.cli.options import FILE
 from refute.cli.output import consoles, print_json, remark
 from refute.cli.reproducing import ReproducingOptions, chosen_reproducer, gathering, maybe_session
 from refute.cli.status import UNAVAILABLE
@@ -36,6 +38,8 @@ class IssueBenchOptions:
     code_patch: str = ""
     patch_may_be_wrong: bool = False
     grade: bool = False
+    fixes: Path | None = None
+    """Proposed fixes that the tests of the run are to filter (section 5.3)."""
 
 
 _OPTIONS = (
@@ -57,6 +61,13 @@ _OPTIONS = (
         "--patch-may-be-wrong", is_flag=True, help="Issues: ... and say that it may be wrong."
     ),
     click.option("--grade", is_flag=True, help="Issues: grade the predictions as well."),
+    click.option(
+        "--filter",
+        "fixes",
+        type=FILE,
+        metavar="FIXES",
+        help="Issues: judge these fixes (SWE-bench predictions) by the tests of --run.",
+    ),
 )
 
 
@@ -75,6 +86,8 @@ def bench_issues(
     as_json: bool,
 ) -> int:
     """The command. Exit status 3: some issues have no prediction (run again to go on)."""
+    if issues.fixes is not None:
+        return filter_fixes(selected, issues.fixes, jobs=jobs, as_json=as_json)
     from dataclasses import replace
 
     from refute.issue.bench import Settings, resumed, save_predictions
@@ -95,7 +108,7 @@ def bench_issues(
         limit=selected.limit,
         ids=selected.ids,
         **asdict(how),
-        **{k: v for k, v in asdict(issues).items() if k != "grade"},
+        **{k: v for k, v in asdict(issues).items() if k not in ("grade", "fixes")},
     )
     if header is not None:
         settings = resumed(settings, header, selected.given)

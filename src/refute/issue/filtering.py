@@ -1,0 +1,249 @@
+"""Generated tests as a filter of proposed fixes (SWT-Bench, section 5.3).
+
+A fix is kept when generated tests that fail on the original code pass with it, and none of them
+fails with it: success, judged as ever, with the proposed fix in the golden patch's place. Whether a
+fix is right is for the golden tests to say: it resolves the issue when every golden test that goes
+from fail to pass, or stays at pass, with the golden patch passes with the fix.
+
+What a fix does to test files is left out on both sides, so it cannot pass by changing a test.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Literal
+
+from refute.datasets.swe import IssueItem
+from refute.issue.coverage import counted_lines
+from refute.issue.patches import split_tests
+from refute.issue.records import Record
+from refute.issue.standings import standings
+from refute.issue.states import State, StateStore, run_lane, test_files
+from refute.issue.verdict import Status, judge, transitions
+from refute.problems import IssueKey, IssueProblem
+from refute.runs import Failed, Journal, run_tasks
+from refute.workspace.contract import PatchRejected, TestReport, Workspace, WorkspaceUnavailable
+from refute.workspace.opening import Backend, open_workspace, prepare
+from refute.workspace.store import cache_folder
+
+__all__ = ["FilterSettings", "FilterTask", "Judged", "evaluate_filter", "judge_fix", "read_judged"]
+
+Spawner = Callable[[], Workspace]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterTask:
+    """One proposed fix, and the tests that are to judge it."""
+
+    item: IssueItem
+    fix: str
+    """Unified diff, as SWE-bench's predictions hold it."""
+    tests: str
+    """The generated test patch; "": none."""
+    confidence: float = 1.0
+    """The generator's, in its tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """Everything that the judgements depend on; goes into the journal's header."""
+
+    dataset: str
+    fixes: str
+    """Where the fixes were read from."""
+    fixer: str
+    """Their `model_name_or_path`."""
+    tests: str
+    """What generated the tests: method and model."""
+    timeout: float = 1800.0
+    """Wall-clock seconds for one run of tests."""
+    workspace: Backend = "local"
+
+    def header(self, tasks: Sequence[FilterTask]) -> dict[str, Any]:
+        """The settings with a digest of the instances, fixes and tests."""
+        digest = hashlib.sha256()
+        for task in tasks:
+            digest.update(repr(task).encode(errors="surrogatepass"))
+        return {"kind": "filter", **asdict(self), "content": digest.hexdigest()[:32]}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the generated and the golden tests say about one fix."""
+
+    id: str
+    status: Literal["judged", "not_applied"]
+    """`not_applied`: it changes no code, or does not apply; it is no candidate."""
+    resolved: bool
+    """By the golden tests."""
+    verdict: Status
+    """Status of the generated tests with the fix in the golden patch's place."""
+    confidence: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether the generated tests speak for the fix."""
+        return self.status == "judged" and self.verdict == "success"
+
+
+def evaluate_filter(
+    tasks: Sequence[FilterTask], settings: FilterSettings, journal: Journal, *, jobs: int
+) -> Iterator[int]:
+    """Judge the fixes that the journal has no judgement of; yield how many have one.
+
+    Worker processes, `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can
+    work; what one fix cannot be judged for stands in its record, and is tried again.
+    """
+    done = {id for id, record in journal.records.items() if record["status"] != "error"}
+    left = [task for task in tasks if task.item.problem.id not in done]
+    finished = len(tasks) - len(left)
+    yield finished
+    slots = multiprocessing.get_context("spawn").BoundedSemaphore(jobs)
+    start = partial(_start, settings, slots)
+    with closing(run_tasks(left, start=start, jobs=jobs)) as results:
+        for task, record in results:
+            if isinstance(record, Failed):
+                if record.fatal:
+                    raise WorkspaceUnavailable(record.reason)
+                record = _error(task, record.reason)
+            journal.append(record)
+            finished += 1
+            yield finished
+
+
+def read_judged(records: Mapping[str, Record]) -> list[Judged]:
+    """The judgements in the records of a journal; errors are left out."""
+    names = Judged.__dataclass_fields__
+    good = (record for record in records.values() if record["status"] != "error")
+    return [Judged(**{name: record[name] for name in names}) for record in good]
+
+
+def judge_fix(
+    task: FilterTask,
+    spawn: Spawner,
+    store: StateStore,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> Judged:
+    """Judge one fix by both kinds of tests. `spawn` opens a workspace at the base commit.
+
+    Raises `WorkspaceUnavailable`, also where the golden tests reproduce nothing: then nobody knows
+    whether the fix is right.
+    """
+    id = task.item.problem.id
+    _, code = split_tests(task.fix if task.fix.endswith("\n") else f"{task.fix}\n")
+
+    def run(*states: State) -> list[TestReport]:
+        return run_lane(states, spawn, store, timeout=timeout, slot=slot)
+
+    if not code.strip() or not _applies((code,), spawn):
+        return Judged(id, "not_applied", False, "not_applicable", task.confidence)
+    resolved = _resolves(code, task.item.key, spawn, run)
+    verdict = _verdict(code, task.tests, spawn, run)
+    return Judged(id, "judged", resolved, verdict, task.confidence)
+
+
+# -- the golden tests ------------------------------------------------------------------------------
+
+
+def _resolves(
+    code: str, key: IssueKey, spawn: Spawner, run: Callable[..., list[TestReport]]
+) -> bool:
+    files = test_files(key.test_patch)
+    # The counted lines are those of grading, so that its golden states are found in the store.
+    lines = counted_lines(key.patch)
+    (before,) = run(State("", key.test_patch, files, lines[0]))
+    (after,) = run(State(key.patch, key.test_patch, files, lines[1]))
+    wanted = [
+        one
+        for one in transitions(standings(before), standings(after)).values()
+        if one.after == "pass" and one.before in ("fail", "pass")
+    ]
+    if not any(one.before == "fail" for one in wanted):
+        raise WorkspaceUnavailable("the golden tests reproduce nothing here")
+    if not _applies((code, key.test_patch), spawn):
+        return False
+    (fixed,) = run(State(code, key.test_patch, files, kept=False))
+    found = standings(fixed)
+    return fixed.trusted and all(found.of(one.test) == "pass" for one in wanted)
+
+
+# -- the generated tests ---------------------------------------------------------------------------
+
+
+def _verdict(code: str, tests: str, spawn: Spawner, run: Callable[..., list[TestReport]]) -> Status:
+    if not tests.strip():
+        return "empty"
+    files = test_files(tests)
+    if not files:
+        return "no_test"
+    if not _applies((tests,), spawn):
+        return "not_applicable"
+    if not _applies((code, tests), spawn):
+        return "conflict"
+    before, base_before = run(State("", tests, files, kept=False), State("", "", files))
+    if base_before.status != "finished":
+        raise WorkspaceUnavailable(
+            f"the repository's own tests do not finish: {base_before.status} {base_before.remark}"
+        )
+    # That they do not finish with the fix is the fix's own doing.
+    after, base_after = run(
+        State(code, tests, files, kept=False), State(code, "", files, kept=False)
+    )
+    return judge([before], [after], base_before, base_after).status
+
+
+def _applies(patches: Sequence[str], spawn: Spawner) -> bool:
+    with spawn() as workspace:
+        try:
+            for patch in patches:
+                workspace.apply(patch)
+        except PatchRejected:
+            return False
+    return True
+
+
+# -- in a worker -----------------------------------------------------------------------------------
+
+
+def _start(
+    settings: FilterSettings, slots: AbstractContextManager[Any]
+) -> Callable[[FilterTask], Record]:
+    return partial(_work, settings, slots)
+
+
+def _work(settings: FilterSettings, slots: AbstractContextManager[Any], task: FilterTask) -> Record:
+    start, problem = time.monotonic(), task.item.problem
+    store = StateStore(cache_folder() / "states", problem, settings.workspace)
+    spawn = _spawner(problem, settings.workspace)
+    try:
+        judged = judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots)
+    except WorkspaceUnavailable as error:
+        return _error(task, " ".join(str(error).split()))
+    return {**asdict(judged), "repo": problem.repo, "seconds": round(time.monotonic() - start, 3)}
+
+
+def _spawner(problem: IssueProblem, backend: Backend) -> Spawner:
+    base = None
+
+    def spawn() -> Workspace:
+        nonlocal base
+        if base is None:
+            if problem.recipe is None:
+                raise WorkspaceUnavailable(f"{problem.id}: the data set says no environment")
+            place = (problem.repo, problem.base_commit, problem.recipe, problem.id)
+            base = prepare(*place, backend=backend)
+        return open_workspace(base, backend=backend)
+
+    return spawn
+
+
+def _error(task: FilterTask, reason: str) -> Record:
+    return {"id": task.item.problem.id, "status": "error", "error": reason}
