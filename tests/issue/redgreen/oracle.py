@@ -32,7 +32,9 @@ def kind_of(prompt: str) -> str:
     return next(kind for kind, mark in _KINDS if mark in prompt)
 
 
-def block(code: str, file: str = "tests/test_line.py", verb: str = "insert", at: str = "EOF") -> str:
+def block(
+    code: str, file: str = "tests/test_line.py", verb: str = "insert", at: str = "EOF"
+) -> str:
     """An answer that holds one edit."""
     return f"```custom-diff\ndiff\n{file}\n{verb}\n{at}\n{code}\nend diff\n```\n"
 
@@ -92,7 +94,7 @@ class Answers:
         return [p for k, p in zip(self.kinds, self.prompts, strict=True) if k == kind]
 
 
-def tests_in(prompt: str) -> str:
+def shown_test(prompt: str) -> str:
     """The test patch that a question is about."""
     match = re.search(r"<test>\n(.*?)\n</test>", prompt, re.DOTALL)
     return match[1] if match else ""

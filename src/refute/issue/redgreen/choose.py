@@ -99,16 +99,18 @@ def ranking(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> list[Ranked]:
     return sorted((_ranked(draft, scores) for draft in drafts), key=lambda one: one.key)
 
 
-def confidence(best: Ranked, fixes: int) -> float:
+def confidence(best: Ranked, drafts: Sequence[Draft], fixes: Sequence[Fix]) -> float:
     """Estimated probability that the patch fails now and passes once the issue is fixed.
 
-    The rule of succession over the `fixes` that turn any test green, (support x fixes + 1) /
-    (fixes + 2); half of that where the judge did not accept the failure, a tenth where, besides, no
-    fix turns it green. Not fitted to any data.
+    With n answers that held a fix which turns any test green: (support x n + 1) / (n + 2), the rule
+    of succession; half of that where the judge did not accept the failure, a tenth where, besides,
+    no fix turns it green. Not fitted to any data.
     """
     if best.tier >= NO_USE:
         return 0.0
-    agreed = (best.support * fixes + 1) / (fixes + 2)
+    scores = fix_scores(drafts, fixes)
+    answers = sum(fix.drawn for fix in fixes if fix.number in scores)
+    agreed = (best.support * answers + 1) / (answers + 2)
     return agreed * {3: 0.5, 4: 0.1}.get(best.tier, 1.0)
 
 

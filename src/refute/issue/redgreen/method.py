@@ -193,7 +193,7 @@ class _Work:
         prediction = IssuePrediction(
             self.problem.id,
             patch,
-            confidence=round(confidence(best, len(fix_scores(self.drafts, self._tried()))), 3),
+            confidence=round(confidence(best, self.drafts, self._tried()), 3),
             tests=tuple(id for id in final.red if id in best.kept) or final.red,
             notes=self._evidence(best, final),
         )
@@ -367,8 +367,10 @@ class _Work:
         )  # fmt: skip
 
     def _fix(self, patch: str, route: str) -> None:
-        if any(fix.patch == patch for fix in self.fixes):
-            return
+        for known in self.fixes:
+            if known.patch == patch:
+                self.fixes[known.number] = replace(known, drawn=known.drawn + 1)
+                return
         test_file = self.view.tests[0] if self.view.tests else ""
         fix = self.bed.try_fix(len(self.fixes), patch, test_file)
         self.fixes.append(fix)

@@ -25,6 +25,8 @@ Row = Mapping[str, Standing]
 
 _NEAR = 3
 """Existing test files that a fix is run beside."""
+_OUTPUT = 2000
+"""Characters of a run's output in a prompt."""
 _SCRUBBED = (
     (re.compile(r"\b0x[0-9a-fA-F]{4,}\b"), "0x..."),
     (re.compile(r"/tmp/[\w./+-]+|/private/var/[\w./+-]+"), "/tmp/..."),
@@ -46,15 +48,17 @@ class Fix:
     """Existing tests that pass on the original code and fail with it."""
     near: tuple[str, ...] = ()
     """Test files that were run."""
+    drawn: int = 1
+    """How many answers held just this fix."""
 
     @property
     def weight(self) -> float:
-        """How far it may be believed before any new test is run, in [0, 1].
+        """How far it may be believed before any new test is run: 1 for each answer that held it.
 
         A right fix may break a test that demands what the issue calls wrong, so broken tests count
         against it and do not rule it out.
         """
-        return 0.0 if self.rejected else 1.0 / (1 + len(self.broken))
+        return 0.0 if self.rejected else self.drawn / (1 + len(self.broken))
 
 
 class TestBed:
@@ -140,7 +144,10 @@ class TestBed:
 
     def told(self, trial: Trial) -> str:
         """A trial as a prompt quotes it, the same in each run of the same tests."""
-        return scrubbed(described(trial), str(self.workspace.root))
+        text = described(trial)
+        if trial.report is not None and not trial.asserted:  # set-up: the runner says more
+            text += f"\n\nThe end of what it printed:\n{trial.report.output[-_OUTPUT:]}"
+        return scrubbed(text, str(self.workspace.root))
 
     def told_fix(self, fix: Fix) -> str:
         """What became of a fix, as a prompt quotes it."""

@@ -1,0 +1,388 @@
+"""redgreen on a small repository with a real fault: models that are right, noisy, hostile, slow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from refute.issue.contract import Bounds, Reproduction
+from refute.issue.redgreen import method, redgreen
+from refute.models.contract import (
+    AnswersPending,
+    Completion,
+    ContextTooLong,
+    Message,
+    ModelUnavailable,
+    Sampling,
+)
+from refute.models.scripted import ScriptedModel
+from refute.models.session import Session
+from refute.workspace.contract import Selection
+
+from ..projects import FIX as GOLDEN
+from ..projects import Project
+from .oracle import FIX, RIGHT, Answers, block, kind_of, shown_test
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of tests that one test has made are not made again by the next."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, memory: Path) -> None:
+    """Without the draft of the snippet method, which has tests of its own."""
+
+    async def nothing(work: object, spawn: object) -> None:
+        """The tests below bring their own drafts."""
+
+    monkeypatch.setattr(method._Work, "seed", nothing)
+    monkeypatch.setattr(method, "memory_of", lambda problem: memory)
+
+
+def run(
+    model: object, project: Project, bounds: Bounds | None = None, **options: int
+) -> Reproduction:
+    async def work() -> Reproduction:
+        async with Session(model) as session:  # type: ignore[arg-type]
+            return await redgreen(
+                project.problem,
+                project.spawn,
+                ask=session.asker(project.problem.id),
+                bounds=bounds or Bounds(),
+                **options,
+            )
+
+    return asyncio.run(work())
+
+
+def outcomes(project: Project, patch: str, fix: str = "") -> dict[str, str]:
+    """How the tests of the patch's file end, on the original or the fixed code."""
+    with project.spawn() as workspace:
+        if fix:
+            workspace.apply(fix)
+        workspace.apply(patch)
+        report = workspace.run_tests(Selection(("tests/test_line.py",)), timeout=120)
+    return {result.id.rpartition("::")[2]: result.outcome for result in report.results}
+
+
+def fails_and_turns_green(project: Project, found: Reproduction) -> bool:
+    """F→P, and nothing that fails on the golden fix."""
+    before = outcomes(project, found.prediction.patch)
+    after = outcomes(project, found.prediction.patch, GOLDEN)
+    red = [test for test, outcome in before.items() if outcome == "failed"]
+    return bool(red) and set(after.values()) == {"passed"} and before.keys() == after.keys()
+
+
+def test_a_model_that_is_right(project: Project) -> None:
+    answers = Answers(direct=[RIGHT, RIGHT.replace("10", "12")])
+    found = run(ScriptedModel(answers), project)
+    assert fails_and_turns_green(project, found)
+    assert found.prediction.tests == ("tests/test_line.py::test_at_the_top",), "the pinned one"
+    assert found.prediction.confidence == pytest.approx((4 + 1) / (4 + 2), abs=0.001)
+    assert "the same tests pass when they assert the present behaviour" in found.prediction.notes
+    assert "shapes/line.py" not in found.prediction.patch
+    rounds = ["locate"] + ["direct"] * 3 + ["characterise"] * 2 + ["fix"] * 2 + ["wide"] * 2
+    assert answers.kinds == [*rounds, *["review"] * 3, "broaden"]
+    assert found.steps[-1]["kind"] == "final"
+    assert found.steps[-1]["failing"] == ["tests/test_line.py::test_at_the_top"]
+
+
+SYNTAX = block("def test_above(:\n    assert clamp(10, 0, 9) == 9")
+WRONG_IMPORT = block("from shapes.lines import clamp as other\n", at="BOF") + block(
+    "def test_import():\n    assert other(10, 0, 9) == 9"
+)
+FIXTURE = block("def test_fixture(numbers):\n    assert clamp(10, 0, 9) == 9")
+PASSES = block("def test_now():\n    assert clamp(10, 0, 9) == 0")
+OTHER_REASON = block("def test_other():\n    assert clamp('a', 0, 9) == 9")
+TOO_MUCH = block("def test_strict():\n    assert repr(clamp(10, 0, 9)) == '9.0'")
+BREAKS = FIX.replace("        return low\n", "        return low - 1\n")
+NO_FIX = FIX.replace("return high", "return low + 0")
+CRASHES = FIX.replace("    return value", "    return valu")
+
+
+def test_a_noisy_model(project: Project) -> None:
+    def review(prompt: str, index: int) -> str:
+        if "clamp('a'" in shown_test(prompt):
+            return "A type error is not the issue.\nVERDICT: no\n"
+        return "VERDICT: yes"
+
+    answers = Answers(
+        locate="I cannot tell.",
+        direct=[SYNTAX, WRONG_IMPORT, OTHER_REASON],
+        characterise=[PASSES, FIXTURE],
+        fix=[NO_FIX, BREAKS],
+        wide=[CRASHES, FIX],
+        review=review,
+        repair=lambda prompt, index: RIGHT if "lines import" in shown_test(prompt) else "Sorry.",
+        fix_repair="It cannot be done.",
+    )
+    found = run(ScriptedModel(answers), project)
+    assert fails_and_turns_green(project, found)
+    assert found.prediction.tests == ("tests/test_line.py::test_above",)
+    faults = "\n".join(answers.of("repair"))
+    assert "they fail before or after their own body" in faults
+    assert "No module named 'shapes.lines'" in faults
+    assert "fixture 'numbers' not found" in faults
+    assert "none of them fails on the code as it is" in faults
+    assert "its code is not Python" in faults
+    assert any("assert -1 == 0" in prompt for prompt in answers.of("fix_repair"))
+    assert len(answers.of("fix_repair")) == 2, "of the fixes that break an existing test"
+
+
+def test_a_test_that_demands_too_much_is_disputed(project: Project) -> None:
+    answers = Answers(direct=TOO_MUCH, characterise="nothing", dispute=RIGHT, repair="I give up.")
+    found = run(ScriptedModel(answers), project)
+    (prompt,) = answers.of("dispute")
+    assert "assert '9' == '9.0'" in prompt.partition("<changed_run>")[2]
+    assert "assert '0' == '9.0'" in prompt.partition("<changed_run>")[0]
+    assert fails_and_turns_green(project, found)
+    assert found.prediction.tests == ("tests/test_line.py::test_above",)
+
+
+def test_a_dispute_may_mend_the_fix(project: Project) -> None:
+    answers = Answers(
+        direct=RIGHT, characterise="nothing", fix=NO_FIX, wide=NO_FIX, dispute=FIX, repair="No."
+    )
+    found = run(ScriptedModel(answers), project)
+    assert len(answers.of("dispute")) == 1
+    assert fails_and_turns_green(project, found)
+    fixes = [step for step in found.steps if step["kind"] == "fix"]
+    assert [step["route"] for step in fixes] == ["fix", "repair"]
+    assert found.prediction.confidence == pytest.approx(2 / 3, abs=0.001)
+
+
+def test_tests_that_do_not_serve_are_dropped(project: Project) -> None:
+    mixed = block(
+        "def test_above():\n    assert clamp(10, 0, 9) == 9\n\n\n"
+        "def test_strict():\n    assert repr(clamp(10, 0, 9)) == '9.0'\n\n\n"
+        "def test_idle():\n    assert middle(2, 4) == 3"
+    ) + block("def test_below():\n    assert clamp(-1, 0, 9) == 0.5", verb="rewrite", at="8")
+    answers = Answers(direct=mixed, characterise="nothing", repair="No.")
+    found = run(ScriptedModel(answers), project)
+    patch = found.prediction.patch
+    assert "+def test_above():" in patch
+    assert "test_strict" not in patch, "no fix turns it green"
+    assert "test_idle" not in patch, "it never fails"
+    assert "0.5" not in patch, "an existing test is as it was"
+    assert fails_and_turns_green(project, found)
+
+
+def test_passing_tests_stay_for_the_lines_they_execute(project: Project) -> None:
+    fix = FIX.replace("    return value", "    value = value + 0\n    return value")
+    both = block(
+        "def test_above():\n    assert clamp(10, 0, 9) == 9\n\n\n"
+        "def test_middle_value():\n    assert clamp(4, 0, 9) == 4"
+    )
+    answers = Answers(direct="no", characterise="no", repair=RIGHT, fix=fix, wide=fix, broaden=both)
+    found = run(ScriptedModel(answers), project)
+    (prompt,) = answers.of("broaden")
+    assert "shapes/line.py:9: value = value + 0" in prompt
+    assert "+def test_middle_value():" in found.prediction.patch
+    assert fails_and_turns_green(project, found)
+
+
+def test_broadening_never_loses_the_failing_test(project: Project) -> None:
+    answers = Answers(direct=RIGHT, characterise="no", broaden=[PASSES])
+    found = run(ScriptedModel(answers), project)
+    assert "test_above" in found.prediction.patch
+    assert "test_now" not in found.prediction.patch
+
+
+def test_it_abstains_where_nothing_fails(project: Project) -> None:
+    answers = Answers(direct=PASSES, characterise="no", repair="no")
+    found = run(ScriptedModel(answers), project)
+    assert found.prediction.patch == ""
+    assert found.prediction.confidence == 0.0
+    assert found.prediction.notes == ("no draft fails on the original code in its own body",)
+
+
+def test_without_any_fix_the_judge_decides(project: Project) -> None:
+    def review(prompt: str, index: int) -> str:
+        return "VERDICT: no" if "clamp('a'" in shown_test(prompt) else "VERDICT: yes"
+
+    answers = Answers(
+        direct=[OTHER_REASON, RIGHT], characterise="no", fix="?", wide="?", review=review,
+        repair="no", fix_repair="?",
+    )  # fmt: skip
+    found = run(ScriptedModel(answers), project)
+    assert found.prediction.tests == ("tests/test_line.py::test_above",)
+    assert found.prediction.confidence == 0.5
+
+
+HOSTILE = [
+    "",
+    "\0\ud800 VERDICT: yes",
+    "```custom-diff\ndiff\n../../etc/passwd\ninsert\nEOF\nx\nend diff\n```",
+    block("[tool:pytest]\n", "setup.cfg") + block("import os; os._exit(0)", "tests/conftest.py"),
+    block("import os\nos._exit(0)\ndef test_x(): pass"),
+    block("x = 1", ".git/config"),
+    "CODE: /etc/passwd: x\nTEST: tests/../../x.py\nCODE: " + "a/" * 5000,
+    block("def test_deep():\n    assert " + "(" * 3000 + ")" * 3000),
+    "VERDICT: no\nVERDICT: yes\n" * 100 + "diff\n" * 1000,
+    block("def test_forged():\n    raise SystemExit(0)"),
+]
+
+
+@pytest.mark.parametrize("answer", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_answers(project: Project, answer: str) -> None:
+    def said(messages: Sequence[Message], index: int) -> str:
+        return answer
+
+    found = run(ScriptedModel(said), project)
+    touched = [line for line in found.prediction.patch.splitlines() if line.startswith("+++ ")]
+    assert all(line.startswith("+++ b/tests/") for line in touched)
+    with project.spawn() as workspace:
+        if found.prediction.patch:
+            workspace.apply(found.prediction.patch)
+
+
+# -- bounds, and answers that come later -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("calls", [1, 3, 7])
+def test_calls_are_kept_to(project: Project, calls: int) -> None:
+    answers = Answers(direct=[SYNTAX, RIGHT], review="VERDICT: no\n" + RIGHT, repair=RIGHT)
+    model = ScriptedModel(answers)
+    found = run(model, project, Bounds(calls=calls))
+    assert model.samples == calls, "all of them are of use here, and no more are asked for"
+    assert ("locate" in answers.kinds) == (calls >= 6)
+    assert found.prediction.patch == "" or fails_and_turns_green(project, found)
+
+
+def test_no_time_no_test(project: Project) -> None:
+    model = ScriptedModel(Answers())
+    found = run(model, project, Bounds(seconds=0.0))
+    assert (model.samples, found.prediction.patch) == (0, "")
+
+
+class Clock:
+    """Time that passes when tests are run, not before."""
+
+    def __init__(self, seconds: float) -> None:
+        self.now = 0.0
+        self.seconds = seconds
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("runs", [2, 5])
+def test_when_time_runs_out_the_best_so_far_is_the_answer(
+    project: Project, monkeypatch: pytest.MonkeyPatch, runs: int
+) -> None:
+
+    from refute.workspace.working_copy import WorkingCopy
+
+    clock = Clock(10.0)
+    monkeypatch.setattr("refute.issue.bounded.time", clock)
+    monkeypatch.setattr(method, "memory_of", lambda problem: None)
+    whole = WorkingCopy.run_tests
+
+    def slow(self: WorkingCopy, *arguments: object, **options: object) -> object:
+        clock.now += clock.seconds
+        return whole(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(WorkingCopy, "run_tests", slow)
+    answers = Answers()
+    found = run(ScriptedModel(answers), project, Bounds(seconds=10.0 * runs))
+    assert clock.now == 10.0 * runs
+    assert any(step["kind"] == "bounds" for step in found.steps)
+    monkeypatch.undo()
+    assert fails_and_turns_green(project, found)
+
+
+class Later:
+    """A model whose answers to a round come after the program has been started again."""
+
+    name = "later"
+
+    def __init__(self, script: Answers) -> None:
+        self._script = script
+        self.known: dict[tuple[str, int], str] = {}
+        self.asked: dict[tuple[str, int], Message] = {}
+
+    async def generate(
+        self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
+    ) -> list[Completion]:
+        wanted = [(messages[-1].content, number) for number in range(first, first + n)]
+        missing = [one for one in wanted if one not in self.known]
+        for prompt, number in missing:
+            self.asked[prompt, number] = messages[-1]
+        if missing:
+            raise AnswersPending("later")
+        return [Completion(self.known[one]) for one in wanted]
+
+    def answer(self) -> int:
+        """Give the answers that are missing; how many."""
+        for (prompt, number), message in self.asked.items():
+            self.known[prompt, number] = self._script([message], number)
+        came = len(self.asked)
+        self.asked.clear()
+        return came
+
+    async def close(self) -> None:
+        pass
+
+
+def test_answers_that_come_later_lead_to_the_same_result(project: Project) -> None:
+    def script() -> Answers:
+        return Answers(
+            direct=[SYNTAX, WRONG_IMPORT, TOO_MUCH],
+            fix=[BREAKS, FIX],
+            repair=RIGHT,
+            review=lambda prompt, index: "VERDICT: yes",
+        )
+
+    at_once = script()
+    expected = run(ScriptedModel(at_once), project)
+    later = Later(script())
+    rounds = []
+    for _ in range(10):
+        try:
+            found = run(later, project)
+            break
+        except AnswersPending:
+            rounds.append(later.answer())
+    assert found == expected
+    assert len(rounds) <= 5
+    assert sum(rounds) == len(at_once.kinds), "nothing is asked twice"
+
+
+def test_what_does_not_fit_into_the_context(project: Project) -> None:
+    answers = Answers()
+
+    def said(messages: Sequence[Message], index: int) -> str:
+        if kind_of(messages[-1].content) in ("locate", "characterise", "wide", "broaden"):
+            raise ContextTooLong("too long")
+        return answers(messages, index)
+
+    assert fails_and_turns_green(project, run(ScriptedModel(said), project))
+
+
+def test_a_model_that_is_away(project: Project) -> None:
+    with pytest.raises(ModelUnavailable):
+        run(ScriptedModel([]), project)
+    work = redgreen(project.problem, project.spawn, ask=None, bounds=Bounds())
+    with pytest.raises(ModelUnavailable, match="add --model"):
+        asyncio.run(work)
+
+
+def test_prompts_keep_to_the_context(project: Project) -> None:
+    answers = Answers()
+    run(ScriptedModel(answers), project, context_tokens=400)
+    assert "[start of shapes/line.py]" in answers.of("direct")[0]
+    sizes = [
+        len(prompt.partition("<code>")[2].partition("</code>")[0]) for prompt in answers.prompts
+    ]
+    assert max(sizes) < 4 * 400
+
+
+def test_the_checkout_is_left_alone(project: Project) -> None:
+    before = {p: p.read_bytes() for p in Path(project.folder).rglob("*.py")}
+    run(ScriptedModel(Answers()), project)
+    assert {p: p.read_bytes() for p in Path(project.folder).rglob("*.py")} == before
