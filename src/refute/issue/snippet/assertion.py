@@ -51,6 +51,7 @@ _ABOUT_MESSAGE = re.compile(
     r"(?:more|less|better|un)\s?(?:helpful|descriptive|informative|clear)|better error)\b",
     re.I,
 )
+_LONGEST_VALUE = 4000
 _TRULY_OURS = (
     "NameError",
     "ImportError",
@@ -135,8 +136,8 @@ def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> 
             yield _claim(script, raised.statement, "runs", confidence, why, failure=raised.type)
         return
     for index in seen.values:
-        for expected, confidence, why in _expectations(title, pieces, script, seen, index):
-            claim = _compared(script, index, seen.values[index], expected, confidence, why)
+        for one in _expectations(title, pieces, script, seen, index):
+            claim = _compared(script, index, seen.values[index], one)
             if claim is not None:
                 yield claim
     last = len(script.statements) - 1
@@ -163,6 +164,17 @@ def _claim(
 
 
 # -- exceptions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An expected output as text."""
+
+    text: str
+    confidence: float
+    why: str
+    sure: bool = False
+    """It belongs to this expression, however unlike the actual value it is."""
 
 
 def _of_error(
@@ -194,16 +206,18 @@ def _of_error(
 
 def _expectations(
     title: str, pieces: Sequence[Piece], script: Script, seen: Seen, index: int
-) -> Iterator[tuple[str, float, str]]:
-    """Expected output as text, confidence, evidence: for one expression of the script."""
+) -> Iterator[Expected]:
+    """What one expression of the script should have been."""
     row, actual = script.statements[index], seen.values[index]
     stated = _STATED.search(row.comment) or re.search(r"(?i)\bexpected:?\s*(.+)", row.comment)
     if stated is not None:
-        yield _clean(stated[1]), 0.7, "a comment of the example says what it should be"
+        why = "a comment of the example says what it should be"
+        yield Expected(_clean(stated[1]), 0.7, why, True)
     reproduced = _shows(row.shown, actual) or _shows(row.comment, actual)
     for other, value in _others(script, index):
         if reproduced and not _shows(value, actual) and other:
-            yield value, 0.7, "the same expression is shown with another value as well"
+            why = "the same expression is shown with another value as well"
+            yield Expected(value, 0.7, why, True)
     nearby = _until_next_code(pieces, row.piece)
     outputs = [place for place in nearby if pieces[place].kind == "output"]
     if any(_shows(pieces[place].text, actual) for place in outputs):
@@ -215,20 +229,23 @@ def _expectations(
         if pieces[place].errors or _shows(output, actual):
             continue
         if _EXPECTED.search(said) and not re.search(r"\b(got|actual)\b", said, re.I):
-            yield output, 0.7 if reproduced else 0.45, "the issue shows the expected output"
+            confidence = 0.7 if reproduced else 0.45
+            yield Expected(output, confidence, "the issue shows the expected output")
         elif reproduced:
-            yield output, 0.6, "the issue shows another output beside the one that we see"
+            why = "the issue shows another output beside the one that we see"
+            yield Expected(output, 0.6, why)
     for place in nearby if last else []:
         if pieces[place].kind == "prose":
             for match in _STATED.finditer(pieces[place].text):
                 value = _clean(match[1])
                 if _alike(value, actual) and (reproduced or actual.str in pieces[place].text):
-                    yield value, 0.6, "the issue says in words what it should be"
+                    yield Expected(value, 0.6, "the issue says in words what it should be")
     yield from _from_sibling(pieces, script, seen, index, reproduced)
     if reproduced and actual.repr in ("True", "False"):
         around = "\n".join((title, _lead(pieces, row.piece), *(pieces[p].text for p in nearby)))
         if _EXPECTED.search(around) or _WRONG.search(around):
-            yield str(actual.repr == "False"), 0.45, f"the issue shows {actual.repr} as wrong"
+            why = f"the issue shows {actual.repr} as wrong"
+            yield Expected(str(actual.repr == "False"), 0.45, why)
 
 
 def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:
@@ -240,7 +257,7 @@ def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:
 
 def _from_sibling(
     pieces: Sequence[Piece], script: Script, seen: Seen, index: int, reproduced: bool
-) -> Iterator[tuple[str, float, str]]:
+) -> Iterator[Expected]:
     """The issue shows a like expression that is right, and this one as wrong."""
     row = script.statements[index]
     said = _lead(pieces, row.piece)
@@ -257,7 +274,8 @@ def _from_sibling(
             and not re.search(r"\b(?:not|n't) ", lead)
             and not _shows(seen.values[number].str, seen.values[index])
         ):
-            yield seen.values[number].str, 0.5, "the like expression that the issue calls right"
+            why = "the like expression, which the issue calls right, has this value"
+            yield Expected(seen.values[number].str, 0.5, why, True)
 
 
 def _same_shape(one: ast.stmt, other: ast.stmt) -> bool:
@@ -313,25 +331,24 @@ def _alike(value: str, actual: Value) -> bool:
     return ratio >= 0.5
 
 
-def _compared(
-    script: Script, index: int, actual: Value, expected: str, confidence: float, why: str
-) -> Claim | None:
+def _compared(script: Script, index: int, actual: Value, wanted: Expected) -> Claim | None:
     """The expected text as a comparison; None where it cannot be one."""
-    if not expected.strip() or len(expected) > 4000 or "0x" in expected or "..." in expected:
+    text, confidence, why = wanted.text, wanted.confidence, wanted.why
+    if not text.strip() or len(text) > _LONGEST_VALUE or "0x" in text or "..." in text:
         return None
     if not script.statements[index].printed:
         try:
-            value, own = parse_literal(expected), parse_literal(actual.repr)
+            value, own = parse_literal(text), parse_literal(actual.repr)
         except NotLiteral:
             pass
         else:
-            if value != own or type(value) is not type(own):
-                return _claim(script, index, "equals", confidence, why, expected=expected.strip())
-            return None
-    if not _alike(expected, actual):
+            if value == own and type(value) is type(own):
+                return None
+            return _claim(script, index, "equals", confidence, why, expected=text.strip())
+    if _shows(text, actual) or not (wanted.sure or _alike(text, actual)):
         return None
     form = "repr" if actual.repr != actual.str and not script.statements[index].printed else "str"
-    return _claim(script, index, "text", confidence, why, expected=expected, form=form)
+    return _claim(script, index, "text", confidence, why, expected=text, form=form)
 
 
 # -- setup -----------------------------------------------------------------------------------------

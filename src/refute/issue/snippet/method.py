@@ -10,6 +10,7 @@ and the original code does it. Without such evidence nothing is predicted.
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -238,17 +239,19 @@ class Case:
         if not homes:
             self.reason = "the repository has no tests to put one to"
             return None
+        # pytest's fixtures are given to functions only
+        styles = [Style()] if any(c.fixtures for c, _ in candidates) else self._styles()
         chosen: dict[str, tuple[Claim, Draft]] = {}
         for claim, imports in candidates:
             if claim.confidence < LEAST_CONFIDENCE or len(chosen) >= MOST_CLAIMS:
                 continue
-            draft = self._draft(claim, imports, f"claim_{len(chosen)}")
+            draft = self._draft(claim, imports, f"claim_{len(chosen)}", styles[0])
             chosen.setdefault("\n".join(draft.body), (claim, draft))
         if not chosen:
             return None
         path = free_path(homes[0], slug(self.title), self.bench.original.paths())
         drafts = [draft for _, draft in chosen.values()]
-        ran = self.bench.run(path, drafts, self._styles(), self._prelude_source(), self.title)
+        ran = self.bench.run(path, drafts, styles, self._prelude_source(), self.title)
         by_name = {one.draft.name: one for one in ran}
         for claim, draft in chosen.values():
             one = by_name.get(draft.name)
@@ -263,17 +266,14 @@ class Case:
                 return self._alone(claim, draft, one.style, path)
         return None
 
-    def _draft(self, claim: Claim, imports: tuple[str, ...], name: str) -> Draft:
+    def _draft(self, claim: Claim, imports: tuple[str, ...], name: str, style: Style) -> Draft:
         """Only the imports that the claim's statements still need."""
         script = Script((*claim.setup, claim.focus), ())
-        needed = [script.missing()]
-        kept = [line for line in imports if any(_binds(line, name) for name in needed[0])]
+        kept = [line for line in imports if any(_binds(line, n) for n in script.missing())]
         if claim.kind == "raises":
-            for wanted in (claim.expected, *(("raises",) if not self._class_style else ())):
-                line = self.names.import_of(wanted)
-                if line is not None and wanted not in dir(__builtins__):
-                    kept.append(line)
-        style = self._styles()[0]
+            wanted = {claim.expected} | (set() if style.base else {"raises"})
+            for missing in sorted(wanted - set(dir(builtins))):
+                kept.append(self.names.import_of(missing) or f"from pytest import {missing}")
         return tested(claim, name, tuple(dict.fromkeys(kept)), style)
 
     def _alone(self, claim: Claim, draft: Draft, style: Style, path: str) -> Found:
@@ -293,6 +293,8 @@ class Case:
         draft, style = self._final
         home = self.homes()[0]
         existing = self.bench.original.source(home)
+        if style.base == "SimpleTestCase" and "SimpleTestCase" not in (existing or ""):
+            style = replace(style, base="TestCase")  # what the file has imported serves as well
         if existing is not None and not self._prelude.names:
             text = with_tests(existing, [draft], style, title=self.title)
             trial = self.bench.attempt(patch_of(home, text, self.bench.original.source))

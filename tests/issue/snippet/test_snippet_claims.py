@@ -1,0 +1,127 @@
+"""What is claimed of a run: exceptions, values, what should raise; and where it says nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from refute.issue.snippet.assertion import Claim, Raised, Seen, Value, claims
+from refute.issue.snippet.read import read_issue_text
+from refute.issue.snippet.script import scripts, statements
+
+
+def claimed(text: str, seen: Seen) -> list[Claim]:
+    pieces = read_issue_text(text)
+    script = scripts(statements(pieces))[-1]
+    return claims(text.split("\n", 1)[0], pieces, script, seen)
+
+
+def raising(kind: str, message: str = "", *, statement: int = 1, inside: bool = True) -> Seen:
+    return Seen(raised=Raised(statement, kind, message, inside))
+
+
+CRASH = "Total fails\n```python\nfrom shop import total\ntotal([])\n```\n"
+
+
+def test_a_shown_exception_must_not_be_raised() -> None:
+    (claim,) = claimed(CRASH + "ValueError: no rows\n", raising("ValueError", "no rows"))
+    assert (claim.kind, claim.failure, claim.confidence) == ("runs", "ValueError", 0.75)
+    assert claim.focus.source == "total([])"
+    assert [row.source for row in claim.setup] == ["from shop import total"]
+
+
+def test_an_exception_that_the_issue_does_not_tell_of_is_no_evidence() -> None:
+    assert claimed(CRASH, raising("ValueError", "no rows")) == []
+
+
+def test_an_exception_of_the_examples_own_lines_is_no_evidence() -> None:
+    seen = raising("NameError", "name 'rows' is not defined", inside=False)
+    assert claimed(CRASH + "It raises a NameError.\n", seen) == []
+
+
+def test_what_should_raise_may_raise() -> None:
+    text = CRASH + "It should raise a ValueError, and does.\n"
+    assert claimed(text, raising("ValueError", "no rows")) == []
+
+
+def test_what_should_raise_must_raise() -> None:
+    text = CRASH + "It should raise a ValueError.\n"
+    (claim,) = claimed(text, Seen({1: Value("0", "0")}))
+    assert (claim.kind, claim.expected) == ("raises", "ValueError")
+
+
+def test_another_exception_should_be_raised_instead() -> None:
+    text = CRASH + "It raises KeyError instead of ValueError.\n"
+    (claim,) = claimed(text, raising("KeyError", "'x'"))
+    assert (claim.kind, claim.expected, claim.failure) == ("raises", "ValueError", "KeyError")
+
+
+def test_a_complaint_about_the_message_is_hardly_believed() -> None:
+    text = "Confusing error message\n" + CRASH + "ValueError: no rows\n"
+    (claim,) = claimed(text, raising("ValueError", "no rows"))
+    assert claim.confidence < 0.4
+
+
+CLAMP = "clamp is wrong\n\n>>> from shapes import clamp\n>>> clamp(10, 0, 9)\n0\n\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["I expected 9.", "It should return 9", "expected: `9`", "Expected output:\n```\n9\n```"],
+)
+def test_the_expected_value(said: str) -> None:
+    found = claimed(CLAMP + said, Seen({1: Value("0", "0")}))
+    assert [(c.kind, c.expected, c.focus.source) for c in found] == [
+        ("equals", "9", "clamp(10, 0, 9)")
+    ]
+
+
+def test_the_expected_value_needs_the_wrong_one() -> None:
+    assert claimed(CLAMP + "I expected 9.", Seen({1: Value("4", "4")})) == []
+    assert claimed(CLAMP + "I expected 9.", Seen({1: Value("9", "9")})) == []
+
+
+def test_an_expected_value_of_another_kind_is_none() -> None:
+    assert claimed(CLAMP + "I expected it to be better.", Seen({1: Value("0", "0")})) == []
+
+
+def test_a_comment_tells_the_expected_value() -> None:
+    text = "bytes\n```python\nr = f(b'a')\nr.content\n# b'<memory>'\n# I am expecting b'a'\n```\n"
+    found = claimed(text, Seen({1: Value("b'<memory>'", "b'<memory>'")}))
+    assert [(c.kind, c.expected) for c in found] == [("equals", "b'a'")]
+
+
+def test_the_output_of_another_version_is_the_expected_one() -> None:
+    text = (
+        "comma lost\n```python\nsource(f)\n```\n1.9 outputs\n```\n'return (1,)'\n```\n"
+        "But 1.10 gives\n```\n'return (1)'\n```\n"
+    )
+    found = claimed(text, Seen({0: Value("'return (1)'", "return (1)")}))
+    assert [(c.kind, c.expected) for c in found] == [("equals", "'return (1,)'")]
+
+
+def test_the_like_expression_that_is_right() -> None:
+    text = (
+        "kinds\nThis is correct:\n```\ni = integral(A)\ni.kind\n# MatrixKind\n```\n"
+        "This one is wrong:\n```\nd = derivative(A)\nd.kind\n# Undefined\n```\n"
+    )
+    pieces = read_issue_text(text)
+    both = next(one for one in scripts(statements(pieces)) if len(one.pieces) == 2)
+    seen = Seen({1: Value("MatrixKind", "MatrixKind"), 3: Value("Undefined", "Undefined")})
+    (claim,) = claims("kinds", pieces, both, seen)
+    assert (claim.kind, claim.expected, claim.focus.source) == ("text", "MatrixKind", "d.kind")
+    assert [row.source for row in claim.setup] == ["d = derivative(A)"]
+
+
+def test_a_wrong_boolean_is_turned() -> None:
+    text = "is_even is wrong\n\n>>> is_even(2)\nFalse\n\nThat is incorrect.\n"
+    (claim,) = claimed(text, Seen({0: Value("False", "False")}))
+    assert (claim.kind, claim.expected) == ("equals", "True")
+
+
+def test_only_what_the_focus_rests_on_is_kept() -> None:
+    text = (
+        "x\n```python\nimport os\na = make()\nb = make()\na.add(1)\nb.add(2)\nprint(a)\n"
+        "a.total()\n```\nValueError: bad\n"
+    )
+    (claim,) = claimed(text, raising("ValueError", "bad", statement=6))
+    assert [row.source for row in claim.setup] == ["a = make()", "a.add(1)"]

@@ -1,0 +1,116 @@
+"""The reproducer without a model on real repositories, made here, with a real fault each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from refute.issue.contract import Bounds, Reproduction
+from refute.issue.methods import DEFAULT, Options, reproducer
+from refute.issue.original import Original
+from refute.issue.snippet import snippet
+from refute.workspace.contract import WorkspaceUnavailable
+
+from ..projects import FIX, Project
+
+BOUNDS = Bounds(seconds=600, test_seconds=300)
+
+
+def reproduced(project: Project, text: str) -> Reproduction:
+    problem = replace(project.problem, text=text)
+    try:
+        return asyncio.run(snippet(problem, project.spawn, ask=None, bounds=BOUNDS))
+    except WorkspaceUnavailable as error:
+        pytest.skip(f"no workspace here: {error}")
+
+
+def failing(project: Project, patch: str, fix: str = "") -> Sequence[str]:
+    with project.spawn() as workspace:
+        trial = Original(workspace, BOUNDS).attempt(patch, fix=fix)
+        assert trial.report is not None, trial.rejected
+        return [result.id for result in trial.failing]
+
+
+def test_the_shown_wrong_value_must_become_the_expected_one(project: Project) -> None:
+    before = {path: path.read_bytes() for path in Path(project.folder).rglob("*.py")}
+    found = reproduced(project, project.problem.text).prediction
+    assert {path: path.read_bytes() for path in Path(project.folder).rglob("*.py")} == before
+    assert "+++ b/tests/test_line.py" in found.patch
+    assert "assert clamp(10, 0, 9) == 9" in found.patch
+    assert found.tests == ("tests/test_line.py::test_clamp_returns_lower_bound_large_values",)
+    assert failing(project, found.patch, FIX) == []
+    assert found.confidence >= 0.5
+
+
+def test_missing_imports_come_from_the_repository(project: Project) -> None:
+    text = "Numbers above the range\n\n>>> clamp(10, 0, 9)\n0\n\nThis should be 9.\n"
+    found = reproduced(project, text).prediction
+    assert "from shapes.line import clamp" in found.patch
+
+
+def test_an_example_that_raises_must_not_raise(project: Project) -> None:
+    text = (
+        "mix fails for colours without parts\n```python\nfrom shapes.colour import mix\n"
+        "mix(None, [1])\n```\nTypeError: 'NoneType' object is not iterable\n"
+    )
+    found = reproduced(project, text)
+    assert "+++ b/tests/test_colour.py" in found.prediction.patch
+    assert found.prediction.notes[0] == "it raises the TypeError that the issue shows"
+    assert [step["kind"] for step in found.steps] == ["probe", "claim"]
+    assert found.prediction.tests[0].startswith("tests/test_colour.py::test_mix_fails")
+
+
+def test_the_issues_own_tests(project: Project) -> None:
+    text = (
+        "clamp is wrong above\nThis test fails:\n```python\nimport unittest\n"
+        "from shapes.line import clamp\n\nclass TestAbove(unittest.TestCase):\n"
+        "    def test_above(self):\n        self.assertEqual(clamp(10, 0, 9), 9)\n```\n"
+        "AssertionError: 0 != 9\n"
+    )
+    found = reproduced(project, text).prediction
+    assert "class TestAbove" in found.patch
+    assert found.confidence == 0.8
+    assert failing(project, found.patch, FIX) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It does not work\n\nPlease mend it.\n",
+        "",
+        "Broken\n```python\nclamp(3, 0, 9)\n```\n",
+        "Broken\n\n>>> clamp(3, 0, 9)\n7\n\nI expected 3.\n",
+        "Broken\n```python\nfrom nowhere.at_all import thing\nthing(1)\n```\nValueError: no\n",
+        "Broken\n```python\nraise ValueError('no')\n```\nTypeError: no\n",
+        "Broken\n```python\nimport os\nos._exit(3)\n```\nValueError: no\n",
+    ],
+)
+def test_without_evidence_it_abstains(project: Project, text: str) -> None:
+    found = reproduced(project, text).prediction
+    assert found.patch == ""
+    assert found.notes
+
+
+def test_nothing_is_run_for_an_issue_without_code(project: Project) -> None:
+    def spawn() -> None:
+        raise AssertionError("a workspace was opened")
+
+    problem = replace(project.problem, text="Please add colours\n\nI like red.\n")
+    made = asyncio.run(snippet(problem, spawn, ask=None, bounds=BOUNDS))  # type: ignore[arg-type]
+    assert made.prediction.notes == ("the issue holds nothing to run",)
+
+
+def test_no_time_no_run(project: Project) -> None:
+    bounds = Bounds(seconds=0)
+    problem = project.problem
+    made = asyncio.run(snippet(problem, project.spawn, ask=None, bounds=bounds))
+    assert made.prediction.patch == ""
+
+
+def test_it_is_the_default_without_a_model() -> None:
+    assert DEFAULT == "snippet"
+    assert reproducer(DEFAULT, Options()) is snippet
