@@ -22,6 +22,7 @@ __all__ = ["cli", "main"]
 _VERBS = {
     "hunt": "Find unit tests that the function fails.",
     "debug": "Mend the function with generated tests; print the fix as a diff.",
+    "judge": "Rank candidate programs by generated tests (best of N).",
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
     "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
     "bench": "Run a method over a data set, or over a JSONL file of problems.",

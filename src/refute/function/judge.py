@@ -1,0 +1,271 @@
+"""Best of N: rank candidate programs for one task, by generated tests or by what they do.
+
+The paper's judge (UTGen, arXiv 2502.01619, best of N) generates three unit tests for each
+candidate, collates them and takes the candidate that passes the most. Here a judge gives each
+candidate a `Score`, and `ranked` orders them by one rule:
+
+1. fewer failures among the certain tests (given, or stated formally by the description);
+2. a higher score: the share of the generated tests that it passes, each test counted with its
+   confidence; a reward model's score; without a model 1 for all;
+3. more agreement: the mean share of the other candidates that return the same on probing inputs.
+
+What is equal in all three has the same rank, and stands in the order in which it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from refute.function.llm.asking import together
+from refute.function.llm.build import build
+from refute.function.llm.hybrid_engine import multiplied
+from refute.function.llm.options import Options
+from refute.function.llm.record import Output
+from refute.function.llm.trials import Trial, certain_tests, try_code
+from refute.function.llm.vote import same_output
+from refute.function.show import call_source
+from refute.models.contract import Asker
+from refute.models.reward import Scorer
+from refute.problems import FunctionProblem, Invocation, UnitTest
+from refute.prompts import render
+from refute.sandbox import Limits, Outcome, Program, Returned
+from refute.sandbox.equality import equal
+from refute.sandbox.pool import AsyncSandbox
+from refute.sandbox.values import MalformedValue
+
+__all__ = [
+    "Judge",
+    "Judgement",
+    "Placed",
+    "by_behaviour",
+    "by_reward",
+    "by_tests",
+    "collated",
+    "judge",
+    "ranked",
+]
+
+_LIMITS = Limits(cpu=0.3, memory=512 << 20, output=1 << 20, stop_after=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One candidate in the ranking."""
+
+    index: int
+    """Its number in the order given, from 0."""
+    rank: int
+    """From 1; equals share a rank, and the next one's counts them all."""
+    passed: int
+    """Tests that it passes, certain and generated."""
+    certain: int
+    """Certain tests that it fails."""
+    score: float
+    """Higher is better; comparable within one judgement only."""
+    agreement: float
+    """In [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The candidates best first, and the tests that they were run on."""
+
+    tests: tuple[UnitTest, ...]
+    """Certain tests first."""
+    ranking: tuple[Placed, ...]
+
+    @property
+    def best(self) -> int:
+        """The number of the first candidate."""
+        return self.ranking[0].index
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a judge goes by."""
+
+    tests: tuple[UnitTest, ...] = ()
+    """Generated tests."""
+    scores: tuple[float, ...] | None = None
+    """One for each candidate; None: the share of the tests that it passes."""
+
+
+class Judge(Protocol):
+    """Where the evidence comes from: tests by a model, a reward model, or nothing but behaviour."""
+
+    async def __call__(
+        self, problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
+    ) -> Evidence:
+        """The evidence on `candidates`, module sources that all define the problem's function.
+
+        Raises what asking a model raises, and `SandboxUnavailable`.
+        """
+        ...
+
+
+async def judge(
+    problem: FunctionProblem, candidates: Sequence[str], *, by: Judge, box: AsyncSandbox, seed: int
+) -> Judgement:
+    """Rank `candidates`. `problem.code` need not be one of them, and is not run.
+
+    Raises `ValueError` without candidates, and what the judge raises.
+    """
+    if not candidates:
+        raise ValueError("no candidates")
+    certain = certain_tests(problem)
+    evidence = await by(problem, candidates, box=box)
+    known = [call_source(test.call, problem.entry_point) for test in certain]
+    fresh = [t for t in evidence.tests if call_source(t.call, problem.entry_point) not in known]
+    calls = await _probes(problem, candidates, [*certain, *fresh], seed)
+    name = problem.entry_point
+    facts: list[tuple[Trial, Trial, Sequence[Outcome]]] = []
+    for code in candidates:
+        sure = await try_code(code, name, certain, box)
+        trial = await try_code(code, name, fresh, box)
+        probed = await box.run(Program(code, name), calls, _LIMITS) if calls else []
+        facts.append((sure, trial, (*sure.outcomes, *trial.outcomes, *probed)))
+    shared = _agreement([outcomes for _, _, outcomes in facts])
+    placed = [
+        Placed(
+            index,
+            1,
+            sure.passed + trial.passed,
+            len(certain) - sure.passed,
+            _share(trial) if evidence.scores is None else evidence.scores[index],
+            shared[index],
+        )
+        for index, (sure, trial, _) in enumerate(facts)
+    ]
+    return Judgement((*certain, *fresh), ranked(placed))
+
+
+def ranked(placed: Sequence[Placed]) -> tuple[Placed, ...]:
+    """In the order of the rule (see the module), with ranks."""
+
+    def key(one: Placed) -> tuple[float, float, float]:
+        return one.certain, -one.score, -round(one.agreement, 9)
+
+    order = sorted(placed, key=key)
+    ranks: list[Placed] = []
+    for place, one in enumerate(order, 1):
+        same = bool(ranks) and key(ranks[-1]) == key(one)
+        ranks.append(replace(one, rank=ranks[-1].rank if same else place))
+    return tuple(ranks)
+
+
+def by_tests(ask: Asker, *, options: Options, seed: int) -> Judge:
+    """The paper's judge: `options.n` tests made against each candidate, collated."""
+
+    async def evidence(
+        problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
+    ) -> Evidence:
+        suites = await together(
+            build(
+                replace(problem, code=code),
+                code,
+                generator="prompted",
+                ask=ask,
+                box=box,
+                options=options,
+                seed=seed,
+            )
+            for code in dict.fromkeys(candidates)
+        )
+        tests = [test for suite in suites for test in suite.tests]
+        return Evidence(tests=collated(tests, problem.entry_point))
+
+    return evidence
+
+
+def by_reward(scorer: Scorer) -> Judge:
+    """The paper's baseline: a reward model reads the task and the program; nothing is run."""
+
+    async def evidence(
+        problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
+    ) -> Evidence:
+        prompt = render(
+            "write_code", signature=problem.signature, description=problem.description.strip()
+        )
+        answers = [render("code_answer", code=code.strip("\n")) for code in candidates]
+        return Evidence(scores=tuple(await scorer.score(prompt, answers)))
+
+    return evidence
+
+
+def by_behaviour() -> Judge:
+    """No model: certain tests, then agreement, decide."""
+
+    async def evidence(
+        problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
+    ) -> Evidence:
+        return Evidence()
+
+    return evidence
+
+
+def collated(tests: Sequence[UnitTest], entry_point: str) -> tuple[UnitTest, ...]:
+    """One test a call: of equal ones, and of ones that contradict each other, the surest.
+
+    Outputs that are equal by value count together: the output that was voted for most often over
+    all candidates wins, the first seen of equals.
+    """
+    groups: dict[str, list[list[UnitTest]]] = {}
+    for test in tests:
+        kinds = groups.setdefault(call_source(test.call, entry_point), [])
+        for kind in kinds:
+            if same_output(_output(test), _output(kind[0])):
+                kind.append(test)
+                break
+        else:
+            kinds.append([test])
+    kept = []
+    for kinds in groups.values():
+        most = max(kinds, key=lambda kind: sum(test.confidence for test in kind))
+        kept.append(max(most, key=lambda test: test.confidence))
+    return tuple(kept)
+
+
+def _output(test: UnitTest) -> Output:
+    return Output(test.expected, test.raises)
+
+
+async def _probes(
+    problem: FunctionProblem, candidates: Sequence[str], tests: Sequence[UnitTest], seed: int
+) -> list[Invocation]:
+    """Inputs near those of the tests; where there is none, as the first candidate suggests."""
+    known = [test.call for test in tests]
+    for code in candidates:
+        calls = multiplied(replace(problem, code=code), known, seed=seed)
+        if calls:
+            return list(calls)
+    return []
+
+
+def _share(trial: Trial) -> float:
+    """The share of the tests that are passed, each counted with its confidence; 1 without any."""
+    total = sum(test.confidence for test in trial.tests)
+    passed = sum(t.confidence for t, ok in zip(trial.tests, trial.verdicts, strict=True) if ok)
+    return passed / total if total else 1.0
+
+
+def _agreement(rows: Sequence[Sequence[Outcome]]) -> list[float]:
+    """For each candidate the mean share of the others that return the same; 0 where it raises."""
+    if len(rows) < 2 or not rows[0]:
+        return [0.0] * len(rows)
+    totals = [0.0] * len(rows)
+    for column in zip(*rows, strict=True):
+        for number, outcome in enumerate(column):
+            same = sum(_same(outcome, other) for other in column) - _same(outcome, outcome)
+            totals[number] += same / (len(rows) - 1)
+    return [total / len(rows[0]) for total in totals]
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    if not isinstance(one, Returned) or not isinstance(other, Returned):
+        return False
+    try:
+        return one == other or equal(one.value, other.value)
+    except MalformedValue:
+        return False
