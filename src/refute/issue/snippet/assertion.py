@@ -51,6 +51,20 @@ _ABOUT_MESSAGE = re.compile(
     r"(?:more|less|better|un)\s?(?:helpful|descriptive|informative|clear)|better error)\b",
     re.I,
 )
+_FAILS = re.compile(
+    r"#.*\b(?:fail\w*|rais(?:es|ed)|crash\w*|error\w*|breaks?|broken|exception|"
+    r"does(?:n't| not) work)\b",
+    re.I,
+)
+"""A comment on the line that goes wrong."""
+_UNEQUAL = re.compile(
+    r"\bshould(?:n't| not) (?:be|compare|evaluate)(?: as| to)? (?:equal|the same)|\bnot be equal",
+    re.I,
+)
+_EQUAL = re.compile(
+    r"\bshould (?:be|compare|evaluate)(?: as| to)? (?:equal|the same)|\bnot (?:compare )?equal\b",
+    re.I,
+)
 _LONGEST_VALUE = 4000
 _TRULY_OURS = (
     "NameError",
@@ -79,6 +93,8 @@ class Raised:
     message: str
     inside: bool
     """Whether it came out of the repository's code, not of the test's own lines."""
+    line: str = ""
+    """The line of the script, with its comment, where it came up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +199,8 @@ def _of_error(
     name = raised.type.rpartition(".")[2]
     if name in wanted:
         return 0.0, "that is what it should raise"
+    if _FAILS.search(raised.line) and name not in _TRULY_OURS:
+        return 0.6, "a comment of the example says that this line fails"
     alike = likeness(raised.type, raised.message, (e for p in pieces for e in p.errors))
     if alike < 0.75 and (not raised.inside or name in _TRULY_OURS):
         return 0.0, "the exception is the example's own"
@@ -241,11 +259,26 @@ def _expectations(
                 if _alike(value, actual) and (reproduced or actual.str in pieces[place].text):
                     yield Expected(value, 0.6, "the issue says in words what it should be")
     yield from _from_sibling(pieces, script, seen, index, reproduced)
-    if reproduced and actual.repr in ("True", "False"):
+    yield from _of_equality(title, pieces, row, actual)
+    if reproduced and last and actual.repr in ("True", "False"):
         around = "\n".join((title, _lead(pieces, row.piece), *(pieces[p].text for p in nearby)))
         if _EXPECTED.search(around) or _WRONG.search(around):
             why = f"the issue shows {actual.repr} as wrong"
             yield Expected(str(actual.repr == "False"), 0.45, why)
+
+
+def _of_equality(
+    title: str, pieces: Sequence[Piece], row: Statement, actual: Value
+) -> Iterator[Expected]:
+    """A bare `a == b`, where the issue says whether the two should be equal."""
+    value = row.expression
+    if not isinstance(value, ast.Compare) or not isinstance(value.ops[0], ast.Eq):
+        return
+    prose = "\n".join((title, *(piece.text for piece in pieces if piece.kind == "prose")))
+    if actual.repr == "True" and _UNEQUAL.search(prose):
+        yield Expected("False", 0.55, "the issue says that the two should not be equal")
+    elif actual.repr == "False" and _EQUAL.search(prose) and not _UNEQUAL.search(prose):
+        yield Expected("True", 0.55, "the issue says that the two should be equal")
 
 
 def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:

@@ -32,6 +32,10 @@ _SETUP = re.compile(
 )
 """What a script does for itself and a test must not."""
 
+_OUTPUT = re.compile(r"\s*(?:output|result|prints|returns|out)\s*:\s*(\S[^\n]*)", re.I)
+_FALSE_ASSERT = re.compile(r"^ *assert\b.*#.*\bshould(?:n't| not)\b.*\n?", re.MULTILINE | re.I)
+"""An assertion that holds, as its comment says, and must not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -98,8 +102,8 @@ def statements(pieces: Sequence[Piece]) -> dict[int, tuple[Statement, ...]]:
         if piece.kind == "code":
             rows = list(_of_code(piece.text, index))
             following = pieces[index + 1] if index + 1 < len(pieces) else None
-            if rows and following is not None and following.kind == "output" and piece.fenced:
-                rows[-1] = replace(rows[-1], shown=following.text.strip("\n"))
+            if rows and following is not None:
+                rows[-1] = replace(rows[-1], shown=_output_after(piece, following))
         elif piece.kind == "session":
             rows = [
                 row for step in piece.steps for row in _of_step(step.source, step.output, index)
@@ -109,6 +113,14 @@ def statements(pieces: Sequence[Piece]) -> dict[int, tuple[Statement, ...]]:
         if rows:
             found[index] = tuple(rows)
     return found
+
+
+def _output_after(piece: Piece, following: Piece) -> str:
+    """What the piece behind some code shows as the output of its last statement."""
+    if following.kind == "output" and piece.fenced:
+        return following.text.strip("\n")
+    match = _OUTPUT.match(following.text) if following.kind == "prose" else None
+    return match[1].strip() if match else ""
 
 
 def scripts(found: dict[int, tuple[Statement, ...]]) -> tuple[Script, ...]:
@@ -165,6 +177,7 @@ def missing_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _of_code(text: str, index: int) -> Iterator[Statement]:
+    text = _FALSE_ASSERT.sub("", text)
     try:
         tree = parse_module(text)
     except (SyntaxError, ValueError, RecursionError):

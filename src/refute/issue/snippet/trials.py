@@ -53,15 +53,16 @@ class Ran:
             return None
         if failure.type == "AssertionError" and failure.message.startswith("NOTED "):
             return _noted(failure.message.removeprefix("NOTED "))
-        statement = None
+        statement, line = None, ""
         for frame in failure.frames:
             if frame.file == path:
                 statement = read_marks(self.source, frame.line)
+                line = self.source.split("\n")[frame.line - 1]
                 break
         if statement is None:
             return None
         inside = any(_of_repository(frame.file) for frame in failure.frames)
-        return Seen(raised=Raised(statement, failure.type, failure.message, inside))
+        return Seen(raised=Raised(statement, failure.type, failure.message, inside, line))
 
 
 class Bench:
