@@ -62,11 +62,7 @@ def shape_of(settings: SftSettings) -> Shape:
         maker: Any = transformers.AutoModelForCausalLM
         with torch.device("meta"):
             model = maker.from_config(config)
-    linears = {
-        name: module
-        for name, module in model.named_modules()
-        if isinstance(module, torch.nn.Linear)
-    }
+    linears = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
     head = model.get_output_embeddings()
     return Shape(
         parameters=sum(p.numel() for p in model.parameters()),
