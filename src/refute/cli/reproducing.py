@@ -205,7 +205,7 @@ def in_checkout(checkout: CheckoutOptions, text: str) -> tuple[IssueProblem, Spa
     interpreter = None if python is None else python.absolute()
     recipe = infer_recipe(root, interpreter=interpreter, runner=runner)
     folder, commit = snapshot(root)
-    base = prepare(str(folder), commit, recipe)
+    base = prepare(str(folder), commit, recipe, checkout=root)
     problem = IssueProblem(root.name, str(folder), commit, text, recipe)
     return problem, lambda: open_local(base)
 

@@ -38,6 +38,8 @@ class Base:
     key: str
     """What all of it is made of, as a hash: equal keys, equal results."""
     instance_id: str | None = None
+    hidden: tuple[str, ...] = ()
+    """Folders among the readable ones that are shown empty: they may hold later code."""
 
     def variables(self, tree: str) -> Mapping[str, str]:
         """The recipe's environment variables for a tree that lies at `tree`."""

@@ -105,7 +105,7 @@ def _facts(python: Path) -> dict[str, Any]:
     shown = []
     for path in dict.fromkeys(os.path.abspath(p) for p in facts["readable"]):
         too_much = (home + "/").startswith(path.rstrip("/") + "/")  # never the home folder itself
-        if os.path.exists(path) and not too_much and path not in ("/", "/usr/bin"):
+        if os.path.exists(path) and not too_much and path not in ("/", "/usr", "/usr/bin"):
             shown.append(path)
     return {**facts, "readable": shown}
 

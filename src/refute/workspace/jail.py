@@ -37,6 +37,8 @@ _SCRATCH_BYTES = 512 << 20
 _FROM_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types", "alternatives", "fonts",
              "ssl/certs", "ssl/openssl.cnf", "protocols", "services", "debian_version",
              "os-release")  # fmt: skip
+_FROM_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "include", "share",
+             "local")  # fmt: skip
 _OWN_ETC = {
     "passwd": "root:x:0:0:root:{home}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "group": "root:x:0:\nnogroup:x:65534:\n",
@@ -136,7 +138,11 @@ class Jail:
         for name in ("bin", "sbin", "lib", "lib32", "lib64"):
             if os.path.islink("/" + name):
                 os.symlink(os.readlink("/" + name), f"{root}/{name}")
-        for path in sorted(sources):
+        for path in sorted({*sources, *self.config["hidden"]}):
+            if path not in sources:
+                if os.path.isdir(root + path):
+                    linux.mount_memory(root + path, "size=64k,nr_inodes=512,mode=755")
+                continue
             writable = path.startswith("/dev/") or path in self.config["writable"]
             linux.bind(sources[path], root + path, read_only=not writable)
             os.close(sources[path])
@@ -157,14 +163,17 @@ class Jail:
 
     def _shown(self) -> list[str]:
         """What of the machine can be seen, without what lies below another such path."""
-        wanted = [*self.config["readable"], *self.config["writable"], "/usr", "/etc/localtime"]
+        wanted = [*self.config["readable"], *self.config["writable"], "/etc/localtime"]
+        wanted += ["/usr/" + name for name in _FROM_USR]
         wanted += ["/" + n for n in ("bin", "sbin", "lib", "lib32", "lib64")
                    if not os.path.islink("/" + n)]  # fmt: skip
         wanted += ["/etc/" + name for name in _FROM_ETC]
         wanted += ["/dev/" + n for n in ("null", "zero", "full", "random", "urandom")]
         kept: list[str] = []
         for path in sorted({os.path.abspath(p) for p in wanted if os.path.exists(p)}):
-            if not any(path.startswith(k.rstrip("/") + "/") for k in kept):
+            above = [k for k in kept if _below(path, k)]
+            hidden = [h for h in self.config["hidden"] if _below(path, h)]
+            if not above or any(_below(h, above[-1]) for h in hidden):
                 kept.append(path)
         return kept
 
@@ -519,6 +528,10 @@ class Jail:
         elif kind == "reset":
             self.reset()
         return {}, b""
+
+
+def _below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
 
 
 def _mode(path: str) -> int:

@@ -92,6 +92,7 @@ class LocalRoom:
             "outside": str(self._outside),
             "readable": [*base.readable, str(SITE), str(self._outside / "layer")],
             "writable": [str(path) for path in writable],
+            "hidden": [*base.hidden, *_kept_apart()],
             "measures": sorted(measures),
             "memory": self._limits.memory,
             "processes": self._limits.processes,
@@ -259,6 +260,12 @@ class LocalRoom:
             raise WorkspaceUnavailable("the workspace's jail has died")
         reply: dict[str, Any] = json.loads(line)
         return reply, stream.read(reply.get("size", 0))
+
+
+def _kept_apart() -> list[str]:
+    """Our own folders, which hold other commits, data sets and grades, wherever they may lie."""
+    given = (os.environ.get(name) for name in ("REFUTE_REPOS", "REFUTE_DATA"))
+    return [str(cache_folder()), *(os.path.realpath(path) for path in given if path)]
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +13,7 @@ from refute.errors import InputError
 from refute.workspace.base import Base, Limits
 from refute.workspace.containers import ContainerRoom
 from refute.workspace.contract import EnvironmentBroken, Workspace
+from refute.workspace.elsewhere import MACHINE, copies_elsewhere, own_packages
 from refute.workspace.environment import (
     Environment,
     build_environment,
@@ -21,7 +24,7 @@ from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_requirements
 from refute.workspace.layer import layer_python, make_layer
 from refute.workspace.local import LocalRoom
-from refute.workspace.recipe import Recipe
+from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.repositories import Clone, find_clone
 from refute.workspace.store import cache_folder, ensure, key_of
 from refute.workspace.tree import check_out, hide_untracked
@@ -42,12 +45,14 @@ def prepare(
     *,
     backend: Backend = "local",
     clones: Path | None = None,
+    checkout: Path | None = None,
 ) -> Base:
     """Tree and environment of a repository at a commit, made now unless they were made before.
 
     `repo`: `owner/name` (a clone in `clones`, else in REFUTE_REPOS) or the path of a user's own.
     Without pins the packages are those that the repository's files ask for. For a container
     `backend` nothing is made: its image holds all of it.
+    `checkout`: the user's own, where `repo` is a snapshot of it; programs inside do not see it.
     Safe to call from several processes at once. Raises `WorkspaceUnavailable`,
     `EnvironmentBroken`, `InputError`.
     """
@@ -57,6 +62,7 @@ def prepare(
     clone = find_clone(repo, clones)
     full = clone.resolve(commit)
     environment = _environment(recipe, clone, full)
+    environment, recipe = _apart(environment, recipe, checkout or clone.work_tree)
     editable = recipe.editable and bool(environment.key)
     key = key_of(
         "tree", 1, full, environment.key or str(environment.python), editable,
@@ -73,7 +79,37 @@ def prepare(
     tree = folder / name
     python = layer_python(folder / "layer") if editable else environment.python
     readable = (*environment.readable, *((str(folder / "layer"),) if editable else ()))
-    return Base(repo, full, recipe, tree, python, readable, key, instance_id)
+    # a user's own environment is theirs to fill; one that we built shall hold nothing later
+    hidden = copies_elsewhere(tree, (*readable, *MACHINE)) if environment.key else ()
+    return Base(repo, full, recipe, tree, python, readable, key, instance_id, hidden)
+
+
+def _apart(
+    environment: Environment, recipe: Recipe, checkout: Path | None
+) -> tuple[Environment, Recipe]:
+    """Environment and recipe without the checkout's own folders, where packages of it are installed
+    in editable mode: they hold later commits, and other code than the tree. The same folders of
+    the tree take their place on the path."""
+    if checkout is None:
+        return environment, recipe
+    root = os.path.realpath(checkout)
+    prefix = os.path.realpath(environment.python.parent.parent)  # may lie in the checkout
+    kept: list[str] = []
+    moved: list[str] = []
+    for path in environment.readable:
+        real = os.path.realpath(path)
+        if f"{real}/".startswith(f"{root}/") and not f"{real}/".startswith(f"{prefix}/"):
+            moved.append(os.path.normpath(os.path.join(WORK_TREE, os.path.relpath(real, root))))
+        else:
+            kept.append(path)
+    if not moved:
+        return environment, recipe
+    given = recipe.env.get("PYTHONPATH", "").split(os.pathsep)
+    path = os.pathsep.join(dict.fromkeys(part for part in (*given, *moved) if part))
+    return (
+        replace(environment, readable=tuple(kept)),
+        replace(recipe, env={**recipe.env, "PYTHONPATH": path}),
+    )
 
 
 def _environment(recipe: Recipe, clone: Clone, commit: str) -> Environment:
@@ -124,10 +160,7 @@ def _build(
 
 def _to_compile(tree: Path) -> Sequence[str]:
     """The packages that tests import: what is not below a folder of tests is compiled once."""
-    roots = [tree, tree / "src", tree / "lib"]
-    packages = {p.parent for root in roots if root.is_dir() for p in root.glob("*/__init__.py")}
-    skipped = {"tests", "test", "testing", "doc", "docs"}
-    kept = sorted(str(p) for p in packages if p.name not in skipped)
+    kept = [str(path) for path in own_packages(tree)]
     return ["-x", r"[/\\](tests?|__pycache__)[/\\]", *kept] if kept else ["-l", str(tree)]
 
 

@@ -42,7 +42,8 @@ def snapshot(path: Path) -> tuple[Path, str]:
     with tempfile.TemporaryDirectory(prefix="refute-snapshot-") as scratch:
         index = Path(scratch) / "index"
         if (clone.git_dir / "index").is_file():  # so that only changed files are read
-            shutil.copyfile(clone.git_dir / "index", index)
+            # with its time: git reads what changed in the very second in which it was written
+            shutil.copy2(clone.git_dir / "index", index)
         options = (f"--git-dir={folder}", f"--work-tree={clone.work_tree}")
         env = {"GIT_INDEX_FILE": str(index), **_WHO}
         try:
