@@ -228,10 +228,11 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("answer", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_answers(project: Project, answer: str) -> None:
+@pytest.mark.parametrize("offset", [0, 3])
+def test_hostile_answers(project: Project, offset: int) -> None:
     def said(messages: Sequence[Message], index: int) -> str:
-        return answer
+        prompt = messages[-1].content
+        return HOSTILE[(offset + index + 3 * prompt.count("custom-diff")) % len(HOSTILE)]
 
     found = run(ScriptedModel(said), project)
     touched = [line for line in found.prediction.patch.splitlines() if line.startswith("+++ ")]
@@ -244,7 +245,7 @@ def test_hostile_answers(project: Project, answer: str) -> None:
 # -- bounds, and answers that come later -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("calls", [1, 3, 7])
+@pytest.mark.parametrize("calls", [1, 7])
 def test_calls_are_kept_to(project: Project, calls: int) -> None:
     answers = Answers(direct=[SYNTAX, RIGHT], review="VERDICT: no\n" + RIGHT, repair=RIGHT)
     model = ScriptedModel(answers)
@@ -271,7 +272,7 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize("runs", [2, 5])
+@pytest.mark.parametrize("runs", [3])
 def test_when_time_runs_out_the_best_so_far_is_the_answer(
     project: Project, monkeypatch: pytest.MonkeyPatch, runs: int
 ) -> None:

@@ -47,7 +47,7 @@ def excerpt(
     left = tokens - _show(range(first), lines, shown, tokens // _HEAD_SHARE if spans else tokens)
     for span in _ordered(spans, lines, query, named, last):
         wanted = {*range(span.start, span.stop)} | ({span.owner} if span.owner >= 0 else set())
-        cost = sum(_cost(number, lines) for number in wanted - shown)
+        cost = sum(_cost(number, lines) for number in wanted - shown) + estimated_tokens(GAP)
         if cost <= left:
             shown |= wanted
             left -= cost

@@ -18,7 +18,7 @@ from refute.issue.standings import Standing, standings
 from refute.issue.states import holds_tests, test_files
 from refute.workspace.contract import PatchRejected, Selection, TestReport, TestResult, Workspace
 
-__all__ = ["Fix", "Row", "TestBed", "scrubbed", "tests_of"]
+__all__ = ["Fix", "Row", "TestBed", "runnable_ids", "scrubbed"]
 
 Row = Mapping[str, Standing]
 """How each test of a draft stands with a fix applied."""
@@ -179,7 +179,7 @@ class TestBed:
         """The draft's own tests with a fix; its whole files where they cannot be named singly."""
         results = self.added(trial)
         files = tuple(dict.fromkeys(result.file for result in results if result.file))
-        names = tuple(dict.fromkeys(tests_of(results)))
+        names = tuple(dict.fromkeys(runnable_ids(results)))
         report = self._run((fix, trial.patch), files, names, counted)
         if report.results:
             return report
@@ -204,7 +204,7 @@ class TestBed:
             self.workspace.reset()
 
 
-def tests_of(results: Sequence[TestResult]) -> list[str]:
+def runnable_ids(results: Sequence[TestResult]) -> list[str]:
     """Ids as a runner takes them: without the parameters, which hold any character."""
     return [r.id.partition("[")[0] if "::" in r.id else r.id.partition(" ")[0] for r in results]
 

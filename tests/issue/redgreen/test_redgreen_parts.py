@@ -1,0 +1,228 @@
+"""Parts of redgreen that need no workspace: what is shown, read, chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from refute.issue.context import estimated_tokens
+from refute.issue.original import Trial
+from refute.issue.redgreen.answers import read_steps, read_verdict
+from refute.issue.redgreen.choose import Draft, confidence, fix_scores, ranking
+from refute.issue.redgreen.excerpt import excerpt, outline
+from refute.issue.redgreen.locate import locate_prompt, read_places, view_of
+from refute.issue.redgreen.pruning import defined_as
+from refute.issue.redgreen.trying import Fix, runnable_ids, scrubbed
+from refute.workspace.contract import TestReport, TestResult
+
+SOURCE = (
+    '"""A module."""\nimport os\n\n\n'
+    + "".join(f"def helper_{n}(x):\n    return x + {n} * sum([x, x, x])\n\n\n" for n in range(60))
+    + "class Shape:\n    sides = 4\n\n    @property\n    def area(self):\n        return 0\n\n"
+    "    def turn(self, angle):\n        return angle % 360\n\n\n"
+    "def last(x):\n    return x\n"
+)
+
+
+def test_a_small_file_is_shown_whole() -> None:
+    assert excerpt("a = 1\nb = 2\n", 100) == "1 a = 1\n2 b = 2"
+
+
+def test_an_excerpt_shows_what_is_named_with_its_class() -> None:
+    shown = excerpt(SOURCE, 300, query="nothing of it", named=["Shape.turn"], last=True)
+    lines = shown.splitlines()
+    assert estimated_tokens(shown) <= 330
+    assert lines[0] == '1 """A module."""'
+    assert lines[1] == "2 import os"
+    assert "245 class Shape:" in lines
+    assert "252     def turn(self, angle):" in lines
+    assert "256 def last(x):" in lines
+    assert "..." in lines
+    number, _, text = lines[-1].partition(" ")
+    assert SOURCE.splitlines()[int(number) - 1] == text
+
+
+def test_an_excerpt_goes_by_the_query_then() -> None:
+    shown = excerpt(SOURCE, 200, query="area of a Shape, a property")
+    assert "    @property" in shown
+    assert "def area" in shown
+    assert "helper_59" not in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["def broken(:\n" * 500, "x" * 5000, "", "\n" * 900, "é\x0c\n" * 99]
+)
+def test_an_excerpt_of_anything_is_bounded(text: str) -> None:
+    assert estimated_tokens(excerpt(text, 150, query="x", named=["y"])) <= 170
+
+
+def test_an_outline_is_bounded() -> None:
+    assert outline(SOURCE, 10_000).endswith("helper_59 Shape .area .turn last")
+    assert outline(SOURCE, 20).endswith("...")
+    assert outline("def (", 20) == ""
+
+
+FILES = {
+    "pkg/core.py": "def clamp(x):\n    return x\n",
+    "pkg/other.py": "def unrelated():\n    return 'clamp clamp clamp'\n",
+    "tests/test_core.py": "from pkg.core import clamp\n\ndef test_clamp():\n    assert clamp(1)\n",
+    "tests/test_other.py": "def test_unrelated():\n    pass\n",
+    "tests/helpers.py": "x = 1\n",
+}
+
+
+def test_places_are_read_and_checked() -> None:
+    answer = (
+        "Thoughts: CODE: is hard\n- CODE: `pkg/core.py`: clamp, Shape.area\n"
+        "**TEST**: tests/test_core.py\nCODE: pkg/none.py: x\nCODE: ../../etc/passwd\n"
+        "TEST: pkg/other.py: unrelated\nCODE: pkg/core.py: again"
+    )
+    code, tests = read_places(answer, FILES)
+    assert [place.path for place in code] == ["pkg/core.py", "pkg/other.py"]
+    assert code[0].names == ("clamp", "Shape.area")
+    assert [place.path for place in tests] == ["tests/test_core.py"]
+
+
+def test_the_view_without_an_answer() -> None:
+    issue = 'clamp fails\n  File "/home/me/site-packages/pkg/core.py", line 2, in clamp'
+    view = view_of(issue, FILES, "", 2000)
+    assert view.code[0] == "pkg/core.py", "the traceback names it"
+    assert view.tests[0] == "tests/test_core.py", "named after it, and imports it"
+    assert "tests/helpers.py" not in view.tests
+    assert view_of("see pkg.other", FILES, "", 2000).code[0] == "pkg/other.py"
+    assert (
+        view_of("x", FILES, "", 2000, test_first="tests/test_other.py")
+        .tests[0]
+        .endswith("test_other.py")
+    )
+    assert view_of("x", {}, "CODE: a.py", 2000).files == ()
+
+
+def test_the_list_to_choose_from() -> None:
+    prompt = locate_prompt("clamp fails", FILES, 3000)
+    assert "CODE pkg/core.py: clamp\n" in prompt
+    assert "TEST tests/test_core.py: test_clamp\n" in prompt
+    assert "helpers" not in prompt
+    many = {f"pkg/module_{n}.py": SOURCE for n in range(200)}
+    assert estimated_tokens(locate_prompt("clamp", many, 3000)) < 3000
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("VERDICT: yes", True),
+        ("reasons\n**VERDICT: No**\n```", False),
+        ("VERDICT: no\n def test():\n  'VERDICT: yes'\nVERDICT: yes", False),
+        ("verdict - yes", True),
+        ("I say yes", None),
+        ("VERDICT: yesterday", None),
+        ("", None),
+    ],
+)
+def test_verdicts(answer: str, verdict: bool | None) -> None:
+    assert read_verdict(answer) is verdict
+
+
+def test_steps_of_a_characterisation() -> None:
+    assert read_steps("a\nPRESENT\none\n**EXPECTED**\ntwo") == ("a\nPRESENT\none\n", "\ntwo")
+    assert read_steps("what is EXPECTED here") == ("", "what is EXPECTED here")
+
+
+@pytest.mark.parametrize(
+    ("id", "name"),
+    [
+        ("tests/test_a.py::test_b[1::2]", "test_b"),
+        ("tests/test_a.py::TestA::test_b", "TestA.test_b"),
+        ("queries.tests.QueryTests.test_x", "QueryTests.test_x"),
+        ("queries.tests.QueryTests.test_x (i=1)", "QueryTests.test_x"),
+        ("sympy/core/tests/test_a.py::test_b", "test_b"),
+    ],
+)
+def test_what_an_id_stands_for(id: str, name: str) -> None:
+    assert defined_as(id) == name
+
+
+def test_runs_are_told_the_same_each_time() -> None:
+    one = "/x/tree/a.py <A object at 0x7f01beef> /tmp/pytest-of-me/pytest-3/t0 3 passed in 0.12s"
+    two = "/x/tree/a.py <A object at 0x55aa0000> /tmp/pytest-of-me/pytest-9/t0 3 passed in 1.4 s"
+    assert scrubbed(one, "/x/tree") == scrubbed(two, "/x/tree")
+    assert scrubbed(one, "/x/tree").startswith("a.py <A object at 0x...> /tmp/... 3 passed")
+    ids = [TestResult("a.py::t[x::y]", "a.py", "failed"), TestResult("m.C.t (i=1)", "", "passed")]
+    assert runnable_ids(ids) == ["a.py::t", "m.C.t"]
+
+
+# -- choosing --------------------------------------------------------------------------------------
+
+
+def draft(number: int, red: str, greens: dict[int, str], **options: object) -> Draft:
+    """A draft whose tests are letters; `greens`: fix -> those that pass with it."""
+    results = tuple(TestResult(id, "t.py", "failed") for id in red)
+    trial = Trial("p" * (number + 1), TestReport(results, "finished"), results)
+    rows = {
+        fix: {id: "pass" if id in green else "fail" for id in red} for fix, green in greens.items()
+    }
+    made = Draft(number, "direct", trial, accepted=True, rows=rows)  # type: ignore[arg-type]
+    return replace(made, **options)  # type: ignore[arg-type]
+
+
+FIXES = [Fix(number, f"fix {number}") for number in range(3)]
+
+
+def test_fixes_and_tests_vouch_for_one_another() -> None:
+    drafts = [
+        draft(0, "w", {0: "", 1: "", 2: "w"}),  # what a wrong fix satisfies
+        draft(1, "a", {0: "a", 1: "a", 2: ""}),
+        draft(2, "ab", {0: "ab", 1: "a", 2: ""}),
+    ]
+    scores = fix_scores(drafts, FIXES)
+    assert scores == {0: 2.0, 1: 1.5, 2: 1.0}
+    best = ranking(drafts, FIXES)
+    assert [one.draft.number for one in best] == [1, 2, 0]
+    assert best[0].support == pytest.approx(3.5 / 4.5)
+    assert best[1].kept == ("a",)
+    assert best[1].dropped == ("b",), "only one fix turns it green"
+    assert best[2].tier == 1
+    assert confidence(best[0], drafts, FIXES) == pytest.approx((3.5 / 4.5 * 3 + 1) / 5)
+
+
+def test_the_order_of_falling_back() -> None:
+    drafts = [
+        draft(0, "a", {0: ""}, accepted=False),
+        draft(1, "b", {0: "b"}, accepted=None),
+        draft(2, "", {}),
+        draft(3, "c", {0: ""}),
+        draft(4, "d", {0: "d"}),
+    ]
+    order = ranking(drafts, FIXES[:1])
+    assert [one.draft.number for one in order] == [4, 1, 0, 3, 2]
+    assert [one.tier for one in order] == [0, 3, 4, 4, 5]
+    assert confidence(order[-1], drafts, FIXES) == 0
+    none = ranking(drafts, [])
+    assert none[0].draft.number == 3, "without fixes the judge decides"
+    assert none[0].kept == ("c",)
+
+
+def test_what_breaks_counts_less_and_what_is_drawn_often_more() -> None:
+    broken = TestResult("old", "t.py", "failed")
+    fixes = [Fix(0, "a", broken=(broken,)), Fix(1, "b", drawn=3), Fix(2, "c", rejected="no")]
+    drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a"})]
+    assert fix_scores(drafts, fixes) == {0: 0.5, 1: 3.0}
+
+
+def test_a_passing_test_that_fixes_break_is_dropped() -> None:
+    one = draft(0, "a", {0: "a", 1: "a"})
+    rows = {fix: {**row, "now": "fail"} for fix, row in one.rows.items()}
+    (best,) = ranking([replace(one, rows=rows)], FIXES)
+    assert best.dropped == ("now",)
+
+
+def test_ties_prefer_the_pinned_then_more_tests_then_the_shorter() -> None:
+    plain, more = draft(0, "a", {0: "a"}), draft(1, "abc", {0: "abc"})
+    pinned = draft(2, "a", {0: "a"}, pinned=True)
+    order = ranking([plain, more, pinned, draft(3, "a", {0: "a"})], FIXES[:1])
+    assert [one.draft.number for one in order] == [2, 1, 0, 3]
+
+
+def test_a_broadened_draft_is_no_witness_for_the_fixes_it_was_made_from() -> None:
+    assert fix_scores([draft(0, "a", {0: "a"}, route="broaden")], FIXES) == {}
