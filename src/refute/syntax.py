@@ -2,11 +2,17 @@
 
 A program under test may write ``"\\d"``; Python's warning about that (twice, and with no file name)
 is of no use to somebody who asked for something else.
+
+One thread parses at a time: until 3.12.1 Python keeps the depth of the tree that is being built
+once per interpreter, and two threads can give each other "SystemError: AST constructor recursion
+depth mismatch" (CPython issue 106905). So it keeps the warnings that are not to be shown, too.
 """
 
 from __future__ import annotations
 
 import ast
+import os
+import threading
 import warnings
 from collections.abc import Sequence
 
@@ -15,17 +21,28 @@ __all__ = ["Function", "find_function", "parse_expression", "parse_module"]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 """The definition of a function, of either kind."""
 
+_parsing = threading.Lock()
+
+
+def _renew() -> None:
+    """In a child process: a lock that a thread of the parent held would never be given back."""
+    global _parsing
+    _parsing = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew)
+
 
 def parse_module(source: str) -> ast.Module:
     """The syntax tree of a module. Raises what `ast.parse` does: SyntaxError, ValueError, …"""
-    with warnings.catch_warnings():
+    with _parsing, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)
 
 
 def parse_expression(source: str) -> ast.expr:
     """The syntax tree of an expression. Raises what `ast.parse` does."""
-    with warnings.catch_warnings():
+    with _parsing, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source, mode="eval").body
 

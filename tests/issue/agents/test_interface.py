@@ -111,8 +111,8 @@ def test_window(desk: Desk, workspace: Workspace) -> None:
 
 def test_searching(desk: Desk) -> None:
     told = does(desk, "search_dir clamp")
-    assert "shapes/line.py (1 lines)\ntests/test_line.py (3 lines)" in told
-    assert does(desk, "search_dir clamp shapes").count("(1 lines)") == 1
+    assert "shapes/line.py (lines: 1)\ntests/test_line.py (lines: 3)" in told
+    assert does(desk, "search_dir clamp shapes").count("(lines: 1)") == 1
     assert "No file holds" in does(desk, "search_dir $(touch/planted)")
     assert "No file holds '-rn'" in does(desk, "search_dir -rn")
     assert "3:def clamp" not in does(desk, "search_file 'def clamp' tests/test_line.py")
@@ -120,6 +120,8 @@ def test_searching(desk: Desk) -> None:
     assert "no file is open" in does(desk, "search_file x")
     assert does(desk, "find_file line").split("\n")[1:] == ["shapes/line.py", "tests/test_line.py"]
     assert "tests/test_colour.py" in does(desk, "find_file test_c*.py tests")
+    assert does(desk, "find_file s/test_line.py").startswith("No file below")
+    assert does(desk, "find_file tests/test_l*").split("\n")[1:] == ["tests/test_line.py"]
     assert "No file below" in does(desk, "find_file line.py tests")
 
 
@@ -213,6 +215,8 @@ def test_output_is_steady() -> None:
     root = "/tmp/cache/trees/x-1/x"
     text = f"{root}/a.py:3 in {root}\n{root}.py <A at 0x7f31aa01> 2 passed in 0.31s\x1b[0m"
     assert steady(text, root) == f"a.py:3 in .\n{root}.py <A at 0x...> 2 passed in 0.00 s[0m"
+    for bar in ("=" * 20 + " 1 failed in 0.31s " + "=" * 19, "=" * 18 + " 1 failed in 100.31s ==="):
+        assert steady(bar, root) == "=== 1 failed in 0.00 s ==="
     assert steady("Ran 3 tests in 12.001s", root) == "Ran 3 tests in 0.00 s"
     assert steady("the value 1.5s stays, 0x10 too", root) == "the value 1.5s stays, 0x10 too"
 

@@ -40,7 +40,7 @@ def test_commands_as_text(project: Project) -> None:
     assert found.prediction.notes == ()
     assert model.requests == 5
     observed = [step["observed"][0] for step in found.steps]
-    assert "shapes/line.py (1 lines)" in observed[0]
+    assert "shapes/line.py (lines: 1)" in observed[0]
     assert "13:    assert middle(0, 4) == 2" in observed[1]
     assert "17:    assert clamp(10, 0, 9) == 9" in observed[2]
     assert "(Open file: tests/test_line.py)" in observed[2]

@@ -106,7 +106,7 @@ class Desk:
             return f"More than {MOST_FOUND} files hold {what}: search for something rarer."
         lines = (line.removeprefix("./").rpartition(":") for line in found)
         return "\n".join(
-            [f"{len(found)} files hold {what}:", *(f"{path} ({n} lines)" for path, _, n in lines)]
+            [f"Files that hold {what}:", *(f"{path} (lines: {n})" for path, _, n in lines)]
         )
 
     def _search_file(self, text: str, path: str | None = None) -> str:
@@ -118,7 +118,7 @@ class Desk:
         if len(found) > MOST_FOUND:
             return f"{len(found)} lines of {path} hold {text!r}: search for something rarer."
         parts = (f"{n}:{lines[n - 1].rstrip()[:300]}" for n in found)
-        return "\n".join([f"{len(found)} lines of {path} hold {text!r}:", *parts])
+        return "\n".join([f"Lines of {path} that hold {text!r}:", *parts])
 
     def _find_file(self, name: str, folder: str = "") -> str:
         place = self._path(folder) if folder else self._folder
@@ -128,16 +128,16 @@ class Desk:
             path
             for path in self._workspace.files()
             if path.startswith(below)
-            and (
-                fnmatch.fnmatchcase(posixpath.basename(path), pattern)
-                or fnmatch.fnmatchcase(path, pattern)
+            and fnmatch.fnmatchcase(
+                f"/{path}" if "/" in name else posixpath.basename(path),
+                f"*/{pattern}" if "/" in name else pattern,
             )
         ]
         if not found:
             return f"No file below {place or '.'} is called {name!r}."
         more = len(found) - MOST_FOUND
         listed = [*found[:MOST_FOUND], *([f"(and {more} more)"] if more > 0 else [])]
-        return "\n".join([f"{len(found)} files are called {name!r}:", *listed])
+        return "\n".join([f"Files called {name!r}:", *listed])
 
     # -- changing ----------------------------------------------------------------------------------
 
