@@ -16,15 +16,29 @@ import ast
 import hashlib
 import io
 import keyword
+import os
 import re
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from refute.datasets import NAMES, DatasetError, load
 from refute.syntax import parse_module
 
-__all__ = ["CONTAINED", "JACCARD", "MEASURE", "Index", "Match", "Text", "code_tokens", "words"]
+__all__ = [
+    "CONTAINED",
+    "JACCARD",
+    "MEASURE",
+    "Index",
+    "Match",
+    "Text",
+    "available",
+    "code_tokens",
+    "evaluation_texts",
+    "words",
+]
 
 WORDS = 5
 """Words in an n-gram of a description."""
@@ -40,6 +54,8 @@ MEASURE = (
     f"problem's n-grams contained (where it has {FEWEST} or more); exact, no sampling"
 )
 """For the data card."""
+
+_Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +87,17 @@ class Index:
         self._names: list[str] = []
         self._sizes: dict[str, list[int]] = {"description": [], "code": []}
         self._holders: dict[tuple[str, int], list[int]] = defaultdict(list)
+        whole = hashlib.sha256()
         for number, text in enumerate(texts):
+            whole.update(f"{text.name}\0{text.description}\0{text.code}\0".encode())
             self._names.append(text.name)
             for part, grams in _parts(text.description, text.code):
                 self._sizes[part].append(len(grams))
                 for gram in grams:
                     self._holders[part, gram].append(number)
+
+        self.digest = whole.hexdigest() if self._names else ""
+        """Changes with the problems; "" where there are none."""
 
     def __len__(self) -> int:
         return len(self._names)
@@ -103,6 +124,30 @@ class Index:
         return best
 
 
+def evaluation_texts(names: Iterable[str]) -> Iterator[Text]:
+    """The problems of data sets (names or files, as `refute bench` takes them).
+
+    Raises `DatasetError`.
+    """
+    for name in names:
+        for item in load(name):
+            code = item.key.reference or item.problem.code
+            yield Text(f"{name} {item.problem.id}", item.problem.description, code)
+
+
+def available() -> list[str]:
+    """The public evaluation sets that are in REFUTE_DATA."""
+    folder = os.environ.get("REFUTE_DATA")
+    found = []
+    for name in NAMES if folder and Path(folder).is_dir() else ():
+        try:
+            load(name, limit=1)
+        except DatasetError:
+            continue
+        found.append(name)
+    return found
+
+
 def words(text: str) -> list[str]:
     """The words of a description, in lower case."""
     return re.findall(r"[^\W_]+", text.lower())
@@ -113,8 +158,7 @@ def code_tokens(code: str) -> list[str]:
     try:
         tree = parse_module(code)
         for node in ast.walk(tree):
-            documented = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            if documented and ast.get_docstring(node, clean=False) is not None:
+            if isinstance(node, _Documented) and ast.get_docstring(node, clean=False) is not None:
                 node.body = node.body[1:] or [ast.Pass()]
         text = ast.unparse(tree)
         found = list(tokenize.generate_tokens(io.StringIO(text).readline))

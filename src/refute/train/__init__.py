@@ -1,0 +1,1 @@
+"""UTGen (arXiv 2502.01619): training data, fine-tuning, and the choice of a checkpoint."""
