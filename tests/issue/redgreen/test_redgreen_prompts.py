@@ -1,0 +1,83 @@
+"""What redgreen asks, word for word, in golden files.
+
+`UPDATE_GOLDEN=1 pytest tests/issue/redgreen/test_redgreen_prompts.py` writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute.issue.redgreen.locate import locate_prompt, view_of
+from refute.prompts import render
+
+from ..projects import FILES, FIX, GOLDEN_TESTS, ISSUE
+from .oracle import kind_of
+
+GOLDEN = Path(__file__).parent / "golden"
+RUN = "tests/test_line.py::test_above: failed in call\nAssertionError: assert 0 == 9\n"
+SOURCES = {path: text for path, text in FILES.items() if path.endswith(".py")}
+VARIABLES: dict[str, dict[str, Any]] = {
+    "direct": {},
+    "characterise": {},
+    "seed": {"patch": GOLDEN_TESTS, "run": RUN},
+    "fix": {"wide": False},
+    "wide": {"wide": True},
+    "fix_repair": {"patch": FIX, "run": "1 existing tests passed before the change and fail"},
+    "review": {"patch": GOLDEN_TESTS, "run": RUN},
+    "repair": {
+        "patch": GOLDEN_TESTS,
+        "problems": ["tests/test_line.py: insert: its code is not Python"],
+        "fault": "none of them fails on the code as it is",
+        "run": RUN,
+    },
+    "dispute": {"patch": GOLDEN_TESTS, "run": RUN, "fix": FIX, "fixed_run": RUN},
+    "broaden": {
+        "patch": GOLDEN_TESTS,
+        "others": [GOLDEN_TESTS],
+        "fixes": [FIX, FIX],
+        "missed": ["shapes/line.py:9: return high"],
+    },
+}
+
+
+def prompt_of(kind: str) -> str:
+    if kind == "locate":
+        return locate_prompt(ISSUE, SOURCES, 4000)
+    files = view_of(ISSUE, SOURCES, "CODE: shapes/line.py: clamp", 4000).files
+    template = "fix" if kind == "wide" else kind
+    return render(f"redgreen_{template}", issue=ISSUE, files=files, **VARIABLES[kind])
+
+
+@pytest.mark.parametrize("kind", ["locate", *VARIABLES])
+def test_prompt(kind: str) -> None:
+    prompt = prompt_of(kind)
+    assert kind_of(prompt) == kind
+    path = GOLDEN / f"{kind}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(prompt + "\n", encoding="utf-8")
+    assert prompt + "\n" == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", VARIABLES)
+def test_what_each_prompt_holds(kind: str) -> None:
+    prompt = prompt_of(kind)
+    assert ISSUE in prompt
+    assert '[start of shapes/line.py]\n1 """Numbers' in prompt
+    assert "```custom-diff" in prompt
+    about_tests = kind not in ("fix", "wide", "fix_repair")
+    assert ("What the tests have to be:" in prompt) == about_tests
+    for value in VARIABLES[kind].values():
+        texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        assert all(text.strip() in prompt for text in texts)
+
+
+def test_values_are_never_templates() -> None:
+    files = [{"path": "a.py", "numbered": "1 {{ 7 * 7 }} {% raw %}"}]
+    prompt = render("redgreen_direct", issue="{{ issue }}", files=files)
+    assert "1 {{ 7 * 7 }} {% raw %}" in prompt
+    assert "<issue>\n{{ issue }}\n</issue>" in prompt
