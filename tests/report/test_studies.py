@@ -118,7 +118,9 @@ def runs(tmp_path: Path) -> Runs:
 
 def report(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, Any]:
     assert cli.run(["report", *map(str, words), "--json"]) == 0
-    (study,) = json.loads(capsys.readouterr().out)["studies"]
+    document = json.loads(capsys.readouterr().out)
+    assert document["filters"] == []
+    (study,) = document["studies"]
     assert isinstance(study, dict)
     return study
 
@@ -290,6 +292,45 @@ def test_what_cannot_be_reported_on(
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_filters_of_a_run_are_reported_with_it(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = runs.bench("b", [[0, 1, 2, 3]])
+    rows = [
+        {
+            "id": IDS[at],
+            "status": "judged" if at < 8 else "not_applied",
+            "resolved": at in (0, 1, 9),
+            "verdict": "success" if at in (1, 2) else "fails_after",
+            "confidence": 0.9 if at == 1 else 0.4,
+        }
+        for at in range(10)
+    ]
+    rows[9] = {"id": IDS[9], "status": "error", "error": HOSTILE}
+    dataset = str(runs.rows)
+    header = {"kind": "filter", "dataset": dataset, "fixer": HOSTILE, "tests": "libro"}
+    filtered = write(folder / "filter" / "agent", header, rows)
+    assert cli.run(["report", str(folder), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (one,) = document["filters"]
+    assert (one["unfiltered"]["precision"], one["filtered"]["precision"]) == (0.25, 0.5)
+    assert (one["filtered"]["recall"], len(one["errors"])) == (0.5, 1)
+    assert [point["precision"] for point in one["curve"]] == [1.0, 0.5]
+    (found,) = document["studies"][0]["fixes"].values()
+    assert (found["libro"]["both"], found["libro"]["only_tests"]) == (2, 2)
+    # Alone it is reported as well, and given twice it is there once.
+    page = runs.folder / "page.html"
+    assert cli.run(["report", str(filtered), "-o", str(page)]) == 0
+    assert "kept by generated tests" in capsys.readouterr().out
+    read = Page(page.read_text())
+    assert not read.open
+    assert "Precision over recall" in "".join(read.words)
+    assert HOSTILE in "".join(read.words)
+    assert "script" not in read.tags
+    assert cli.run(["report", str(folder), str(filtered), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["filters"]) == 1
 
 
 def test_samples_with_trouble_are_left_out(runs: Runs) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from refute.issue.filtering import FilterTask
     from refute.issue.predictions import Prediction
-    from refute.runs import Journal
 
 __all__ = ["filter_fixes"]
 
@@ -29,8 +28,8 @@ def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: 
     3: some fixes have no judgement.
     """
     from refute.errors import InputError
-    from refute.issue.analysis.filters import filter_result
-    from refute.issue.filtering import FilterSettings, evaluate_filter, read_judged
+    from refute.issue.analysis.filters import read_filter
+    from refute.issue.filtering import FilterSettings, evaluate_filter
     from refute.issue.grading import default_jobs
     from refute.issue.predictions import read_predictions
     from refute.report.filters import filter_document, print_filter
@@ -60,15 +59,13 @@ def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: 
         with counting(len(tasks), err) as progress:
             for done in work:
                 progress(done)
-        judged, errors = read_judged(journal.records), _errors(journal)
-    result = filter_result(judged)
+    found = read_filter(directory)
     if as_json:
-        document = filter_document(result, judged, errors)
-        print_json({"dataset": selected.dataset, "run": str(directory), **document})
+        print_json(filter_document(found))
     else:
-        print_filter(f"{settings.fixer}, filtered by {settings.tests}", result, out)
-    remark(err, (f"{id}: not judged: {reason}" for id, reason in errors.items()))
-    return UNAVAILABLE if errors else 0
+        print_filter(found, out)
+    remark(err, (f"{id}: not judged: {reason}" for id, reason in found.errors.items()))
+    return UNAVAILABLE if found.errors else 0
 
 
 def _tasks(
@@ -98,8 +95,3 @@ def _tasks(
     if not tasks:
         raise InputError(f"{selected.run}: no tests yet for any of the {len(chosen)} fixes")
     return tasks
-
-
-def _errors(journal: Journal) -> dict[str, str]:
-    rows = journal.records.values()
-    return {record["id"]: record["error"] for record in rows if record["status"] == "error"}

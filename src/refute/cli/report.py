@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,14 +48,14 @@ def command(
     RUN: a folder that `refute bench` wrote; the run may still be under way. The page needs nothing
     but itself: figures with error bars, and every problem in detail. Functions: accuracy by round
     and by number of tests. Issues (graded runs, folders of `refute grade` as well): SWT-Bench's
-    tables, success by repository and by length, overlap, paired tests, cost.
+    tables, success by repository and by length, overlap, paired tests, cost, filters of fixes.
     """
     from refute.errors import InputError
     from refute.runs import read_header
 
     directories = list(dict.fromkeys(runs))
     kinds = [(read_header(directory) or {}).get("kind") for directory in directories]
-    about_issues = [kind in ("issues", "grades") for kind in kinds]
+    about_issues = [kind in ("issues", "grades", "filter") for kind in kinds]
     if any(about_issues) and not all(about_issues):
         other = directories[about_issues.index(False)]
         raise InputError(f"{other}: not a run over issues; report on them one kind at a time")
@@ -97,26 +97,42 @@ def _issues(
     wants_page: bool,
     as_json: bool,
 ) -> str:
-    """The same for graded runs over issues."""
+    """The same for graded runs over issues, and for filters of fixes."""
+    from refute.issue.analysis.filters import filters_of, read_filter
+    from refute.issue.analysis.fixes import read_resolved
+    from refute.report.filters import filter_document, print_filter
     from refute.report.studies import print_study
     from refute.report.study_documents import study_document
     from refute.report.study_page import render_studies
+    from refute.runs import read_header
 
-    studies = _studies(directories, data, fixes, cutoff)
+    is_filter = {path: (read_header(path) or {}).get("kind") == "filter" for path in directories}
+    runs = [path for path in directories if not is_filter[path]]
+    found = [read_filter(path) for path in directories if is_filter[path]]
+    found += [one for path in runs for one in filters_of(path) if one.folder not in is_filter]
+    resolved = {path.stem: read_resolved(path) for path in fixes}
+    for one in found:
+        resolved[f"{one.fixer} ({one.folder.name})"] = one.result.resolved_ids
+    studies = _studies(runs, data, resolved, cutoff)
     if as_json:
-        print_json({"studies": [study_document(study) for study in studies]})
+        documents = [study_document(study) for study in studies]
+        print_json({"studies": documents, "filters": [filter_document(one) for one in found]})
     else:
         for study in studies:
             print_study(study, consoles()[0])
-    return render_studies(studies) if wants_page else ""
+        for one in found:
+            print_filter(one, consoles()[0])
+    return render_studies(studies, found) if wants_page else ""
 
 
 def _studies(
-    directories: Sequence[Path], data: Path | None, fixes: Sequence[Path], cutoff: str | None
+    directories: Sequence[Path],
+    data: Path | None,
+    resolved: Mapping[str, Collection[str]],
+    cutoff: str | None,
 ) -> list[Study]:
     """One study for each data set."""
     from refute.errors import InputError
-    from refute.issue.analysis.fixes import read_resolved
     from refute.issue.analysis.groups import is_day
     from refute.issue.analysis.runs import read_graded
     from refute.issue.analysis.study import study
@@ -124,7 +140,6 @@ def _studies(
     if cutoff is not None and not is_day(cutoff):
         raise InputError(f"--cutoff {cutoff}: not a day like 2023-04-30")
     runs = [run for directory in directories for run in read_graded(directory)]
-    resolved = {path.stem: read_resolved(path) for path in fixes}
     studies = []
     for dataset in dict.fromkeys(run.dataset for run in runs):
         chosen = [run for run in runs if run.dataset == dataset]

@@ -13,7 +13,7 @@ from html import escape
 
 from refute.figures import Figure
 
-__all__ = ["COLOURS", "Line", "Row", "dot_plot", "line_plot"]
+__all__ = ["COLOURS", "Line", "Row", "dot_plot", "line_plot", "trade_off"]
 
 COLOURS = 8
 FONT = 12
@@ -105,6 +105,32 @@ def line_plot(lines: Sequence[Line], x_label: str) -> str:
         for place, x, figure in shown:
             parts.append(_point(place, x, figure, up, at, line.label))
     return _svg(760, bottom + 50, parts, x_label)
+
+
+def trade_off(lines: Sequence[Line]) -> str:
+    """Precision (y) over recall (x), both from 0 to 100 %."""
+    left, right, top, bottom = 52.0, 460.0, 14.0, 300.0
+
+    def across(x: float) -> float:
+        return left + (right - left) * x
+
+    def up(value: float) -> float:
+        return bottom - (bottom - top) * min(max(value, 0.0), 1.0)
+
+    parts = []
+    for fifth in range(6):
+        share, label = fifth / 5, f"{20 * fifth} %"
+        parts.append(f'<path class="grid" d="M{left:.1f} {up(share):.1f}H{right:.1f}"/>')
+        parts.append(_text(left - 8, up(share) + 4, label, anchor="end", kind="axis"))
+        parts.append(_vertical(across(share), top, bottom + 4, label))
+    parts.append(_text((left + right) / 2, bottom + 38, "recall", anchor="middle", kind="axis"))
+    for at, line in enumerate(lines):
+        shown = [(x, figure) for x, figure in line.points if not math.isnan(figure.value)]
+        path = "L".join(f"{across(x):.1f} {up(figure.value):.1f}" for x, figure in shown)
+        if len(shown) > 1:
+            parts.append(f'<path class="line c{at % COLOURS}" d="M{path}"/>')
+        parts += [_point(across(x), 100 * x, figure, up, at, line.label) for x, figure in shown]
+    return _svg(480, bottom + 50, parts, "Precision over recall")
 
 
 def _point(place: float, x: float, figure: Figure, up: object, at: int, name: str) -> str:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute.issue.analysis.filters import FilterResult, Point
+from refute.issue.analysis.filters import FilterRun, Point
 from refute.issue.analysis.inference import Interval
-from refute.issue.filtering import Judged
 
-__all__ = ["filter_document", "print_filter"]
+__all__ = ["FILTER_HEADS", "filter_document", "filter_rows", "print_filter"]
+
+FILTER_HEADS = ("", "fixes", "right", "precision", "recall")
 
 MOST_POINTS = 10
 """Points of the trade-off that are printed; JSON has all."""
 
 
-def filter_document(
-    result: FilterResult, judged: Sequence[Judged], errors: Mapping[str, str]
-) -> dict[str, Any]:
-    """`{"proposed", "applied", "unfiltered", "filtered", "curve", "instances", "errors"}`."""
+def filter_document(run: FilterRun) -> dict[str, Any]:
+    """`{"proposed", "applied", "unfiltered", "filtered", "curve", "instances", "errors", ...}`."""
+    result = run.result
     return {
+        "dataset": run.dataset,
+        "fixer": run.fixer,
+        "tests": run.tests,
+        "run": str(run.folder),
         "proposed": result.proposed,
         "applied": result.unfiltered.kept,
         "unfiltered": _point(result.unfiltered),
@@ -39,9 +43,9 @@ def filter_document(
                 "tests": one.verdict,
                 "confidence": one.confidence,
             }
-            for one in judged
+            for one in run.judged
         ],
-        "errors": dict(errors),
+        "errors": dict(run.errors),
     }
 
 
@@ -58,15 +62,14 @@ def _point(point: Point) -> dict[str, Any]:
     }
 
 
-def print_filter(title: str, result: FilterResult, console: Console) -> None:
+def print_filter(run: FilterRun, console: Console) -> None:
     """Precision and recall with and without the filter, and over the confidence."""
-    table = Table(title=Text(title, style="bold"), title_justify="left")
-    for at, head in enumerate(("", "fixes", "right", "precision", "recall")):
+    result = run.result
+    table = Table(title=Text(run.title, style="bold"), title_justify="left")
+    for at, head in enumerate(FILTER_HEADS):
         table.add_column(head, justify="right" if at else "left", overflow="fold")
-    _add(table, "all that apply", result.unfiltered)
-    _add(table, "kept by generated tests", result.filtered)
-    for point in _chosen(result.curve[:-1]):
-        _add(table, f"  confidence ≥ {point.threshold:.2f}", point)
+    for row in filter_rows(run):
+        table.add_row(*map(Text, row))
     console.print(table)
     left_out = result.proposed - result.unfiltered.kept
     if left_out:
@@ -74,10 +77,22 @@ def print_filter(title: str, result: FilterResult, console: Console) -> None:
     console.print(Text("%, with 95 % intervals; right: by the golden tests", style="dim"))
 
 
-def _add(table: Table, label: str, point: Point) -> None:
-    precision = _share(point.precision, point.precision_interval)
-    recall = _share(point.recall, point.recall_interval)
-    table.add_row(*map(Text, (label, str(point.kept), str(point.right), precision, recall)))
+def filter_rows(run: FilterRun) -> list[tuple[str, ...]]:
+    """Rows about all fixes, the kept ones, and those kept by tests of some confidence."""
+    result = run.result
+    rows = [("all that apply", result.unfiltered), ("kept by generated tests", result.filtered)]
+    points = _chosen(result.curve[:-1])
+    rows += [(f"  confidence ≥ {point.threshold:.2f}", point) for point in points]
+    return [
+        (
+            label,
+            str(point.kept),
+            str(point.right),
+            _share(point.precision, point.precision_interval),
+            _share(point.recall, point.recall_interval),
+        )
+        for label, point in rows
+    ]
 
 
 def _chosen(curve: Sequence[Point]) -> Sequence[Point]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from refute.figures import Figure, mean
+from refute.issue.analysis.filters import FilterRun
 from refute.issue.analysis.groups import Share
 from refute.issue.analysis.study import Breakdown, Study, Subject
 from refute.issue.records import Record, read_grade
-from refute.report.charts import Line, Row, dot_plot, line_plot
+from refute.report.charts import Line, Row, dot_plot, line_plot, trade_off
+from refute.report.filters import FILTER_HEADS, filter_rows
 from refute.report.grade import STATUSES
 from refute.report.paper import claims
 from refute.report.studies import (
@@ -47,11 +50,33 @@ BAR = 20.0
 """Width of the longest bar, in em."""
 
 
-def render_studies(studies: Sequence[Study]) -> str:
+def render_studies(studies: Sequence[Study], filters: Sequence[FilterRun] = ()) -> str:
     """The page as HTML text."""
+    datasets = [one.dataset for one in studies] or [one.dataset for one in filters]
     return rendered(
-        "studies.html.jinja", studies=[_study(one) for one in studies], claims=claims("SWT-Bench")
+        "studies.html.jinja",
+        datasets=list(dict.fromkeys(datasets)),
+        studies=[_study(one) for one in studies],
+        filters=[_filter(one) for one in filters],
+        filter_heads=FILTER_HEADS,
+        claims=claims("SWT-Bench"),
     )
+
+
+def _filter(run: FilterRun) -> Mapping[str, Any]:
+    nothing = math.nan
+    points = [
+        (point.recall, Figure(point.precision, nothing))
+        for point in (*run.result.curve, run.result.unfiltered)
+    ]
+    shown = sorted((p for p in points if not math.isnan(p[0])), key=lambda point: point[0])
+    return {
+        "title": run.title,
+        "dataset": run.dataset,
+        "folder": str(run.folder),
+        "rows": filter_rows(run),
+        "svg": Markup(trade_off([Line(run.fixer, tuple(shown))])) if shown else None,
+    }
 
 
 def _study(study: Study) -> Mapping[str, Any]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from refute.errors import InputError
 from refute.issue.analysis.inference import Interval, wilson
-from refute.issue.filtering import Judged
+from refute.issue.filtering import Judged, read_judged
+from refute.runs import read_header, read_run
 
-__all__ = ["FilterResult", "Point", "filter_result"]
+__all__ = ["FilterResult", "FilterRun", "Point", "filter_result", "filters_of", "read_filter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,44 @@ def filter_result(judged: Sequence[Judged]) -> FilterResult:
         curve=tuple(point(threshold) for threshold in thresholds),
         resolved_ids=resolved,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRun:
+    """A journal of judged fixes."""
+
+    folder: Path
+    dataset: str
+    fixer: str
+    """What proposed the fixes."""
+    tests: str
+    """What generated the tests."""
+    judged: tuple[Judged, ...]
+    errors: Mapping[str, str]
+    """Instances without a judgement, with the reason."""
+
+    @property
+    def result(self) -> FilterResult:
+        return filter_result(self.judged)
+
+    @property
+    def title(self) -> str:
+        """Who proposed and who filtered."""
+        return f"{self.fixer}, filtered by {self.tests}"
+
+
+def read_filter(directory: Path) -> FilterRun:
+    """The filter in a folder of `refute bench --filter`. Raises `InputError`."""
+    header, rows = read_run(directory)
+    if header.get("kind") != "filter":
+        raise InputError(f"{directory}: not a filter of fixes")
+    records = {str(row["id"]): row for row in rows}
+    errors = {id: str(row["error"]) for id, row in records.items() if row["status"] == "error"}
+    names = (header["dataset"], header["fixer"], header["tests"])
+    return FilterRun(directory, *names, tuple(read_judged(records)), errors)
+
+
+def filters_of(run: Path) -> list[FilterRun]:
+    """The filters that the tests of a run of `refute bench` were used for, by name."""
+    folders = sorted((run / "filter").glob("*"))
+    return [read_filter(folder) for folder in folders if read_header(folder) is not None]
