@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from refute.issue.snippet.assertion import Claim, Raised, Seen, Value, claims
+from refute.issue.snippet.assertion import claims
+from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
 from refute.issue.snippet.read import read_issue_text
 from refute.issue.snippet.script import scripts, statements
 

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from refute.issue.snippet.assertion import Claim
+from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.read import Piece
 from refute.issue.snippet.script import Statement
 from refute.syntax import parse_module
@@ -25,6 +25,7 @@ _DIRECTIVE = re.compile(r"^\s*\.\. [\w:-]+::|:[\w:]+:`", re.MULTILINE)
 _MESSAGE = re.compile(r"^\S+?\.py:(\d+)(?::\d+)?: (?:\[?([A-Z]\d{4})\b.*)$", re.MULTILINE)
 _NOTHING = re.compile(r"\bno\b|\bnot\b|n't\b|\bnothing\b|\bnone\b|without", re.I)
 
+_SUMMARY = re.compile(r"^=+ (\d+ [a-z]+)(?:, [^=]*)? in [^=]*=+\s*$", re.MULTILINE)
 _COMMAND = re.compile(
     r"(?:python3? -m django|(?:python3? )?(?:\./)?manage\.py|django-admin)[ ]+([a-z]\w+)(?=[ \n]|$)"
 )
@@ -100,6 +101,12 @@ def _pytest(pieces: Sequence[Piece]) -> Iterator[Candidate]:
             _claim(setup, "'INTERNALERROR' in result.stdout.str()", "False", why, "testdir", 0.65),
             (),
         )
+    summaries = dict.fromkeys(m[1] for p in pieces for m in _SUMMARY.finditer(p.text))
+    if len(summaries) == 2:  # one of them is what it does now
+        for summary in summaries:
+            why = "the issue shows what it was before, or should be"
+            focus = f"{summary!r} in result.stdout.str()"
+            yield _claim(setup, focus, "True", why, "testdir", 0.5), ()
     for error in errors:
         line = f"{error.type}: {error.message}" if error.message else error.type
         raised = any(f"raise {error.type}" in text or "assert" in error.message for text in code)

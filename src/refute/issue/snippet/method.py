@@ -17,9 +17,10 @@ from typing import Any
 
 from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.original import Original
-from refute.issue.snippet.assertion import Claim, claims
+from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.complete import Completed, Prelude, completed, models_of, stub_models
 from refute.issue.snippet.errors import Shown, likeness
+from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.given import given_tests, relative_home
 from refute.issue.snippet.names import Names

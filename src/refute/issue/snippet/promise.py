@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from refute.issue.snippet.assertion import Claim
+from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Statement
 from refute.syntax import parse_module
 

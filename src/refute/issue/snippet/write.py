@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from refute.issue.edits.indent import reindented
 from refute.issue.edits.tree import Files, Tree
-from refute.issue.snippet.assertion import Claim
+from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Script
 
 __all__ = ["Draft", "Style", "patch_of", "probe", "read_marks", "slug", "tested", "with_tests"]

@@ -1,0 +1,61 @@
+"""What a run of a script showed, and what a test has to say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from refute.issue.snippet.script import Statement
+
+__all__ = ["Claim", "Raised", "Seen", "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an expression of the script was on the original code."""
+
+    repr: str
+    str: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The exception that ended the script on the original code."""
+
+    statement: int
+    type: str
+    message: str
+    inside: bool
+    """Whether it came out of the repository's code, not of the test's own lines."""
+    line: str = ""
+    """The line of the script, with its comment, where it came up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One run of a script on the original code."""
+
+    values: dict[int, Value] = field(default_factory=dict)
+    raised: Raised | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a test asserts: `setup` runs, then the focus is looked at."""
+
+    setup: tuple[Statement, ...]
+    focus: Statement
+    kind: str
+    """`runs`, `equals`, `text`, `raises`."""
+    confidence: float
+    why: str
+    """The evidence, on one line."""
+    expected: str = ""
+    """`equals`: source of a literal; `text`: the string itself; `raises`: the exception's name."""
+    form: str = "str"
+    """`text`: by `str` or `repr`."""
+    fixtures: tuple[str, ...] = ()
+    """Names of pytest's fixtures that it uses."""
+    failure: str = "AssertionError"
+    """Type of the exception with which it must fail on the original code."""
+    message: str = ""
+    """Where it was not probed: what the message of that exception must be like."""
