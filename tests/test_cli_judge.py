@@ -1,0 +1,107 @@
+"""`refute judge` from the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "function"))  # for `scripted_server`
+
+from scripted_server import DOC, ScriptedServer
+
+from refute import cli
+
+PROBLEM = f"def f(n):\n{DOC}    ...\n"
+FILES = {
+    "task.py": PROBLEM,
+    "a.py": "def f(n):\n    return sum(range(n))\n",
+    "b.py": "def f(n):\n    return sum(range(n + 1))\n",
+    "c.py": "def f(n):\n    return n * (n + 1) // 2\n",
+    "d.py": "def g(n):\n    return 0\n",
+    "e.py": "def f(n:\n",
+}
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    for name in ("OPENAI_API_KEY", "REFUTE_PRICES", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+
+    def call(*arguments: Any) -> tuple[int, str, str]:
+        status = cli.run(["judge", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
+
+
+def test_without_a_model(run: Run) -> None:
+    status, out, err = run("task.py::f", "a.py", "b.py", "c.py", "d.py", "e.py", "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert (found["function"], found["n"], found["best"]) == ("f", 5, "b.py")
+    ranking = {one["candidate"]: one for one in found["ranking"]}
+    assert ranking["b.py"]["rank"] == ranking["c.py"]["rank"] == 1
+    assert ranking["d.py"]["passed"] == ranking["e.py"]["passed"] == 0
+    assert all(one["of"] == len(found["tests"]) for one in ranking.values())
+    assert "d.py: does not define f" in err
+    assert "e.py: is not valid Python" in err
+    status, out, _ = run("task.py", "a.py", "b.py", "c.py", "--model", "none")
+    assert status == 0
+    assert out.index("b.py") < out.index("a.py")
+
+
+def test_given_tests_and_description_decide(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "given.py").write_text(
+        "from task import f\n\ndef test_f():\n    assert f(3) == 3\n"
+    )
+    (tmp_path / "text.txt").write_text("The sum of the numbers below n.\n")
+    options = ("--tests", "given.py", "--description", "text.txt", "--json")
+    found = json.loads(run("task.py", "b.py", "a.py", *options)[1])
+    assert found["best"] == "a.py"
+    assert [test["call"] for test in found["tests"]] == ["f(3)"]
+
+
+def test_with_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        options = ("--model", "openai:m", "--json", "-n", 2)
+        status, out, err = run("task.py", "a.py", "b.py", *options)
+        assert status == 0, err
+        found = json.loads(out)
+        assert found["best"] == "b.py"
+        assert any(test["source"] == "model" for test in found["tests"])
+        assert "openai:m: " in err
+        asked = len(server.requests)
+        assert run("task.py", "a.py", "b.py", *options)[1] == out
+        assert len(server.requests) == asked, "asked once, kept for ever"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("task.py", "missing.py"), "missing.py"),
+        (("missing.py", "a.py"), "missing.py"),
+        (("task.py::g", "a.py"), "has no function g"),
+        (("task.py", "a.py", "--reward", "hf:/nowhere", "--model", "openai:m"), "two judges"),
+        (("task.py", "a.py", "-n", 2), "add --model"),
+        (("task.py", "."), "is a folder"),
+        (("task.py",), "CANDIDATE"),
+    ],
+)
+def test_misuse_is_one_line_and_status_2(run: Run, arguments: Any, message: str) -> None:
+    status, out, err = run(*arguments)
+    assert status == 2
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
