@@ -177,6 +177,8 @@ def test_a_run_of_bench_with_samples(runs: Runs, capsys: pytest.CaptureFixture[s
     assert run["cost"]["usd_per_success"] == pytest.approx(2.5)
     assert (run["cost"]["samples"], run["cost"]["tokens"]) == (60, 20_000)
     assert oracle["cost"] is None
+    assert study["pairs"] == [], "an oracle is no method to compare with"
+    assert study["overlap"]["ideal_ensemble"] == 2
     # The folder of its grades is the same run.
     (same,) = read_graded(folder / "grades" / "predictions")
     assert (same.method, same.model, len(same.work)) == ("libro", "openai:m", 20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -56,7 +57,7 @@ def print_study(study: Study, console: Console) -> None:
     for breakdown in study.breakdowns:
         if len(breakdown.groups) > 1:
             console.print(_breakdown(breakdown, study))
-    if len(study.subjects) > 1:
+    if study.pairs:
         console.print(_regions(study))
         console.print(_pairs(study))
     for name, rows in study.fixes:
@@ -68,7 +69,7 @@ def print_study(study: Study, console: Console) -> None:
 
 
 def _figures(study: Study) -> Table:
-    table = _table(f"{study.dataset}: % of instances ± standard error", figure_heads())
+    table = _table(f"{Path(study.dataset).name}: % of instances ± standard error", figure_heads())
     runs = len(study.subjects)
     for at, row in enumerate(figure_rows(study)):
         table.add_row(*(Text(cell, style="" if at < runs else "dim") for cell in row))
@@ -133,7 +134,7 @@ def ideal_text(found: Ensemble) -> str:
 
 def region_name(places: Sequence[int], study: Study) -> str:
     """The runs of a region of the Venn diagram."""
-    if len(places) == len(study.subjects):
+    if len(places) > 1 and len(places) == sum(not one.run.oracle for one in study.subjects):
         return "all"
     return " + ".join(study.subjects[at].label for at in places)
 
@@ -194,7 +195,7 @@ def cautions(study: Study) -> list[str]:
     for subject in study.subjects:
         summary = subject.summary
         if summary.errors:
-            lines.append(f"{subject.label}: {len(summary.errors)} instances have no grade")
+            lines.append(f"{subject.label}: without a grade: {len(summary.errors)} instances")
         if summary.doubtful:
             lines.append(
                 f"{subject.label}: the golden tests reproduce nothing on "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -55,7 +56,7 @@ def render_studies(studies: Sequence[Study], filters: Sequence[FilterRun] = ()) 
     datasets = [one.dataset for one in studies] or [one.dataset for one in filters]
     return rendered(
         "studies.html.jinja",
-        datasets=list(dict.fromkeys(datasets)),
+        datasets=[Path(name).name for name in dict.fromkeys(datasets)],
         studies=[_study(one) for one in studies],
         filters=[_filter(one) for one in filters],
         filter_heads=FILTER_HEADS,
@@ -72,7 +73,7 @@ def _filter(run: FilterRun) -> Mapping[str, Any]:
     shown = sorted((p for p in points if not math.isnan(p[0])), key=lambda point: point[0])
     return {
         "title": run.title,
-        "dataset": run.dataset,
+        "dataset": Path(run.dataset).name,
         "folder": str(run.folder),
         "rows": filter_rows(run),
         "svg": Markup(trade_off([Line(run.fixer, tuple(shown))])) if shown else None,
@@ -83,7 +84,7 @@ def _study(study: Study) -> Mapping[str, Any]:
     subjects, labels = study.subjects, [subject.label for subject in study.subjects]
     most = max(study.ensemble.regions.values(), default=1)
     return {
-        "name": study.dataset,
+        "name": Path(study.dataset).name,
         "labels": labels,
         "heads": figure_heads(),
         "figures": figure_rows(study),

@@ -55,9 +55,9 @@ class Pair:
 
 
 def pairs(runs: Sequence[GradedRun]) -> tuple[Pair, ...]:
-    """Every two runs."""
+    """Every two runs, oracles left out."""
     rows = []
-    for first, second in combinations(range(len(runs)), 2):
+    for first, second in combinations(_methods(runs), 2):
         one, other = runs[first].graded, runs[second].graded
         counts = _table(one.keys() & other.keys(), solved(one), solved(other))
         rows.append((first, second, counts, mcnemar(counts[1], counts[2])))
@@ -84,11 +84,11 @@ class Ensemble:
 
 
 def ensemble(runs: Sequence[GradedRun]) -> Ensemble:
-    """The regions of the runs' Venn diagram."""
-    graded = [run.graded for run in runs]
-    common = set.intersection(*(set(records) for records in graded)) if graded else set()
-    sets = [solved(records) for records in graded]
-    found = Counter(tuple(at for at, ids in enumerate(sets) if id in ids) for id in common)
+    """The regions of the runs' Venn diagram, oracles left out."""
+    graded = {at: runs[at].graded for at in _methods(runs)}
+    common = set.intersection(*map(set, graded.values())) if graded else set()
+    sets = {at: solved(records) for at, records in graded.items()}
+    found = Counter(tuple(at for at, ids in sets.items() if id in ids) for id in common)
     found.pop((), None)
     order = sorted(found.items(), key=lambda item: (-item[1], len(item[0]), item[0]))
     return Ensemble(len(common), dict(order))
@@ -128,6 +128,11 @@ def independence(run: GradedRun, fixed: Collection[str]) -> Independence:
     """Of a run's graded instances: those that it solves, and those that a set of fixes resolves."""
     graded = run.graded
     return Independence(*_table(graded.keys(), solved(graded), fixed))
+
+
+def _methods(runs: Sequence[GradedRun]) -> list[int]:
+    """Places of the runs that are no oracle."""
+    return [at for at, run in enumerate(runs) if not run.oracle]
 
 
 def _table(

@@ -32,6 +32,8 @@ class GradedRun:
     """Records of `refute bench`, one per instance; () where the predictions came from elsewhere."""
     samples: tuple[Mapping[str, Record], ...] = ()
     """Grades of each sample, where the method drew several."""
+    oracle: bool = False
+    """pass@k: the best sample by its grade. A bound, no method: not compared with methods."""
     missing: int = 0
     """Instances of the run that have no grade yet."""
 
@@ -91,8 +93,15 @@ def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
     if not samples:
         return [run]
     run = replace(run, samples=tuple(samples))
-    oracle = f"pass@{len(samples)} of {run.method}"
-    return [run, replace(run, method=oracle, grades=best_records(samples), work=(), samples=())]
+    best = replace(
+        run,
+        method=f"pass@{len(samples)} of {run.method}",
+        grades=best_records(samples),
+        work=(),
+        samples=(),
+        oracle=True,
+    )
+    return [run, best]
 
 
 def _given(header: Mapping[str, Any]) -> tuple[str, ...]:
