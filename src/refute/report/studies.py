@@ -195,12 +195,10 @@ def cautions(study: Study) -> list[str]:
     for subject in study.subjects:
         summary = subject.summary
         if summary.errors:
-            lines.append(f"{subject.label}: without a grade: {len(summary.errors)} instances")
+            lines.append(f"{subject.label}: no grade for {_some(sorted(summary.errors))}")
         if summary.doubtful:
-            lines.append(
-                f"{subject.label}: the golden tests reproduce nothing on "
-                f"{len(summary.doubtful)} instances here"
-            )
+            doubtful = _some(summary.doubtful)
+            lines.append(f"{subject.label}: the golden tests reproduce nothing here: {doubtful}")
     return lines
 
 
@@ -210,6 +208,11 @@ def figure_text(figure: Figure) -> str:
         return "-"
     error = "" if math.isnan(figure.stderr) else f" ± {100 * figure.stderr:.1f}"
     return f"{100 * figure.value:.1f}{error}"
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+    return ", ".join(ids[:3]) + more
 
 
 def share_text(share: Share) -> str:
