@@ -189,7 +189,7 @@ def _pylint(pieces: Sequence[Piece]) -> Iterator[Candidate]:
 
 def _emitted(line: str, code: str) -> str:
     pattern = rf"example\.py:{line}:\d+: {code}:"
-    return f"re.search(r{pattern!r}, output.getvalue()) is not None"
+    return f"re.search({pattern!r}, output.getvalue()) is not None"
 
 
 def _messages(text: str) -> Iterator[tuple[str, str]]:

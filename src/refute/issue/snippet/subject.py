@@ -1,0 +1,117 @@
+"""One issue in its repository: what of both the method works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from refute.issue.original import Original
+from refute.issue.snippet.complete import (
+    Completed,
+    Prelude,
+    completed,
+    models_of,
+    stub_models,
+)
+from refute.issue.snippet.errors import Shown
+from refute.issue.snippet.names import Names
+from refute.issue.snippet.place import frame_files, test_homes
+from refute.issue.snippet.read import Piece
+from refute.issue.snippet.script import Script, Statement, scripts
+from refute.issue.snippet.styles import home_for_models, styles_of
+from refute.issue.snippet.trials import free_path
+from refute.issue.snippet.write import Style, slug
+
+__all__ = ["Subject"]
+
+
+class Subject:
+    """An issue's text and its pieces, and the files of the repository."""
+
+    def __init__(
+        self,
+        text: str,
+        pieces: tuple[Piece, ...],
+        rows: Mapping[int, tuple[Statement, ...]],
+        original: Original,
+    ) -> None:
+        self.text, self.pieces = text, pieces
+        self.title = text.strip().partition("\n")[0]
+        self.slug = slug(self.title)
+        self.rows = [row for part in rows.values() for row in part]
+        """The statements of all pieces."""
+        self._by_piece = dict(rows)
+        self._paths = original.paths()
+        self.files = original.sources()
+        """Path -> source of the repository's Python files."""
+        self.names = Names(self.files)
+
+    @property
+    def errors(self) -> tuple[Shown, ...]:
+        """The exceptions that the issue shows."""
+        return tuple(error for piece in self.pieces for error in piece.errors)
+
+    @cached_property
+    def prelude(self) -> Prelude:
+        """The models that the issue defines or uses."""
+        prelude = models_of(self.rows)
+        missing = Script(tuple(self.rows), ()).missing(prelude.names)
+        stubs = stub_models(self.rows, missing)
+        names = prelude.names | stubs.keys()
+        return Prelude(prelude.statements, tuple(stubs.values()), names)
+
+    @cached_property
+    def prelude_source(self) -> str:
+        """The models with their imports, at the level of a module; "" where there are none."""
+        if not self.prelude.names:
+            return ""
+        wanted = Script(self.prelude.statements, ()).missing(self.prelude.names)
+        if self.prelude.stubs:
+            wanted |= {"models"}
+        imports = [self.names.import_of(name) for name in sorted(wanted)]
+        head = "\n".join(line for line in imports if line)
+        own = (row.source for row in self.prelude.statements)
+        return "\n\n\n".join([head, *own, *self.prelude.stubs])
+
+    @cached_property
+    def homes(self) -> list[str]:
+        """Test files that the test may go to, the best first."""
+        code = frame_files(self.text, self.files)
+        for row in self.rows:
+            if row.source.startswith(("import ", "from ")):
+                code += _homes_of(row.source, self.names)
+        for name in sorted(Script(tuple(self.rows), ()).missing()):
+            code += _homes_of(self.names.import_of(name), self.names)
+        homes = test_homes(self.text, list(dict.fromkeys(code)), self.files)
+        if self.prelude.names:
+            homes = home_for_models(homes, self.prelude.names, self.files)
+        return homes
+
+    @property
+    def styles(self) -> list[Style]:
+        """The styles of tests to try, in this order."""
+        home = self.homes[0] if self.homes else ""
+        return styles_of(self.files, home, bool(self.prelude.names))
+
+    def ready(self) -> list[Completed]:
+        """The scripts that can be run."""
+        more = ("self",) if self.styles[0].base else ()
+        made = (completed(one, self.names, self.prelude, more) for one in scripts(self._by_piece))
+        return [one for one in made if one is not None]
+
+    def new_path(self, home: str) -> str:
+        """A path for a new test file beside `home`."""
+        return free_path(home, self.slug, self._paths)
+
+
+def _homes_of(statement: str | None, names: Names) -> list[str]:
+    """Paths of the repository's modules that an import takes something from."""
+    if not statement:
+        return []
+    words = statement.replace(",", " ").split()
+    paths: list[str] = []
+    if words[0] == "from" and len(words) > 3:
+        for name in words[3:]:
+            paths += names.modules(f"{words[1]}.{name}")
+            paths += names.home_of(name)
+    return [*paths, *names.modules(words[1])]
