@@ -138,7 +138,8 @@ def test_kill_9_with_a_model(
     server: Teacher, source: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed in stage I, II and III: the same data, and no answer is asked for twice."""
-    options = (source, "--model", "openai:m", "--concurrency", 2, "--jobs", 1)
+    # One request at a time: the next one comes when the answer to the last is kept.
+    options = (source, "--model", "openai:m", "--concurrency", 1, "--jobs", 1)
     status, whole, err = run(*options, "-o", "whole", "--json")
     assert status == 0, err
     samples = server.answered.total()

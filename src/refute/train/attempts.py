@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-from refute.function.examples import read_examples
 from refute.function.llm.asking import samples
 from refute.function.llm.generate import read_proposal, shape_of, test_request
 from refute.function.llm.record import Unreadable
+from refute.function.search.engine import trusted_tests
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.show import call_source
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Sampling
-from refute.problems import Call, Invocation, Trust
+from refute.problems import Call, Invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Returned
 from refute.sandbox.equality import Expected, matches
 from refute.sandbox.pool import AsyncSandbox
@@ -110,8 +110,7 @@ async def by_search(
     Deterministic for (solution, fault, seed). Raises `SandboxUnavailable`.
     """
     problem = solution.problem()
-    tests = read_examples(solution.description, solution.entry_point, code=solution.code)
-    known = [test.call for test in tests if test.trust <= Trust.WORDED]
+    known = [test.call for test in trusted_tests(problem)[0]]
     given = [call for call in known if isinstance(call, Call)]
     legal = (p.call for p in propose_inputs(problem, known, seed=seed) if p.tier != Tier.WILD)
     # The examples come last: what a description shows is no find.

@@ -20,18 +20,18 @@ from itertools import islice
 from random import Random
 from typing import Literal
 
-from refute.function.examples import read_examples
 from refute.function.llm.answers import final_text
 from refute.function.llm.asking import samples, user
 from refute.function.llm.programs import grafted, read_program
 from refute.function.search.edit import Edit, applied, copy_of, same
+from refute.function.search.engine import trusted_tests
 from refute.function.search.facts import gather
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.mutants import singles
 from refute.function.search.rewrite import rewrite
 from refute.function.search.trial import compiled
 from refute.models.contract import Asker, Sampling
-from refute.problems import Invocation, Trust
+from refute.problems import Invocation
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned
 from refute.sandbox.equality import Expected, matches
@@ -190,15 +190,12 @@ async def by_mutation(solution: Solution, count: int, *, box: AsyncSandbox, seed
 
 def probes(solution: Solution, seed: int) -> list[Invocation]:
     """Inputs for the reference: near what is legal, the same for a seed."""
-    proposals = propose_inputs(solution.problem(), _stated(solution), seed=seed)
+    problem = solution.problem()
+    proposals = propose_inputs(
+        problem, [test.call for test in trusted_tests(problem)[0]], seed=seed
+    )
     legal = (p.call for p in proposals if p.tier != Tier.WILD)
     return list(islice(legal, INPUTS))
-
-
-def _stated(solution: Solution) -> list[Invocation]:
-    """The inputs of the examples in the description."""
-    tests = read_examples(solution.description, solution.entry_point, code=solution.code)
-    return [test.call for test in tests if test.trust <= Trust.WORDED]
 
 
 def _drafts(solution: Solution, seed: int) -> list[Fault]:

@@ -69,7 +69,7 @@ class Making:
                 return {
                     "id": name,
                     "status": "done",
-                    "dropped": {f"{type(error).__name__} here": 1},
+                    "dropped": {f"internal error: {type(error).__name__}": 1},
                 }
 
         def failed(name: str, error: Exception) -> Record:

@@ -15,7 +15,9 @@ from refute.syntax import find_function, parse_module
 __all__ = ["Extract", "extracted"]
 
 _READS = frozenset({"input", "open", "exec", "eval", "__import__", "breakpoint"})
-_MODULES = frozenset({"os", "sys", "subprocess", "socket", "random", "time", "requests", "urllib"})
+_MODULES = frozenset({"os", "subprocess", "socket", "random", "time", "requests", "urllib"})
+
+_IMPORT = ast.Import | ast.ImportFrom
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +139,11 @@ def _bound(stmt: ast.stmt) -> set[str]:
         case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
             return {(alias.asname or alias.name).split(".")[0] for alias in aliases}
         case ast.If() | ast.Try():  # imports that may be missing
-            return set().union(*(_bound(n) for n in ast.walk(stmt) if _is_import(n)))
+            return set().union(*(_bound(n) for n in ast.walk(stmt) if isinstance(n, _IMPORT)))
         case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
             names = (n for n in ast.walk(stmt) if isinstance(n, ast.Name))
             return {n.id for n in names if isinstance(n.ctx, ast.Store)}
     return set()
-
-
-def _is_import(node: ast.AST) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def _names(stmt: ast.stmt) -> set[str]:
