@@ -43,11 +43,14 @@ _DEFAULT = Limits()
 
 
 def multiplied(problem: FunctionProblem, known: Sequence[Invocation], *, seed: int) -> list[Call]:
-    """Inputs near the known ones that keep the function's evident precondition, nearest first."""
-    proposals = islice(propose_inputs(problem, known, seed=seed), 3 * MOST_INPUTS)
-    inside = (one.call for one in proposals if one.tier is Tier.IN_DOMAIN)
-    short = (call for call in inside if len(call_source(call, problem.entry_point)) <= LONGEST)
-    return list(islice(short, MOST_INPUTS))
+    """Inputs near the known ones: first such as keep the function's evident precondition, then
+    those just past what was seen."""
+    proposals = [
+        one
+        for one in islice(propose_inputs(problem, known, seed=seed), MOST_INPUTS)
+        if one.tier <= Tier.EDGE and len(call_source(one.call, problem.entry_point)) <= LONGEST
+    ]
+    return [one.call for one in sorted(proposals, key=lambda one: one.tier)]
 
 
 MOST_INPUTS = 60

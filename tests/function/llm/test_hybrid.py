@@ -1,0 +1,351 @@
+"""The hybrid method: what it asks for at most, whom it believes, and what it reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from llm.scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of
+from refute.errors import InputError
+from refute.function.llm.hybrid import most_asked
+from refute.function.llm.hybrid_inputs import distinguishing
+from refute.function.llm.methods import METHODS
+from refute.function.llm.options import Options
+from refute.function.llm.record import LlmResult, as_json
+from refute.function.llm.trials import certain_tests, try_code
+from refute.models.contract import Message
+from refute.problems import Call, FunctionProblem, UnitTest
+from refute.sandbox import NotRun, Outcome, Raised, Returned, values
+from refute.sandbox.pool import AsyncSandbox, SandboxPool
+
+Script = Callable[[Sequence[Message], int], str]
+
+
+def run(
+    problem: FunctionProblem,
+    script: Script,
+    options: Options | None = None,
+    method: str = "hybrid",
+    box: AsyncSandbox | None = None,
+) -> tuple[LlmResult, DirectAsker]:
+    ask = asker(script)
+    work = METHODS[method].make(options or Options())
+    return asyncio.run(work(problem, ask=ask, box=box or TrustingBox())), ask
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[SandboxPool]:
+    with SandboxPool(1) as pool:
+        yield pool
+
+
+# -- what it costs ---------------------------------------------------------------------------------
+
+
+def unlucky(messages: Sequence[Message], number: int) -> str:
+    """Every suite takes all tries, every vote all samples, and every edit is accepted.
+
+    Version v of the code is right below 100 v; the tests of version v are about 100 v and more.
+    """
+    question = messages[-1].content
+    text = "".join(message.content for message in messages)
+    start = int(re.findall(r"x < (\d+)", text)[-1])
+    if "with one unit test" in question:
+        return f"Arguments: ```f({start + number})```\nOutput: ```1```"
+    if "Now the output" in question:
+        # The fourth vote for 1 may come with the eighth sample, and does for two of the inputs.
+        x = int(re.findall(r"f\((\d+)\)", question)[0])
+        last = 1 if x % 100 < 2 else 9
+        return f"Output: ```{(1, 2, 1, 3, 1, 4, 5, last)[number]}```"
+    return f"```python\n{version(start + 100)}```"
+
+
+def version(below: int) -> str:
+    return f"def f(x):\n    return 1 if x < {below} else 0\n"
+
+
+def test_utdebug_may_indeed_ask_for_as_much() -> None:
+    problem = FunctionProblem("p", "?", "f(x)", "f", version(0))
+    result, ask = run(problem, unlucky, method="utgen")
+    assert result.codes[-1] == version(300)
+    assert ask.model.samples == most_asked(Options()) == 3 * (9 + 9 * 8) + 3
+    _, ask = run(problem, unlucky, Options(m=0), method="utgen")
+    assert ask.model.samples == most_asked(Options(m=0)) == 9 + 9 * 8
+
+
+class Opinions(MadeUp):
+    """A made-up model that also answers the questions of `hybrid`: any input, and no code shown."""
+
+    def _value(self, rng: Random, x: int) -> Any:
+        return super()._value(rng, x % self.inputs)
+
+    def answer(self, messages: Sequence[Message], number: int) -> str:
+        shown = "\n".join(message.content for message in messages)
+        if "return [" not in shown:  # nothing shown, or rewritten by the engine
+            shown = source(self.code)
+        code = table_of(shown)
+        question = messages[-1].content.replace("f(-", "f(")
+        if "suspected to be wrong" in question or "Expected: " in question:
+            at = number % len(code)
+            table = self.edit(code, at, self.right[at], number)
+            return "No idea." if table is None else f"```python\n{source(table)}```"
+        asked = Message("user", question)
+        return super().answer((Message("system", source(code)), asked), number)
+
+
+def options_of(seed: int) -> Options:
+    rng = Random(seed)
+    return Options(
+        n=rng.choice((1, 2, 3, 3, 5)),
+        k=rng.choice((1, 2, 5, 8, 8, 8, 9)),
+        m=rng.choice((0, 1, 2, 3, 3, 4)),
+        vote=rng.random() < 0.8,
+    )
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_never_asks_for_more_than_utdebug_may(part: int) -> None:
+    for seed in range(8 * part, 8 * (part + 1)):
+        options = options_of(seed)
+        model = Opinions(seed)
+        result, ask = run(model.problem(), model.answer, options)
+        assert ask.model.samples <= most_asked(options), (seed, options)
+        assert len(result.codes) == options.m + 1
+        assert bool(result.result.candidates) == (result.codes[-1] != model.problem().code)
+        accepted = [edit for edit in result.edits if edit.accepted]
+        if result.codes[-1] != result.codes[0]:
+            assert accepted[-1].code == result.codes[-1]
+            assert accepted[-1].after > 0
+        json.dumps(as_json(result, "f"))
+
+
+def test_asks_for_less_than_utdebug_does_on_the_same_models() -> None:
+    asked = {"utgen": 0, "hybrid": 0}
+    for seed in range(10):
+        model = Opinions(seed)
+        for method in asked:
+            _, ask = run(model.problem(), model.answer, method=method)
+            asked[method] += ask.model.samples
+    assert asked["hybrid"] < asked["utgen"], asked
+
+
+def test_the_same_answers_lead_to_the_same_record() -> None:
+    for seed in (3, 17):
+        model = Opinions(seed)
+        one, other = (run(model.problem(), model.answer)[0] for _ in range(2))
+        assert as_json(one, "f") == as_json(other, "f")
+
+
+# -- what it reaches -------------------------------------------------------------------------------
+
+TEXT = "The number of words of a text.\n\n>>> count('one two')\n2\n"
+WRONG = "def count(text):\n    return text.count(' ') + 1\n"
+RIGHT = "def count(text):\n    return len(text.split())\n"
+WORDS = FunctionProblem("w", TEXT, "count(text)", "count", WRONG)
+
+
+LARGER = FunctionProblem(
+    "l", "The larger of a and b.\n\n>>> larger(3, 1)\n3\n", "larger(a, b)", "larger",
+    "def larger(a, b):\n    return a if a > 0 else b\n",
+)  # fmt: skip
+MENDED = "def larger(a, b):\n    return a if a > b else b\n"
+
+
+def called(question: str) -> Any:
+    """The arguments of the call that a question is about."""
+    found = re.search(r"```python\n\w+(\(.*\))\n```", question, re.S)
+    assert found is not None
+    return eval(found[1])
+
+
+def knowing(messages: Sequence[Message], number: int) -> str:
+    """Right about outputs and fixes; the inputs that it proposes show nothing."""
+    question = messages[-1].content
+    if "Now the output" in question:
+        return f"Output: ```{max(called(question))}```"
+    if "with one unit test" in question:
+        return "Error Pattern: b is larger\n\nArguments: ```larger(4, 2)```"
+    return f"```python\n{MENDED}```"
+
+
+def test_disagreement_finds_the_test_that_the_model_did_not(box: SandboxPool) -> None:
+    """No proposed input shows the fault, and the code passes its example; a neighbour shows it."""
+    result, ask = run(LARGER, knowing, box=box)
+    assert result.codes[-1] == MENDED
+    assert result.result.failing
+    for failing in result.result.failing:
+        assert isinstance(failing.test.call, Call)
+        assert failing.test.call != Call((4, 2))
+        assert failing.test.expected == max(failing.test.call.args)
+    hypotheses = [m[-1].content for m in ask.model.asked if "suspected" in m[-1].content]
+    assert len(hypotheses) == 1
+    assert "- b is larger\n" in hypotheses[0]
+    # Outputs of the engine's inputs are asked for without the code under test in sight.
+    votes = [m for m in ask.model.asked if "Now the output" in m[-1].content]
+    for messages in votes:
+        own = "Error Pattern" in messages[1].content
+        assert ("if a > 0" in messages[0].content) == own
+
+
+def test_hunting_asks_for_tests_and_keeps_the_code(box: SandboxPool) -> None:
+    result, _ = run(LARGER, knowing, Options(m=0), box=box)
+    assert result.codes == (LARGER.code,)
+    assert not result.result.candidates
+    assert result.result.failing
+
+
+def test_the_engine_mends_what_the_model_cannot(box: SandboxPool) -> None:
+    """The model knows outputs and writes no code at all."""
+    code = "def double(x):\n    return x + 3\n"
+    problem = FunctionProblem("d", "Double x.", "double(x)", "double", code)
+
+    def answer(messages: Sequence[Message], number: int) -> str:
+        question = messages[-1].content
+        if "with one unit test" in question:
+            return f"Arguments: ```double({number + 4})```"
+        if "Now the output" in question:
+            x = int(re.findall(r"double.(-?\d+)", question)[0])
+            return f"Output: {2 * x}"
+        return "I would rather not."
+
+    result, _ = run(problem, answer, box=box)
+    assert result.codes[-1] != code
+    assert asyncio.run(
+        try_code(result.codes[-1], "double", [UnitTest(Call((50,)), 100)], TrustingBox())
+    ).verdicts == (True,)
+    assert result.unreadable["no-code"] >= 3
+    [edit] = [edit for edit in result.edits if edit.accepted]
+    assert edit.answer == ""
+    assert "becomes" in edit.reason
+
+
+def test_without_votes_nothing_but_the_stated_outputs_is_used(box: SandboxPool) -> None:
+    def answer(messages: Sequence[Message], number: int) -> str:
+        question = messages[-1].content
+        if "with one unit test" in question:
+            return f"Arguments: ```count('a' + {number} * ' ')```\nOutput: ```1```"
+        assert "Now the output" not in question
+        return f"```python\n{RIGHT}```"
+
+    result, ask = run(WORDS, answer, Options(vote=False), box=box)
+    assert result.codes[-1] == RIGHT
+    assert ask.model.samples <= 3 + 3 + 2
+
+
+# -- whom it believes ------------------------------------------------------------------------------
+
+
+def liar(messages: Sequence[Message], number: int) -> str:
+    question = messages[-1].content
+    if "with one unit test" in question:
+        return f"Arguments: ```count({'x ' * number!r})```"
+    if "Now the output" in question:
+        return "Output: ```'never'```"
+    return "```python\ndef count(text):\n    return 'never'\n```"
+
+
+@pytest.mark.parametrize("code", [RIGHT, WRONG])
+def test_no_fix_fails_a_certain_test(code: str, box: SandboxPool) -> None:
+    """A unanimous liar whose fix satisfies all of its lies."""
+    problem = replace(WORDS, code=code)
+    result, _ = run(problem, liar, box=box)
+    assert result.tests
+    assert result.codes == (code,) * 4
+    assert {edit.reason for edit in result.edits} <= {
+        "discarded: it fails a certain test (description line 3)",
+        "discarded: another answer says the same",
+    }
+    certain = certain_tests(problem)
+    assert certain
+    assert asyncio.run(try_code(result.codes[-1], "count", certain, TrustingBox())).failing == ()
+
+
+def test_liars_do_no_harm_to_passing_programs() -> None:
+    """Made-up models against code that passes its certain tests: it still does."""
+    for seed in range(6):
+        model = Opinions(1000 + seed)
+        tests = tuple(UnitTest(Call((x,)), y) for x, y in enumerate(model.code))
+        problem = replace(model.problem(), tests=tests[: 1 + seed % 3])
+        result, _ = run(problem, model.answer)
+        for code in result.codes:
+            trial = asyncio.run(try_code(code, "f", problem.tests, TrustingBox()))
+            assert not trial.failing, seed
+
+
+def test_a_test_that_all_fixes_contradict_is_suspect(box: SandboxPool) -> None:
+    """The vote is wrong about one input; two fixes of the model agree on another output."""
+    other = RIGHT.replace("len(text.split())", "sum(1 for _ in text.split())")
+
+    def answer(messages: Sequence[Message], number: int) -> str:
+        question = messages[-1].content
+        if "with one unit test" in question:
+            return f"Arguments: ```count({('a  b', 'c ', 'd d')[number % 3]!r})```"
+        if "Now the output" in question:
+            text = called(question)
+            return f"Output: {7 if text == 'a  b' else len(text.split())}"
+        return f"```python\n{(RIGHT, other)[number % 2]}```"
+
+    result, _ = run(WORDS, answer, box=box)
+    states = {str(a.call): a.status for a in result.suites[0].attempts}
+    assert states[str(Call(("a  b",)))] == "suspect"
+    assert states[str(Call(("c ",)))] == "kept"
+    assert all(test.call != Call(("a  b",)) for test in result.tests)
+    assert result.codes[-1] in (RIGHT, other)
+
+
+def test_tests_decide_between_fixes(box: SandboxPool) -> None:
+    """Most fixes are wrong in the same way: votes, not their number, decide."""
+    wrong = MENDED.replace("a > b", "a > 1")
+
+    def answer(messages: Sequence[Message], number: int) -> str:
+        question = messages[-1].content
+        if "with one unit test" in question or "Now the output" in question:
+            return knowing(messages, number)
+        return f"```python\n{(wrong, MENDED, wrong + '# so')[number % 3]}\n```"
+
+    result, _ = run(LARGER, answer, box=box)
+    assert result.codes[-1].strip() == MENDED.strip()
+
+
+@pytest.mark.parametrize("changed", [{"guard": False}, {"backtrack": False}])
+def test_ablations_that_make_no_sense_are_refused(changed: dict[str, bool]) -> None:
+    with pytest.raises(InputError, match="hybrid"):
+        METHODS["hybrid"].make(Options(**changed))
+
+
+# -- which inputs are worth a question -------------------------------------------------------------
+
+
+def row(*outputs: Any) -> list[Outcome]:
+    return [
+        one if isinstance(one, Raised | NotRun) else Returned(values.encode(one)) for one in outputs
+    ]
+
+
+def test_disagreement_comes_first_then_other_kinds_then_mutants() -> None:
+    given = row(1, 1, 1, 1, 1)
+    fix, other = row(1, 2, 2, 1, 1), row(1, 2, 3, 1, 1)
+    mutant = row(1, 1, 1, 9, 1)
+    chosen = distinguishing([given, fix, other], [mutant], own=0, taken=set(), count=9)
+    assert chosen == [2, 1, 3]  # three opinions; two; a mutant alone; never 0 and 4
+    assert distinguishing([given, fix, other], [], own=0, taken={2}, count=9) == [1]
+    assert distinguishing([given, fix], [], own=0, taken=set(), count=1) == [1]
+
+
+def test_the_models_own_inputs_come_first_among_equals() -> None:
+    given, fix = row(1, 1, 1), row(2, 2, 2)
+    assert distinguishing([given, fix], [], own=1, taken=set(), count=1) == [0]
+    crashing = row(Raised("KeyError", ""), 2, 2)
+    assert distinguishing([given, crashing], [], own=0, taken=set(), count=1) == [1]
+
+
+def test_what_was_not_run_is_no_disagreement() -> None:
+    assert distinguishing([row(1), row(NotRun())], [], own=1, taken=set(), count=3) == []
+    assert distinguishing([], [], own=0, taken=set(), count=3) == []
