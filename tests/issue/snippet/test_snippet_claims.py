@@ -16,6 +16,12 @@ def claimed(text: str, seen: Seen) -> list[Claim]:
     return claims(text.split("\n", 1)[0], pieces, script, seen)
 
 
+def claimed_together(text: str, seen: Seen) -> list[Claim]:
+    pieces = read_issue_text(text)
+    script = max(scripts(statements(pieces)), key=lambda one: len(one.pieces))
+    return claims(text.split("\n", 1)[0], pieces, script, seen)
+
+
 def raising(kind: str, message: str = "", *, statement: int = 1, inside: bool = True) -> Seen:
     return Seen(raised=Raised(statement, kind, message, inside))
 
@@ -121,8 +127,45 @@ def test_a_wrong_boolean_is_turned() -> None:
 
 def test_only_what_the_focus_rests_on_is_kept() -> None:
     text = (
-        "x\n```python\nimport os\na = make()\nb = make()\na.add(1)\nb.add(2)\nprint(a)\n"
+        "x\n```python\nimport os\na = old()\na = make()\nb = make()\na.add(1)\nb.add(2)\nprint(a)\n"
         "a.total()\n```\nValueError: bad\n"
     )
-    (claim,) = claimed(text, raising("ValueError", "bad", statement=6))
+    (claim,) = claimed(text, raising("ValueError", "bad", statement=7))
     assert [row.source for row in claim.setup] == ["a = make()", "a.add(1)"]
+
+
+def test_what_a_variable_was_before_is_kept_where_it_is_read() -> None:
+    text = "x\n```python\na = 1\na = a + 1\nf(a)\n```\nValueError: bad\n"
+    (claim,) = claimed(text, raising("ValueError", "bad", statement=2))
+    assert [row.source for row in claim.setup] == ["a = 1", "a = a + 1"]
+
+
+def test_a_slug_is_compared_as_the_text_that_it_is() -> None:
+    text = (
+        "Strip dashes\nExample:\nf('--a')\noutput: --a\nImprovement after correction\n"
+        "f('--a')\noutput: a\n"
+    )
+    found = claimed_together(text, Seen({0: Value("'--a'", "--a"), 1: Value("'--a'", "--a")}))
+    assert [(c.kind, c.expected) for c in found] == [("equals", "'a'")]
+
+
+def test_a_comment_tells_which_line_fails() -> None:
+    seen = Seen(raised=Raised(1, "shop.DoesNotExist", "no", True, "order.save()  # Fails"))
+    text = "Saving\n```python\norder = Order()\norder.save()  # Fails\n```\n"
+    (claim,) = claimed(text, seen)
+    assert (claim.kind, claim.failure, claim.confidence) == ("runs", "shop.DoesNotExist", 0.6)
+
+
+@pytest.mark.parametrize(
+    ("said", "actual", "expected"),
+    [
+        ("They should not be equal.", "True", ["False"]),
+        ("They should be equal.", "False", ["True"]),
+        ("They should be equal.", "True", []),
+        ("They are what they are.", "True", []),
+    ],
+)
+def test_equality_that_should_or_should_not_be(said: str, actual: str, expected: list[str]) -> None:
+    text = f"Fields\n```python\nB.field == C.field\n```\n{said}\n"
+    found = claimed(text, Seen({0: Value(actual, actual)}))
+    assert [claim.expected for claim in found] == expected

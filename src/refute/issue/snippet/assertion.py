@@ -146,5 +146,9 @@ def _compared(script: Script, index: int, actual: Value, wanted: Expected) -> Cl
             return _claim(script, index, "equals", confidence, why, expected=text.strip())
     if shows(text, actual) or not (wanted.sure or alike(text, actual)):
         return None
-    form = "repr" if actual.repr != actual.str and not script.statements[index].printed else "str"
+    printed = script.statements[index].printed
+    quoted = text.lstrip()[:1] in ("'", '"')
+    if not printed and not quoted and actual.repr == repr(actual.str):
+        return _claim(script, index, "equals", confidence, why, expected=repr(text))
+    form = "repr" if actual.repr != actual.str and not printed else "str"
     return _claim(script, index, "text", confidence, why, expected=text, form=form)

@@ -160,7 +160,7 @@ class Case:
             self.steps.append(_probed(one, by_name.get(draft.name)))
             if seen is not None:
                 for claim in claims(self.subject.title, self.subject.pieces, one.script, seen):
-                    found.append((claim, one.imports))
+                    found += [(c, one.imports) for c in (claim, *_in_full(claim, one.script))]
         found.sort(key=lambda pair: (-pair[0].confidence, len(pair[0].setup)))
         return found
 
@@ -245,6 +245,14 @@ def _as_claimed(claim: Claim, failure: Failure) -> bool:
         return False
     shown = Shown(claim.failure.rpartition(".")[2], claim.message)
     return not claim.message or likeness(failure.type, failure.message, [shown]) >= 0.75
+
+
+def _in_full(claim: Claim, script: Script) -> list[Claim]:
+    """The claim after all that the script ran before: for what hangs on a hidden state."""
+    before = script.statements[: script.statements.index(claim.focus)]
+    if len(before) == len(claim.setup):
+        return []
+    return [replace(claim, setup=before, confidence=round(claim.confidence - 0.05, 2))]
 
 
 def _binds(line: str, name: str) -> bool:

@@ -17,6 +17,9 @@ def needed(before: Sequence[Statement], focus: Statement) -> tuple[Statement, ..
     for row in reversed(before):
         if not (_changed(row) & names):
             continue
+        if isinstance(row.node, ast.Assign) and not _owners(row.node):
+            names -= bound_names(row.node)  # what they were before is of no matter
+            names |= missing_names([row.node.value])
         names |= missing_names([row.node])
         kept.append(row)
     return tuple(reversed(kept))
