@@ -88,7 +88,8 @@ class Opinions(MadeUp):
 
     def answer(self, messages: Sequence[Message], number: int) -> str:
         shown = "\n".join(message.content for message in messages)
-        if "return [" not in shown:  # nothing shown, or rewritten by the engine
+        # Nothing may be shown, or what the engine made of it.
+        if not re.search(r"return \[\d[\d, ]*\]\[x\]", shown):
             shown = source(self.code)
         code = table_of(shown)
         question = messages[-1].content.replace("f(-", "f(")
