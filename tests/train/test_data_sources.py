@@ -151,6 +151,8 @@ def test_statements_on_one_line_are_written_anew() -> None:
     ("code", "reason"),
     [
         ("def f(:", "does not parse"),
+        (f"def f(x): return {'-' * 5000}x", "does not parse"),
+        (f"def f(x): return {'x + ' * 5000}x", "does not parse"),
         ("x = 1", "no single entry point"),
         ("def f(x): return x\ndef g(x): return x", "no single entry point"),
         ("async def f(x): return x", "async or a generator"),

@@ -36,9 +36,12 @@ def extracted(code: str, name: str | None, description: str) -> Extract | str:
     A string says why there is none that could be tested by its arguments and its output.
     """
     try:
-        tree = parse_module(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _extracted(parse_module(code), code, name, description)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # nested too deeply, say
         return "does not parse"
+
+
+def _extracted(tree: ast.Module, code: str, name: str | None, description: str) -> Extract | str:
     name = name or _entry_point(tree, description)
     node = None if name is None else find_function(tree, name)
     if name is None or "." in name or node is None:
