@@ -47,7 +47,7 @@ SFT = {
 """The paper's 5e-6 is for models a thousand times larger; rank, alpha and dropout are its own."""
 TASKS = {"cpu": 1000, "gpu": 4000}
 """Tasks that the training rows come from, with two faults each."""
-PROBLEMS = {"cpu": (40, 150), "gpu": (100, 500)}
+PROBLEMS = {"cpu": (30, 100), "gpu": (100, 500)}
 """Problems to choose the checkpoint by, and to test on."""
 MAX_TOKENS = 160
 

@@ -9,13 +9,14 @@ from refute.models.checkpoint import find, reasons
 from refute.train.settings import SftSettings
 from refute.train.sft import Prepared
 
-__all__ = ["Estimate", "Shape", "estimate", "lora_flops", "shape_of"]
+__all__ = ["Estimate", "Shape", "device_peak", "estimate", "lora_flops", "shape_of"]
 
 UTILISATION = 0.4
 """Share of the device's peak that training is taken to reach."""
 _PEAKS = (("H200", 989e12), ("H100", 989e12), ("A100", 312e12), ("L40", 181e12), ("4090", 165e12))
 """Dense bfloat16 floating-point operations a second, by part of the device's name."""
 _ASSUMED = "H100"
+_GUESS = 100e12
 _GIB = 1 << 30
 
 
@@ -119,11 +120,18 @@ def _memory(shape: Shape, settings: SftSettings, tokens: int) -> float:
     return weights + 16 * shape.adapter + activations + tokens * shape.vocabulary * 4
 
 
+def device_peak() -> float | None:
+    """Dense bfloat16 operations a second of this machine's GPU; None: none, or not known."""
+    import torch
+
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    return next((peak for part, peak in _PEAKS if part in name), None)
+
+
 def _peak() -> tuple[float, str]:
     import torch
 
-    name = torch.cuda.get_device_name() if torch.cuda.is_available() else _ASSUMED
-    for part, peak in _PEAKS:
-        if part in name:
-            return peak, f"one {name}" + ("" if torch.cuda.is_available() else " (none is here)")
-    return 100e12, f"one {name} (a guess)"
+    if not torch.cuda.is_available():
+        return dict(_PEAKS)[_ASSUMED], f"one {_ASSUMED} (none is here)"
+    name, peak = torch.cuda.get_device_name(), device_peak()
+    return (_GUESS, f"one {name} (a guess)") if peak is None else (peak, f"one {name}")
