@@ -11,7 +11,7 @@ from refute.issue.neighbours import neighbouring_tests
 from refute.issue.patches import is_test_file
 from refute.issue.states import holds_tests
 
-__all__ = ["frame_files", "test_homes"]
+__all__ = ["frame_files", "homes_for_tests"]
 
 _NAMED = re.compile(r"(?:^test_.*|.*_tests?|^tests?)\.py$")
 _FRAME = re.compile(r"[\w~./\\@+-]+\.py\b")
@@ -19,7 +19,7 @@ _NEAR = 60
 """Test files, by their text, among which the nearest by import and name is looked for."""
 
 
-def test_homes(text: str, code: Sequence[str], files: Mapping[str, str]) -> list[str]:
+def homes_for_tests(text: str, code: Sequence[str], files: Mapping[str, str]) -> list[str]:
     """Test files that the test may go to, the best first.
 
     `text`: the issue. `code`: paths of the modules that the example uses or that its traceback

@@ -15,7 +15,7 @@ from refute.issue.snippet.complete import (
 )
 from refute.issue.snippet.errors import Shown
 from refute.issue.snippet.names import Names
-from refute.issue.snippet.place import frame_files, test_homes
+from refute.issue.snippet.place import frame_files, homes_for_tests
 from refute.issue.snippet.read import Piece
 from refute.issue.snippet.script import Script, Statement, scripts
 from refute.issue.snippet.styles import home_for_models, styles_of
@@ -82,7 +82,7 @@ class Subject:
                 code += _homes_of(row.source, self.names)
         for name in sorted(Script(tuple(self.rows), ()).missing()):
             code += _homes_of(self.names.import_of(name), self.names)
-        homes = test_homes(self.text, list(dict.fromkeys(code)), self.files)
+        homes = homes_for_tests(self.text, list(dict.fromkeys(code)), self.files)
         if self.prelude.names:
             homes = home_for_models(homes, self.prelude.names, self.files)
         return homes

@@ -1,0 +1,210 @@
+"""Completion, models, places, framework inputs, and the source of tests."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from refute.issue.snippet.complete import Prelude, completed, models_of, stub_models
+from refute.issue.snippet.frameworks import framework_claims
+from refute.issue.snippet.given import given_tests, relative_home
+from refute.issue.snippet.names import Names, module_of
+from refute.issue.snippet.place import frame_files, homes_for_tests
+from refute.issue.snippet.promise import missing_attribute
+from refute.issue.snippet.read import read_issue_text
+from refute.issue.snippet.script import Statement, scripts, statements
+from refute.issue.snippet.styles import home_for_models, styles_of
+from refute.issue.snippet.write import Draft, Style, patch_of, slug, with_tests
+
+FILES = {
+    "shop/__init__.py": "",
+    "shop/sums.py": "def total(rows):\n    return sum(rows)\n",
+    "shop/fields.py": "class Price:\n    pass\n",
+    "tests/utils.py": "def setup(x):\n    return x\n",
+    "tests/sums/test_sums.py": "from shop.sums import total\nfrom shop import fields\n\n\n"
+    "def test_total():\n    assert total([1]) == 1\n",
+    "tests/sums/test_fields.py": "from shop import fields as f, sums\n\ndef test_f(): pass\n",
+}
+
+
+def rows(code: str) -> list[Statement]:
+    return [row for part in statements(read_issue_text(code)).values() for row in part]
+
+
+def test_imports_as_the_repository_writes_them() -> None:
+    names = Names(FILES)
+    assert names.import_of("total") == "from shop.sums import total"
+    assert names.import_of("f") == "from shop import fields as f"
+    assert names.import_of("Price") == "from shop.fields import Price"
+    assert names.import_of("nothing") is None
+    assert names.importable("json.decoder")
+    assert names.importable("shop.sums")
+    assert not names.importable("myproject.models")
+
+
+@pytest.mark.parametrize(
+    ("path", "module"),
+    [("src/a/b.py", "a.b"), ("a/__init__.py", "a"), ("a/b-c.py", None), ("setup.py", "setup")],
+)
+def test_modules(path: str, module: str | None) -> None:
+    assert module_of(path) == module
+
+
+def test_an_example_is_completed_and_foreign_imports_go() -> None:
+    text = "```python\nfrom myproject.views import view\ntotal([Price()])\n```\n"
+    (script,) = scripts(statements(read_issue_text(text)))
+    made = completed(script, Names(FILES), Prelude())
+    assert made is not None
+    assert made.script.sources == ("total([Price()])",)
+    assert made.imports == ("from shop.fields import Price", "from shop.sums import total")
+    (unknown,) = scripts(statements(read_issue_text("```python\nview(1)\n```\n")))
+    assert completed(unknown, Names(FILES), Prelude()) is None
+
+
+def test_models_with_what_they_rest_on() -> None:
+    code = (
+        "```python\nclass Item(Base):\n    kind = models.CharField(choices=KINDS)\n"
+        "class Base(models.Model):\n    pass\nKINDS = [('a', 'b')]\nclass View: pass\n```\n"
+    )
+    prelude = models_of(rows(code))
+    assert prelude.names == {"Item", "Base", "KINDS"}
+    sources = [row.source.split("\n")[0] for row in prelude.statements]
+    assert sources.index("class Base(models.Model):") < sources.index("class Item(Base):")
+
+
+def test_models_that_are_only_used() -> None:
+    code = (
+        "```python\nBook.objects.filter(pages__gt=3, title='x').order_by('-year')\nOther(1)\n```\n"
+    )
+    (source,) = stub_models(rows(code), {"Book", "Other"}).values()
+    fields = [node.targets[0].id for node in ast.walk(ast.parse(source))  # type: ignore[attr-defined]
+              if isinstance(node, ast.Assign)]  # fmt: skip
+    assert set(fields) == {"pages", "title", "year"}
+
+
+def test_the_nearest_test_file() -> None:
+    homes = homes_for_tests("total of prices is wrong", ["shop/sums.py"], FILES)
+    assert homes[0] == "tests/sums/test_sums.py"
+    assert homes_for_tests("see tests/sums/test_fields.py", ["shop/sums.py"], FILES)[0].endswith(
+        "test_fields.py"
+    )
+    assert homes_for_tests("x", [], {"shop/sums.py": ""}) == []
+
+
+def test_files_of_a_traceback_innermost_first() -> None:
+    text = 'File "/usr/lib/site-packages/shop/fields.py", line 1\nFile "C:\\\\x\\\\shop\\\\sums.py"'
+    assert frame_files(text, FILES)[-1] == "shop/fields.py"
+
+
+def test_tests_of_the_issue_go_where_their_imports_work() -> None:
+    code = (
+        "```python\nfrom ..utils import setup\nfrom .models import X\n"
+        "class T(TestCase):\n    def test_a(self):\n        setup(1)\n```\n"
+    )
+    files = {**FILES, "tests/a/test_case.py": "from unittest import TestCase\n"}
+    source = given_tests(rows(code), Names(files), Prelude(), "TestCase")
+    assert source is not None
+    assert ".models" not in source
+    assert "from unittest import TestCase" in source
+    assert relative_home(source, "run it in tests/sums", files) == "tests/sums"
+
+
+def test_methods_without_their_class_get_one() -> None:
+    code = "```python\ndef test_a(self):\n    self.assertEqual(total([]), 1)\n```\n"
+    files = {**FILES, "tests/a/test_case.py": "from unittest import TestCase\n"}
+    source = given_tests(rows(code), Names(files), Prelude(), "TestCase")
+    assert source is not None
+    assert [n.name for n in ast.parse(source).body if isinstance(n, ast.ClassDef)] == ["IssueTests"]
+
+
+def test_styles_and_applications_for_models() -> None:
+    cases = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"
+    assert styles_of({"test_a.py": cases}, "test_a.py", False) == [Style("TestCase", "unittest")]
+    assert styles_of(FILES, "tests/sums/test_sums.py", False) == [Style()]
+    django = {
+        "tests/runtests.py": "",
+        "django/test/testcases.py": "",
+        "tests/a/models.py": "class Book(models.Model):\n",
+        "tests/b/models.py": "class Shelf(models.Model):\n",
+        "tests/c/models.py": "",
+        "tests/c/migrations/0001.py": "",
+    }
+    homes = ["tests/a/tests.py", "tests/b/tests.py", "tests/c/tests.py", "tests/d/tests.py"]
+    assert home_for_models(homes, {"Book"}, django) == ["tests/b/tests.py"]
+    assert [style.base for style in styles_of(django, "", False)] == ["SimpleTestCase", "TestCase"]
+
+
+def test_appended_tests_leave_the_file_as_it_is() -> None:
+    existing = "from django.test import SimpleTestCase\n\n\nclass A(SimpleTestCase):\n    pass\n"
+    draft = Draft("x", ("from b import c", "from b import a", "import os"), ('a("""\n1\n""")',))
+    style = Style("SimpleTestCase", "django.test")
+    text = with_tests(existing, [draft], style, title="A b")
+    assert text.startswith(existing)
+    assert text.endswith(
+        "class BTests(SimpleTestCase):\n    def test_x(self):\n        import os\n"
+        '        from b import a, c\n\n        a("""\n1\n""")\n'
+    )
+    patch = patch_of("tests/test_a.py", text, lambda path: existing)
+    assert "\n-" not in patch.replace("\n--- ", "\n")
+
+
+def test_slugs() -> None:
+    assert slug("URLField throws ValueError!") == "urlfield_throws_valueerror"
+    assert slug("…") == "issue"
+    assert len(slug("word " * 50)) <= 48
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SimpleLazyObject doesn't implement __radd__", ("SimpleLazyObject", "__radd__")),
+        ("`Money` lacks `__neg__`", ("Money", "__neg__")),
+        ("Money should be nice", None),
+    ],
+)
+def test_special_methods_that_are_missing(text: str, found: tuple[str, str] | None) -> None:
+    promise = missing_attribute(text)
+    assert (promise and (promise.owner, promise.method)) == found
+
+
+def claimed(text: str, *files: str) -> list[str]:
+    pieces = read_issue_text(text)
+    found = framework_claims(pieces, dict.fromkeys(files, ""))
+    return [f"{claim.focus.source} {claim.expected}".strip() for claim, _ in found]
+
+
+def test_management_commands() -> None:
+    text = "$ python -m django shell -c \"\nimport a\nf()\"\nNameError: name 'a' is not defined\n"
+    assert claimed(text, "django/core/management/__init__.py") == [
+        "call_command('shell', '-c', '\\nimport a\\nf()')"
+    ]
+
+
+def test_inner_runs_of_pytest() -> None:
+    text = (
+        "x\n```python\ndef test_a():\n    pass\n```\n```\n===== 1 xfailed in 0.07s =====\n```\n"
+        "```\nINTERNALERROR> KeyError: 'b'\n```\n"
+    )
+    assert claimed(text, "src/_pytest/python.py") == [
+        "'INTERNALERROR' in result.stdout.str() False",
+        "'1 xfailed' in result.stdout.str() True",
+        "\"KeyError: 'b'\" in result.stdout.str() False",
+    ]
+
+
+def test_warnings_of_sphinx() -> None:
+    text = "x\n```rst\n.. option:: [a]\n```\n```\nindex.rst:4: WARNING: Malformed option\n```\n"
+    assert claimed(text, "sphinx/testing/restructuredtext.py") == [
+        "'Malformed option' in app._warning.getvalue() False"
+    ]
+
+
+def test_messages_of_pylint() -> None:
+    text = (
+        '### Bug\n```python\n# ???: no\n```\n### Command used\n```shell\npylint a.py --notes="?"\n'
+        "```\n### Pylint output\n```\n```\n### Expected behavior\n```\na.py:1:1: W0511: no\n```\n"
+    )
+    (claim,) = claimed(text, "pylint/reporters/text.py")
+    assert "W0511" in claim
+    assert claim.endswith("is not None True")
