@@ -5,7 +5,7 @@ fails with it: success, judged as ever, with the proposed fix in the golden patc
 fix is right is for the golden tests to say: it resolves the issue when every golden test that goes
 from fail to pass, or stays at pass, with the golden patch passes with the fix.
 
-What a fix does to test files is left out on both sides, so it cannot pass by changing a test.
+What a fix does to tests and to their runner's files is left out, so it cannot pass that way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
 from refute.issue.coverage import counted_lines
-from refute.issue.patches import split_tests
+from refute.issue.patches import split_fix
 from refute.issue.records import Record
 from refute.issue.standings import standings
 from refute.issue.states import State, StateStore, run_lane, test_files
@@ -138,7 +138,7 @@ def judge_fix(
     whether the fix is right.
     """
     id = task.item.problem.id
-    _, code = split_tests(task.fix if task.fix.endswith("\n") else f"{task.fix}\n")
+    _, code = split_fix(task.fix if task.fix.endswith("\n") else f"{task.fix}\n")
 
     def run(*states: State) -> list[TestReport]:
         return run_lane(states, spawn, store, timeout=timeout, slot=slot)

@@ -19,12 +19,17 @@ __all__ = [
     "file_patches",
     "is_test_file",
     "removed_lines",
+    "split_fix",
     "split_lines",
     "split_tests",
     "touched_files",
 ]
 
 _TEST_WORDS = frozenset({"test", "tests", "e2e", "testing"})
+_RUNNER_FILES = frozenset(
+    {"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "sitecustomize.py", "usercustomize.py"}
+)
+"""Files that decide how tests run and that no user of the code would miss."""
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _ESCAPE = re.compile(r"\\([0-7]{3}|.)")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -72,6 +77,23 @@ def split_tests(patch: str) -> tuple[str, str]:
         names = [name for name in (part.old, part.new) if name is not None]
         (tests if any(map(is_test_file, names)) else others).append(part.text)
     return "".join(tests), "".join(others)
+
+
+def split_fix(patch: str) -> tuple[str, str]:
+    """The parts of a proposed fix that touch tests or how tests are run, and the code in it.
+
+    A fix that makes a test pass by a change of the test, of a `conftest.py` or of the runner's
+    configuration has fixed nothing. Each part is a diff of its own.
+    """
+    tests, others = split_tests(patch)
+    code = []
+    for part in file_patches(others):
+        names = {name.rsplit("/", 1)[-1] for name in (part.old, part.new) if name is not None}
+        if names & _RUNNER_FILES:
+            tests += part.text
+        else:
+            code.append(part.text)
+    return tests, "".join(code)
 
 
 def touched_files(patch: str) -> tuple[str, ...]:

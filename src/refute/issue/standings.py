@@ -8,7 +8,7 @@ from typing import Literal
 
 from refute.workspace.contract import TestReport, TestResult
 
-__all__ = ["NO_TESTS", "Standing", "Standings", "standings"]
+__all__ = ["NO_TESTS", "Standing", "Standings", "newly_failing", "standings"]
 
 Standing = Literal["pass", "fail", "none", "unknown"]
 """`none`: skipped, expected to fail, or not there; `unknown`: the run ended before it."""
@@ -69,6 +69,18 @@ def standings(report: TestReport) -> Standings:
     if report.running and not finished:
         tests[report.running] = "fail"
     return Standings(tests, files, frozenset(broken), finished)
+
+
+def newly_failing(before: TestReport, after: TestReport) -> tuple[TestResult, ...]:
+    """Results of `after`: tests that pass before and fail after, those of a file that cannot be
+    imported any more included (its one result stands for each of them)."""
+    was, now = standings(before), standings(after)
+    results = {result.id: result for result in after.results}
+    return tuple(
+        results.get(result.id) or results.get(result.file) or result
+        for result in before.results
+        if was.of(result.id, result.file) == "pass" and now.of(result.id, result.file) == "fail"
+    )
 
 
 def _is_broken_file(result: TestResult) -> bool:

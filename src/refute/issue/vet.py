@@ -1,25 +1,41 @@
 """Does a fix resolve an issue? The verdict rests on tests that were run, before and after it.
 
 Reproducing tests are run on the original and on the fixed code; the existing tests near the change
-are run on both as well. What a fix does to test files is left out: a fix that turns a test green by
-changing the test has fixed nothing.
+are run on both as well. What a fix does to test files and to the runner's is left out: a fix that
+turns a test green by changing the test has fixed nothing. For the same reason a control test, which
+must fail, runs with the reproducing tests: where it passes, nothing that passes says anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal
 
 from refute.issue.contract import Bounds
 from refute.issue.neighbours import MOST, neighbouring_tests
 from refute.issue.original import Original, Trial
-from refute.issue.patches import split_tests, touched_files
-from refute.issue.standings import standings
+from refute.issue.patches import split_fix, touched_files
+from refute.issue.standings import newly_failing, standings
 from refute.issue.states import holds_tests, test_files
 from refute.workspace.contract import PatchRejected, Selection, TestReport, TestResult, Workspace
 
 __all__ = ["Vetted", "vet_fix"]
+
+CONTROL = "test_refute_control.py"
+"""The file with the control test, next to the reproducing tests while these run."""
+_CONTROL_TESTS = """import unittest
+
+
+class TestControl(unittest.TestCase):
+    def test_must_fail(self):
+        raise AssertionError("with a runner that works this test fails")
+
+
+def test_must_fail():
+    raise AssertionError("with a runner that works this test fails")
+"""
 
 Verdict = Literal["fixed", "not fixed", "breaks tests", "does not apply", "cannot tell"]
 
@@ -49,23 +65,23 @@ def vet_fix(
 
     Raises `WorkspaceUnavailable`. The workspace is clean afterwards.
     """
-    changed_tests, code = split_tests(fix)
+    changed_tests, code = split_fix(fix)
     notes = []
     if changed_tests.strip():
         files = ", ".join(touched_files(changed_tests))
         notes.append(f"what the fix does to tests is left out ({files})")
     if not code.strip():
         return Vetted("does not apply", "the fix changes no code", notes=tuple(notes))
+    if rejected := _applies(code, workspace):
+        reason = f"the fix does not apply: {rejected}"
+        return Vetted("does not apply", reason, notes=tuple(notes))
     original = Original(workspace, bounds)
     near = neighbouring_tests(touched_files(code), original.sources(), hint=fix)[:most_neighbours]
     trial = original.attempt(tests) if tests.strip() else None
     before = original.base(near) if near else None
-    rejected = _applies(code, workspace)
-    if rejected:
-        reason = f"the fix does not apply: {rejected}"
-        return _vetted("does not apply", reason, trial, (), (), near, notes)
-    fixed = _run(workspace, (code, tests), test_files(tests), bounds) if _usable(trial) else None
+    fixed = _run_reproducing(workspace, code, tests, bounds) if _usable(trial) else None
     after = _run(workspace, (code,), near, bounds) if near else None
+    notes += _vanished(before, after)
     broken = (*_broken(before, after), *_broken(trial.report if trial else None, fixed))
     still = _still_failing(trial, fixed)
     verdict, reason = _verdict(trial, fixed, still, broken, (before, after))
@@ -92,6 +108,8 @@ def _verdict(
     if still:
         of = len(trial.failing)
         return "not fixed", f"{len(still)} of {of} reproducing tests fail on the fixed code"
+    if fixed is not None and _control_passes(fixed):
+        return "cannot tell", "with the fix a test passes that must fail: it meddles with the tests"
     if shaky:
         return "cannot tell", f"a run of tests is not to be relied on: {_why(shaky[0])}"
     return (
@@ -127,6 +145,28 @@ def _applies(code: str, workspace: Workspace) -> str:
     finally:
         workspace.reset()
     return ""
+
+
+def _run_reproducing(
+    workspace: Workspace, code: str, tests: str, bounds: Bounds
+) -> TestReport | None:
+    """The reproducing tests with the fix, and the control test in a file next to them."""
+    files = test_files(tests)
+    control = str(PurePosixPath(files[0]).with_name(CONTROL))
+    patches = (code, tests, _new_file(control, _CONTROL_TESTS))
+    return _run(workspace, patches, (*files, control), bounds)
+
+
+def _new_file(path: str, text: str) -> str:
+    lines = text.splitlines()
+    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)
+
+
+def _control_passes(fixed: TestReport) -> bool:
+    """Whether the control test passes; where the runner does not find it, it says nothing."""
+    name = PurePosixPath(CONTROL).stem
+    return any(name in result.id and result.outcome == "passed" for result in fixed.results)
 
 
 def _run(
@@ -169,13 +209,22 @@ def _broken(before: TestReport | None, after: TestReport | None) -> tuple[TestRe
     """Tests that passed and now fail, those of a file that cannot be imported any more included."""
     if before is None or after is None:
         return ()
+    return newly_failing(before, after)
+
+
+def _vanished(before: TestReport | None, after: TestReport | None) -> list[str]:
+    """A note about tests that passed and that the fix has skipped or made to vanish."""
+    if before is None or after is None or not _sound(after):
+        return []
     was, now = standings(before), standings(after)
-    results = {result.id: result for result in after.results}
-    return tuple(
-        results.get(test) or results.get(result.file) or result
+    gone = [
+        result.id
         for result in before.results
-        if was.of(test := result.id, result.file) == "pass" and now.of(test, result.file) == "fail"
-    )
+        if was.of(result.id, result.file) == "pass" and now.of(result.id, result.file) == "none"
+    ]
+    if not gone:
+        return []
+    return [f"{len(gone)} tests passed before the fix and do not run with it, e.g. {gone[0]}"]
 
 
 def _sound(report: TestReport) -> bool:
