@@ -152,7 +152,7 @@ def test_a_dispute_may_mend_the_fix(project: Project) -> None:
     assert len(answers.of("dispute")) == 1
     assert fails_and_turns_green(project, found)
     fixes = [step for step in found.steps if step["kind"] == "fix"]
-    assert [step["route"] for step in fixes] == ["fix", "repair"]
+    assert [step["route"] for step in fixes] == ["fix", "dispute"]
     assert found.prediction.confidence == pytest.approx(2 / 3, abs=0.001)
 
 

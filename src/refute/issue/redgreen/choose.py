@@ -28,7 +28,7 @@ class Draft:
 
     number: int
     route: str
-    """`direct`, `characterise`, `seed`, `snippet`, or `repair`, `broaden` of another draft."""
+    """`direct`, `characterise`, `seed`, `snippet`; `repair`, `dispute`, `broaden` of another."""
     trial: Trial
     problems: tuple[str, ...] = ()
     """What could not be used of the answer that it was read from."""

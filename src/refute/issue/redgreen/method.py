@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -17,21 +16,20 @@ from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.redgreen.answers import read_patches, read_steps, read_verdict
-from refute.issue.redgreen.asking import FREE, Question, ask_round
-from refute.issue.redgreen.choose import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
+from refute.issue.redgreen.asking import Question, ask_round
+from refute.issue.redgreen.choose import Draft, Ranked, fix_scores, ranking
+from refute.issue.redgreen.concluding import conclude
 from refute.issue.redgreen.locate import View, locate_prompt, view_of
-from refute.issue.redgreen.pruning import defined_as, without_tests
+from refute.issue.redgreen.pruning import defined_as
+from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.issue.states import test_files
 from refute.models.contract import Asker, ModelUnavailable
-from refute.problems import IssuePrediction, IssueProblem
-from refute.prompts import render
+from refute.problems import IssueProblem
 
 __all__ = ["redgreen"]
 
-DIRECT, CHARACTERISE, SEED, FIXES = 3, 2, 1, 2
-"""Samples of each prompt; FIXES of the narrow and of the wide one."""
 ROUNDS = 2
 """Of improving."""
 ENOUGH = 2
@@ -41,7 +39,6 @@ MOST_FIXES = 6
 _FEWEST_TO_LOCATE = 6
 """Calls from which one is spent on choosing what to look at."""
 _SNIPPET_SECONDS = 180.0
-_MISSED_LINES = 40
 
 Result = TypeVar("Result")
 
@@ -94,7 +91,7 @@ class _Work:
         self.drafts: list[Draft] = []
         self.fixes: list[Fix] = []
         self.steps: list[dict[str, Any]] = []
-        self.disputed: set[int] = set()
+        self.doubted: set[int] = set()
         self.repaired: set[int] = set()
 
     def step(self, kind: str, **what: Any) -> None:
@@ -131,7 +128,10 @@ class _Work:
 
     async def draft(self) -> None:
         """Tests by several routes, and fixes."""
-        routes = self._routes()
+        seed = self.drafts[0] if self.drafts else None
+        left = self.ask.left
+        samples = max(1, left - left // 3)  # about a third is left for the rest
+        routes = await self._blocking(lambda: self.questions.drafts(samples, seed))
         answers = await ask_round(self.ask, [question for _, question in routes])
         for (route, _), texts in zip(routes, answers, strict=True):
             for text in texts:
@@ -144,159 +144,79 @@ class _Work:
         False: nothing was left to do.
         """
         good = [one for one in ranking(self.drafts, self._tried()) if one.tier == 0]
-        asked: list[tuple[str, int, Question]] = []
-        for draft in self.drafts:
-            kind, prompt = self._doubt(draft, enough=len(good) >= ENOUGH)
-            if prompt:
-                asked.append((kind, draft.number, Question(prompt)))
-        for fix in self.fixes:
-            if (fix.rejected or fix.broken) and fix.number not in self.repaired:
-                self.repaired.add(fix.number)
-                prompt = self._prompt("fix_repair", patch=fix.patch, run=self.bed.told_fix(fix))
-                asked.append(("fix", fix.number, Question(prompt)))
+        asked = await self._blocking(lambda: self._doubts(enough=len(good) >= ENOUGH))
         await self._answered(asked)
         return bool(asked)
 
     async def broaden(self) -> None:
         """Judge the last repairs; make the best draft exercise all that the issue names."""
-        asked = []
-        for draft in self.drafts:
-            if draft.red and draft.accepted is None:
-                prompt = self._prompt(
-                    "review", patch=draft.trial.patch, run=self.bed.told(draft.trial)
-                )
-                asked.append(("judge", draft.number, Question(prompt)))
-        best = ranking(self.drafts, self._tried())[:1]
-        if best and best[0].tier <= 2:
-            prompt = await self._blocking(lambda: self._broadened(best[0]))
-            asked.insert(0, ("broaden", best[0].draft.number, Question(prompt)))
+        asked = await self._blocking(self._last_questions)
         await self._answered(asked)
 
     def conclude(self) -> Reproduction:
         """The best draft without the tests that do not serve, run once more."""
-        order = ranking(self.drafts, self._tried())
-        best = order[0] if order else None
-        for one in order:
+        for one in ranking(self.drafts, self._tried()):
             self.step(
                 "ranked", draft=one.draft.number, route=one.draft.route, tier=one.tier,
                 support=round(one.support, 3), kept=one.kept, dropped=one.dropped,
             )  # fmt: skip
-        if best is None or best.tier >= NO_USE:
-            reason = "no draft fails on the original code in its own body"
-            prediction = IssuePrediction(self.problem.id, "", 0.0, notes=(reason,))
-            return Reproduction(prediction, tuple(self.steps))
-        final = best.draft
-        with suppress(OutOfBounds):
-            final = self._pruned(best)
-        patch = final.trial.patch
-        self.step("final", patch=patch, failing=list(final.red))
-        prediction = IssuePrediction(
-            self.problem.id,
-            patch,
-            confidence=round(confidence(best, self.drafts, self._tried()), 3),
-            tests=tuple(id for id in final.red if id in best.kept) or final.red,
-            notes=self._evidence(best, final),
-        )
+        prediction = conclude(self.problem.id, self.bed, self.drafts, self._tried())
+        self.step("final", patch=prediction.patch, failing=list(prediction.tests))
         return Reproduction(prediction, tuple(self.steps))
 
     # -- asking ------------------------------------------------------------------------------------
 
-    def _prompt(self, name: str, **variables: Any) -> str:
-        return render(
-            f"redgreen_{name}", issue=self.problem.text, files=self.view.files, **variables
-        )
+    @property
+    def questions(self) -> Questions:
+        """How to ask, with what is shown by now."""
+        return Questions(self.problem.text, self.view, self.bed)
 
-    def _routes(self) -> list[tuple[str, Question]]:
-        """The questions for drafts, cut so that about a third of the calls is left for the rest.
+    def _doubts(self, *, enough: bool) -> list[tuple[str, int, Question]]:
+        """Kind, number of the draft or fix, and question, of all that is in doubt."""
+        asked = []
+        for draft in self.drafts:
+            doubt = self._doubt(draft, enough=enough)
+            if doubt is not None:
+                asked.append((doubt[0], draft.number, doubt[1]))
+        for fix in self.fixes:
+            if (fix.rejected or fix.broken) and fix.number not in self.repaired:
+                self.repaired.add(fix.number)
+                asked.append(("fix", fix.number, self.questions.fix_repair(fix)))
+        return asked
 
-        What matters most comes first; a few calls still give a test and a fix.
-        """
-        order = ["direct", "fix", "characterise", "seed", "wide", "direct", "fix", "characterise",
-                 "wide", "direct"]  # fmt: skip
-        if not self.drafts:
-            order.remove("seed")
-        left = self.ask.left
-        order = order[: max(1, left - left // 3)]
-        prompts: dict[str, Callable[[], str]] = {
-            "direct": lambda: self._prompt("direct"),
-            "characterise": lambda: self._prompt("characterise"),
-            "seed": lambda: self._prompt(
-                "seed",
-                patch=self.drafts[0].trial.patch,
-                run=self.bed.told(self.drafts[0].trial),
-            ),
-            "fix": lambda: self._prompt("fix", wide=False),
-            "wide": lambda: self._prompt("fix", wide=True),
-        }
-        return [
-            (name, Question(make(), order.count(name), FREE))
-            for name, make in prompts.items()
-            if name in order
+    def _last_questions(self) -> list[tuple[str, int, Question]]:
+        asked = [
+            ("judge", draft.number, self.questions.review(draft))
+            for draft in self.drafts
+            if draft.red and draft.accepted is None
         ]
+        best = ranking(self.drafts, self._tried())[:1]
+        if best and best[0].tier <= 2:
+            asked.insert(0, ("broaden", best[0].draft.number, self._broadening(best[0])))
+        return asked
 
-    def _doubt(self, draft: Draft, *, enough: bool) -> tuple[str, str]:
-        """What is to be asked about a draft, as (kind, prompt); "" where nothing is."""
+    def _doubt(self, draft: Draft, *, enough: bool) -> tuple[str, Question] | None:
+        """What is to be asked about a draft, and of which kind; None: nothing."""
         if draft.red and draft.accepted is None:
-            run = self.bed.told(draft.trial)
-            return "judge", self._prompt("review", patch=draft.trial.patch, run=run)
-        if enough or draft.number in self.disputed:
-            return "", ""
+            return "judge", self.questions.review(draft)
+        if enough or draft.number in self.doubted:
+            return None
         if not draft.red:
-            self.disputed.add(draft.number)
-            return "repair", self._prompt(
-                "repair",
-                patch=draft.trial.patch,
-                problems=draft.problems,
-                fault=_fault(draft),
-                run=self.bed.told(draft.trial),
-            )
+            self.doubted.add(draft.number)
+            return "repair", self.questions.repair(draft)
         tried = self._tried()
         if not draft.accepted or not tried or any(draft.green(fix.number) for fix in tried):
-            return "", ""
-        self.disputed.add(draft.number)
-        return "dispute", self._prompt(
-            "dispute",
-            patch=draft.trial.patch,
-            run=self.bed.told(draft.trial),
-            fix=tried[0].patch,
-            fixed_run=self.bed.fixed_run(draft.trial, tried[0]),
-        )
+            return None
+        self.doubted.add(draft.number)
+        return "dispute", self.questions.dispute(draft, tried[0])
 
-    def _broadened(self, best: Ranked) -> str:
+    def _broadening(self, best: Ranked) -> Question:
         scores = fix_scores(self.drafts, self._tried())
-        fixes = sorted(
-            (fix for fix in self._tried() if fix.number in scores),
-            key=lambda fix: (-scores[fix.number], fix.number),
-        )[:2]
-        others = [
-            one.draft.trial.patch
-            for one in ranking(self.drafts, self._tried())
-            if one.tier <= 1 and one.draft is not best.draft
-        ][:2]
-        return self._prompt(
-            "broaden",
-            patch=best.draft.trial.patch,
-            others=others,
-            fixes=[fix.patch for fix in fixes],
-            missed=self._missed(best.draft, fixes[0]) if fixes else [],
-        )
-
-    def _missed(self, draft: Draft, fix: Fix) -> list[str]:
-        """Lines that a fix adds and the draft's tests do not execute, as `path:line: text`."""
-        from refute.issue.patches import file_patches
-
-        executed = self.bed.executed(draft.trial, fix)
-        missed = []
-        for part in file_patches(fix.patch):
-            texts = [
-                line[1:].strip()
-                for line in part.text.splitlines()
-                if line.startswith("+") and not line.startswith("+++ ")
-            ]
-            for number, text in zip(part.added, texts, strict=False):
-                if text and not text.startswith("#") and (part.path, number) not in executed:
-                    missed.append(f"{part.path}:{number}: {text}")
-        return missed[:_MISSED_LINES] if executed else []
+        fixes = [fix for fix in self._tried() if fix.number in scores]
+        fixes.sort(key=lambda fix: (-scores[fix.number], fix.number))
+        order = ranking(self.drafts, self._tried())
+        others = [one.draft for one in order if one.tier <= 1 and one.draft is not best.draft]
+        return self.questions.broaden(best.draft, others[:2], fixes[:2])
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -319,7 +239,7 @@ class _Work:
             self.drafts[number] = replace(self.drafts[number], accepted=verdict is True)
             if verdict is not False:
                 return
-        self._read(text, "broaden" if kind == "broaden" else "repair", number)
+        self._read(text, "repair" if kind in ("judge", "repair") else kind, number)
 
     def _read(self, text: str, route: str, parent: int | None = None) -> None:
         """Try what an answer holds."""
@@ -331,7 +251,7 @@ class _Work:
         edited = read_patches(source, self.bed.original)
         self.step("answer", route=route, parent=parent, answer=text, problems=list(edited.problems))
         of_fix = route in ("fix", "wide")
-        if edited.code and (of_fix or (route == "repair" and parent in self.disputed)):
+        if edited.code and (of_fix or route == "dispute"):
             self._fix(edited.code, route)
         if not of_fix:
             self._try(edited.tests, route, parent, edited.problems, pinned=pinned)
@@ -399,67 +319,5 @@ class _Work:
                 self.drafts[draft.number] = replace(draft, rows=rows)
                 self.step("crossed", draft=draft.number, fix=fix.number, tests=dict(row))
 
-    def _pruned(self, best: Ranked) -> Draft:
-        """The draft without tests that do not serve; as it is where that loses a kept one.
-
-        Tests that pass now stay where they execute lines of the best fix that no other test does.
-        """
-        draft = best.draft
-        kept = {defined_as(id) for id in best.kept}
-        added = self.bed.added(draft.trial)
-        bad = [r for r in added if r.id in best.dropped and defined_as(r.id) not in kept]
-        idle = [
-            r for r in added
-            if r.id not in draft.red and r.id not in best.dropped and defined_as(r.id) not in kept
-        ]  # fmt: skip
-        scores = fix_scores(self.drafts, self._tried())
-        believed = max(self._tried(), key=lambda f: (scores.get(f.number, 0.0), -f.number),
-                       default=None)  # fmt: skip
-        without_bad = self._again(draft, bad, best.kept)
-        if not idle:
-            return without_bad
-        bare = self._again(draft, [*bad, *idle], best.kept)
-        if bare is draft or believed is None:
-            return bare if bare is not draft else without_bad
-        more = self.bed.executed(without_bad.trial, believed)
-        return without_bad if more - self.bed.executed(bare.trial, believed) else bare
-
-    def _again(self, draft: Draft, drop: Sequence[Any], kept: Sequence[str]) -> Draft:
-        """The draft without some tests, run on the original code; itself where that fails less."""
-        patch = without_tests(draft.trial.patch, drop, self.bed.original) if drop else ""
-        if not patch.strip() or patch == draft.trial.patch:
-            return draft
-        trial = self.bed.try_tests(patch)
-        again = replace(draft, trial=trial)
-        return again if set(kept) <= set(again.red) else draft
-
-    def _evidence(self, best: Ranked, final: Draft) -> tuple[str, ...]:
-        """Remarks for people: why the prediction is what it is."""
-        scores = fix_scores(self.drafts, self._tried())
-        green = sum(bool(best.draft.green(number)) for number in scores)
-        reason = "to fail for the issue's reason"
-        judge = {True: f"judged {reason}", None: "not judged", False: f"judged not {reason}"}
-        notes = [
-            f"{len(final.red)} tests fail on the original code; {judge[best.draft.accepted]}",
-            f"{green} of {len(self._tried())} candidate fixes turn them green",
-        ]
-        if best.draft.pinned:
-            notes.append("the same tests pass when they assert the present behaviour")
-        if best.dropped:
-            notes.append(f"{len(best.dropped)} tests were dropped: no likely fix turns them green")
-        return tuple(notes)
-
     async def _blocking(self, work: Callable[[], Result]) -> Result:
         return await asyncio.to_thread(work)
-
-
-def _fault(draft: Draft) -> str:
-    """In a few words why a draft shows nothing."""
-    trial = draft.trial
-    if not trial.applied:
-        return f"they were not run ({trial.rejected})"
-    if trial.failing:
-        return "they fail before or after their own body: on import, in set-up or in tear-down"
-    if trial.report is not None and trial.report.status != "finished":
-        return f"the run did not end as it should ({trial.report.status})"
-    return "none of them fails on the code as it is"

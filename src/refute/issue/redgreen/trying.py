@@ -14,7 +14,7 @@ from refute.issue.contract import Bounds
 from refute.issue.neighbours import neighbouring_tests
 from refute.issue.original import Original, Trial, described, shortened
 from refute.issue.patches import added_lines, touched_files
-from refute.issue.standings import Standing, standings
+from refute.issue.standings import Standing, newly_failing, standings
 from refute.issue.states import holds_tests, test_files
 from refute.workspace.contract import PatchRejected, Selection, TestReport, TestResult, Workspace
 
@@ -88,7 +88,7 @@ class TestBed:
             return Fix(number, patch)
         before = self.original.base(near)
         after = self._run((patch,), near)
-        return Fix(number, patch, "", _broken(before, after), near)
+        return Fix(number, patch, "", newly_failing(before, after), near)
 
     def cross(self, trial: Trial, fix: Fix) -> Row:
         """The tests that a draft adds or changes, with the fix applied."""
@@ -215,14 +215,3 @@ def scrubbed(text: str, root: str) -> str:
     for pattern, plain in _SCRUBBED:
         text = pattern.sub(plain, text)
     return text
-
-
-def _broken(before: TestReport, after: TestReport) -> tuple[TestResult, ...]:
-    """Tests that passed and now fail, those of files that do not import any more included."""
-    was, now = standings(before), standings(after)
-    results = {result.id: result for result in after.results}
-    return tuple(
-        results.get(result.id) or results.get(result.file) or result
-        for result in before.results
-        if was.of(result.id) == "pass" and now.of(result.id, result.file) == "fail"
-    )

@@ -1,0 +1,89 @@
+"""From what was tried to the prediction: the best draft, without the tests that do not serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from refute.issue.bounded import OutOfBounds
+from refute.issue.redgreen.choose import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
+from refute.issue.redgreen.pruning import defined_as, without_tests
+from refute.issue.redgreen.trying import Fix, TestBed
+from refute.problems import IssuePrediction
+from refute.workspace.contract import TestResult
+
+__all__ = ["conclude"]
+
+
+def conclude(
+    problem: str, bed: TestBed, drafts: Sequence[Draft], fixes: Sequence[Fix]
+) -> IssuePrediction:
+    """The prediction for the problem of that id. Blocks while the final patch is run.
+
+    Where no draft fails in its own body it abstains; where no time is left to prune, the draft
+    stays as it was tried.
+    """
+    best = next(iter(ranking(drafts, fixes)), None)
+    if best is None or best.tier >= NO_USE:
+        reason = "no draft fails on the original code in its own body"
+        return IssuePrediction(problem, "", 0.0, notes=(reason,))
+    final = best.draft
+    with suppress(OutOfBounds):
+        final = _pruned(best, bed, drafts, fixes)
+    return IssuePrediction(
+        problem,
+        final.trial.patch,
+        confidence=round(confidence(best, drafts, fixes), 3),
+        tests=tuple(id for id in final.red if id in best.kept) or final.red,
+        notes=_evidence(best, final, drafts, fixes),
+    )
+
+
+def _pruned(best: Ranked, bed: TestBed, drafts: Sequence[Draft], fixes: Sequence[Fix]) -> Draft:
+    """The draft without tests that do not serve; as it is where that loses a kept one.
+
+    Tests that pass now stay where they execute lines of the best fix that no other test does.
+    """
+    draft = best.draft
+    kept = {defined_as(id) for id in best.kept}
+    others = [result for result in bed.added(draft.trial) if defined_as(result.id) not in kept]
+    bad = [result for result in others if result.id in best.dropped]
+    idle = [r for r in others if r.id not in best.dropped and r.id not in draft.red]
+    useful = _without(draft, bad, best, bed)
+    if not idle:
+        return useful
+    bare = _without(draft, [*bad, *idle], best, bed)
+    scores = fix_scores(drafts, fixes)
+    if bare is draft or not scores:
+        return useful if bare is draft else bare
+    fix = max(fixes, key=lambda one: (scores.get(one.number, 0.0), -one.number))
+    more = bed.executed(useful.trial, fix) - bed.executed(bare.trial, fix)
+    return useful if more else bare
+
+
+def _without(draft: Draft, drop: Sequence[TestResult], best: Ranked, bed: TestBed) -> Draft:
+    """The draft without some tests, run on the original code; itself where that fails less."""
+    patch = without_tests(draft.trial.patch, drop, bed.original) if drop else ""
+    if not patch.strip() or patch == draft.trial.patch:
+        return draft
+    again = replace(draft, trial=bed.try_tests(patch))
+    return again if set(best.kept) <= set(again.red) else draft
+
+
+def _evidence(
+    best: Ranked, final: Draft, drafts: Sequence[Draft], fixes: Sequence[Fix]
+) -> tuple[str, ...]:
+    """Remarks for people: why the prediction is what it is."""
+    green = sum(bool(best.draft.green(number)) for number in fix_scores(drafts, fixes))
+    reason = "to fail for the issue's reason"
+    judge = {True: f"judged {reason}", None: "not judged", False: f"judged not {reason}"}
+    notes = [
+        f"fail on the original code: {len(final.red)}; {judge[best.draft.accepted]}",
+        f"{green} of {len(fixes)} candidate fixes turn them green",
+    ]
+    if best.draft.pinned:
+        notes.append("the same tests pass when they assert the present behaviour")
+    if best.dropped:
+        notes.append(f"left out, as no likely fix turns them green: {len(best.dropped)}")
+    return tuple(notes)

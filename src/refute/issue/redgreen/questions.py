@@ -1,0 +1,110 @@
+"""The questions of redgreen: what is asked at each stage, about what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from refute.issue.patches import file_patches
+from refute.issue.redgreen.asking import FREE, Question
+from refute.issue.redgreen.choose import Draft
+from refute.issue.redgreen.locate import View
+from refute.issue.redgreen.trying import Fix, TestBed
+from refute.prompts import render
+
+__all__ = ["ORDER", "Questions"]
+
+ORDER = ("direct", "fix", "characterise", "seed", "wide", "direct", "fix", "characterise", "wide",
+         "direct")  # fmt: skip
+"""Drafts by their route, what matters most first: where calls are few, the last are left out."""
+_MISSED_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Asks about one issue, with one view of the repository."""
+
+    issue: str
+    view: View
+    bed: TestBed
+
+    def drafts(self, samples: int, seed: Draft | None) -> list[tuple[str, Question]]:
+        """Route and question for up to `samples` drafts; `seed`: a draft to make tests of."""
+        routes = [route for route in ORDER if route != "seed" or seed is not None][:samples]
+        prompts: dict[str, Callable[[], str]] = {
+            "direct": lambda: self._prompt("direct"),
+            "characterise": lambda: self._prompt("characterise"),
+            "seed": lambda: self._about("seed", seed) if seed else "",
+            "fix": lambda: self._prompt("fix", wide=False),
+            "wide": lambda: self._prompt("fix", wide=True),
+        }
+        return [
+            (route, Question(make(), routes.count(route), FREE))
+            for route, make in prompts.items()
+            if route in routes
+        ]
+
+    def review(self, draft: Draft) -> Question:
+        """Does it fail for the issue's reason?"""
+        return Question(self._about("review", draft))
+
+    def repair(self, draft: Draft) -> Question:
+        """Of a draft that does not fail in its own body."""
+        return Question(self._about("repair", draft, problems=draft.problems, fault=_fault(draft)))
+
+    def dispute(self, draft: Draft, fix: Fix) -> Question:
+        """Of a draft that is judged right and that no fix turns green: which one is wrong?"""
+        fixed_run = self.bed.fixed_run(draft.trial, fix)
+        return Question(self._about("dispute", draft, fix=fix.patch, fixed_run=fixed_run))
+
+    def fix_repair(self, fix: Fix) -> Question:
+        """Of a fix that does not apply or breaks tests."""
+        return Question(self._prompt("fix_repair", patch=fix.patch, run=self.bed.told_fix(fix)))
+
+    def broaden(self, draft: Draft, others: Sequence[Draft], fixes: Sequence[Fix]) -> Question:
+        """The final set of tests, from the best draft."""
+        return Question(
+            self._prompt(
+                "broaden",
+                patch=draft.trial.patch,
+                others=[other.trial.patch for other in others],
+                fixes=[fix.patch for fix in fixes],
+                missed=self._missed(draft, fixes[0]) if fixes else [],
+            )
+        )
+
+    def _prompt(self, name: str, **variables: Any) -> str:
+        return render(f"redgreen_{name}", issue=self.issue, files=self.view.files, **variables)
+
+    def _about(self, name: str, draft: Draft, **variables: Any) -> str:
+        """A prompt with a draft and its run on the original code."""
+        run = self.bed.told(draft.trial)
+        return self._prompt(name, patch=draft.trial.patch, run=run, **variables)
+
+    def _missed(self, draft: Draft, fix: Fix) -> list[str]:
+        """Lines that a fix adds and the draft's tests do not execute, as `path:line: text`."""
+        executed = self.bed.executed(draft.trial, fix)
+        missed = []
+        for part in file_patches(fix.patch):
+            texts = [
+                line[1:].strip()
+                for line in part.text.splitlines()
+                if line.startswith("+") and not line.startswith("+++ ")
+            ]
+            for number, text in zip(part.added, texts, strict=False):
+                if text and not text.startswith("#") and (part.path, number) not in executed:
+                    missed.append(f"{part.path}:{number}: {text}")
+        return missed[:_MISSED_LINES] if executed else []
+
+
+def _fault(draft: Draft) -> str:
+    """In a few words why a draft shows nothing."""
+    trial = draft.trial
+    if not trial.applied:
+        return f"they were not run ({trial.rejected})"
+    if trial.failing:
+        return "they fail before or after their own body: on import, in set-up or in tear-down"
+    if trial.report is not None and trial.report.status != "finished":
+        return f"the run did not end as it should ({trial.report.status})"
+    return "none of them fails on the code as it is"
