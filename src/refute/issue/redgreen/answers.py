@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from refute.issue.edits import read_edits
 from refute.issue.original import Original
-from refute.issue.patches import split_tests
+from refute.issue.patches import split_fix, split_tests
 
 __all__ = ["Edited", "read_patches", "read_steps", "read_verdict"]
 
@@ -22,7 +22,7 @@ class Edited:
     tests: str
     """What it does to test files: a unified diff, or ""."""
     code: str
-    """What it does to other files."""
+    """What it does to other files, those of the test runner left out."""
     problems: tuple[str, ...] = ()
     """What could not be used, a line each."""
 
@@ -30,7 +30,8 @@ class Edited:
 def read_patches(answer: str, original: Original) -> Edited:
     """The edits of an answer in the custom form, those of tests apart from those of code."""
     applied = read_edits(answer, "custom").apply(original.source)
-    tests, code = split_tests(applied.patch)
+    tests, _ = split_tests(applied.patch)
+    _, code = split_fix(applied.patch)  # a fix that sets up the runner proves nothing
     return Edited(tests, code, tuple(applied.problems))
 
 
