@@ -17,7 +17,7 @@ from itertools import product
 
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
-from refute.syntax import parse_module
+from refute.syntax import parse_expression, parse_module
 
 __all__ = ["Reading", "read_pytests"]
 
@@ -299,7 +299,7 @@ class _Reader:
                 if isinstance(expected, int | float):
                     slack = max(tolerance[0] * abs(expected), tolerance[1])
                     source = f"abs({ast.unparse(side)} - {ast.unparse(other)}) <= {slack!r}"
-                    close = ast.parse(source, mode="eval").body
+                    close = parse_expression(source)
                     self.add(at, self.expression(scope, close), True)
                     return True
                 raise _Unreadable("a tolerance for something that is not a number")
@@ -401,8 +401,8 @@ class _Reader:
 
 def _import(module: str) -> ast.expr:
     if "." not in module:
-        return ast.parse(f"__import__({module!r})", mode="eval").body
-    return ast.parse(f"__import__('importlib').import_module({module!r})", mode="eval").body
+        return parse_expression(f"__import__({module!r})")
+    return parse_expression(f"__import__('importlib').import_module({module!r})")
 
 
 def _unpack(target: ast.expr, row: ast.expr) -> dict[str, ast.expr]:

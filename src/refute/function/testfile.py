@@ -23,7 +23,7 @@ from refute.literals import NotLiteral, needed_imports, source_of
 from refute.problems import Call, Invocation, Trust
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import Iterated, NDArray, Opaque
-from refute.syntax import parse_module
+from refute.syntax import parse_expression, parse_module
 
 __all__ = ["render", "write_tests"]
 
@@ -132,7 +132,7 @@ class _Page:
 
     def call(self, call: Invocation, function: str, room: int) -> str:
         if not isinstance(call, Call):
-            source = ast.unparse(ast.parse(call.source.strip(), mode="eval"))
+            source = ast.unparse(parse_expression(call.source.strip()))
             self.names(source)
             return source
         self.used.add(function)
@@ -198,7 +198,7 @@ class _Page:
 
     def names(self, source: str) -> None:
         """Names of the module that an expression uses."""
-        for node in ast.walk(ast.parse(source, mode="eval")):
+        for node in ast.walk(parse_expression(source)):
             if isinstance(node, ast.Name) and node.id in self.globals:
                 self.used.add(node.id)
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from refute.syntax import parse_module
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
 __all__ = ["Reader", "infer_recipe", "infer_requirements", "own_interpreter"]
@@ -139,7 +140,7 @@ def _of_setup_cfg(text: str | None) -> list[str]:
 def _of_setup_py(text: str | None) -> list[str]:
     """Lists that are written out in the call of `setup`, or assigned to a name it is given."""
     try:
-        tree = ast.parse(text or "")
+        tree = parse_module(text or "")
     except (SyntaxError, ValueError, RecursionError):
         return []
     named: dict[str, ast.expr] = {}

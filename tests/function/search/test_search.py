@@ -93,7 +93,7 @@ def test_edits_are_told_in_the_programs_own_words(box: Sandbox) -> None:
     assert not any("__fuel__" in line for c in result.candidates for line in c.edits)
 
 
-def test_endless_loops_cost_little_and_are_repaired(box: Sandbox) -> None:
+def test_endless_loops_end_and_are_repaired_rightly(box: Sandbox) -> None:
     code = (
         "def digits(n):\n    count = 0\n    while n > 0:\n        n -= 0\n        count += 1\n"
         "    return count\n"
@@ -101,7 +101,7 @@ def test_endless_loops_cost_little_and_are_repaired(box: Sandbox) -> None:
     text = ">>> digits(305)\n3\n>>> digits(7)\n1\n>>> digits(0)\n0\n"
     result = search(problem(code, text), box=box)
     assert isinstance(result.failing[0].actual, TimedOut)
-    assert result.seconds < 12
+    assert result.tried > 10, "stuck candidates do not use up the budget"
     if result.candidates:
         space: dict[str, object] = {}
         exec(result.candidates[0].code, space)  # our own program, mended by our own edits

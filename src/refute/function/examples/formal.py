@@ -14,6 +14,7 @@ from refute.function.examples.scanner import read
 from refute.function.examples.subject import Kind, Reading, Subject, invocation, mentions
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Expression
+from refute.syntax import parse_expression
 
 __all__ = ["assertion", "asserts", "doctests"]
 
@@ -208,12 +209,12 @@ def _remember(statement: ast.stmt, block: _Block) -> None:
         for alias in statement.names:
             source = f"__import__({statement.module!r}, fromlist=['x']).{alias.name}"
             if alias.name != "*":
-                block.names[alias.asname or alias.name] = ast.parse(source, mode="eval").body
+                block.names[alias.asname or alias.name] = parse_expression(source)
     elif isinstance(statement, ast.Import):
         for alias in statement.names:
             if alias.asname or "." not in alias.name:
                 source = f"__import__({alias.name!r}, fromlist=['x'])"
-                block.names[alias.asname or alias.name] = ast.parse(source, mode="eval").body
+                block.names[alias.asname or alias.name] = parse_expression(source)
     elif isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         block.names.pop(statement.name, None)
     if isinstance(statement, ast.Expr):

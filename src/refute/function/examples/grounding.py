@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from refute.function.examples.subject import Reading, Subject, invocation
 from refute.problems import Expression
+from refute.syntax import parse_expression
 
 __all__ = ["grounded"]
 
@@ -31,7 +32,7 @@ def grounded(readings: Sequence[Reading], about: Subject) -> list[Reading]:
             kept.append(reading)
             continue
         try:
-            node = ast.parse(reading.call.source, mode="eval").body
+            node = parse_expression(reading.call.source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         mended = _Mender(about).visit(node)

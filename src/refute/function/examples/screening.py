@@ -11,6 +11,7 @@ from typing import Any
 
 from refute.function.examples.subject import Reading, Subject
 from refute.problems import Call, Trust, UnitTest
+from refute.syntax import parse_expression
 
 __all__ = ["contradictions_marked", "fits_annotation", "screened"]
 
@@ -57,7 +58,7 @@ def fits_annotation(value: Any, annotation: ast.expr | None) -> bool:
             return value is None
         if isinstance(annotation.value, str):
             try:
-                return fits_annotation(value, ast.parse(annotation.value, mode="eval").body)
+                return fits_annotation(value, parse_expression(annotation.value))
             except SyntaxError:
                 return True
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from refute.function.definitions import Function, find_function, parse_module
 from refute.function.search.domain import Constants, Domain, Mappings, Numbers, Part, Sequences
 from refute.function.search.texts import Texts
+from refute.syntax import parse_expression
 
 __all__ = ["Clues", "Parameter", "gather"]
 
@@ -219,7 +220,7 @@ def _annotated(node: ast.expr, name: str, scale: Numbers, words: tuple[str, ...]
 
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
-            return _annotated(ast.parse(node.value, mode="eval").body, name, scale, words)
+            return _annotated(parse_expression(node.value), name, scale, words)
         except SyntaxError:
             return Domain()
     if isinstance(node, ast.Constant) and node.value is None:

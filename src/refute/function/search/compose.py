@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from refute.function.search.rewrite import rewrite
+from refute.syntax import parse_expression, parse_module
 
 __all__ = ["composed", "with_body"]
 
@@ -25,7 +26,7 @@ def composed(form: tuple[str, tuple[Any, ...]], taken: Collection[str]) -> str:
 
 def _filled(form: tuple[str, tuple[Any, ...]], element: str) -> ast.expr:
     template, parts = form
-    tree = ast.parse(template[1:] if template[0] in "=#" else template, mode="eval").body
+    tree = parse_expression(template[1:] if template[0] in "=#" else template)
     if not parts:
         if template[0] == "e":
             return _Fill({}, element).expression(tree)
@@ -99,7 +100,7 @@ def _tidy(source: str) -> str:
     """``f((x for x in y))`` without the inner parentheses, which `ast.unparse` writes."""
     data = bytearray(source, "utf-8")
     spots: list[int] = []
-    for node in ast.walk(ast.parse(source, mode="eval")):
+    for node in ast.walk(parse_expression(source)):
         if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
             continue
         only = node.args[0]
@@ -118,7 +119,7 @@ def with_body(code: str, tree: ast.Module, function: ast.FunctionDef, source: st
     The docstring stays. Modules that the expression needs are imported inside the function, where
     the module does not import them itself.
     """
-    expression = ast.parse(source, mode="eval").body
+    expression = parse_expression(source)
     names = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
     imported = {
         alias.name
@@ -138,7 +139,7 @@ def with_body(code: str, tree: ast.Module, function: ast.FunctionDef, source: st
     changed = copy.copy(function)
     changed.body = body
     new = ast.Module([*tree.body[:place], changed, *tree.body[place + 1 :]], tree.type_ignores)
-    wanted = ast.parse(ast.unparse(ast.fix_missing_locations(new)))
+    wanted = parse_module(ast.unparse(ast.fix_missing_locations(new)))
     text = rewrite(code, wanted)
     tidy = text.replace(f"return {ast.unparse(expression)}", f"return {source}")
-    return tidy if ast.dump(ast.parse(tidy)) == ast.dump(wanted) else text
+    return tidy if ast.dump(parse_module(tidy)) == ast.dump(wanted) else text

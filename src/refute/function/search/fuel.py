@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from refute.function.search.edit import copy_of
+from refute.syntax import parse_module
 
 __all__ = [
     "FUEL",
@@ -42,13 +43,13 @@ def prelude(fuel: int) -> list[ast.stmt]:
     source = (
         f"from itertools import repeat as __repeat__\n{FUEL} = __repeat__(True, {fuel}).__next__"
     )
-    return ast.parse(source).body
+    return parse_module(source).body
 
 
 def refuelling(fuel: int) -> list[ast.stmt]:
     """As `prelude`, with a function `REFUEL` that fills the tank again before a call."""
     source = f"def __refuel__():\n    global {FUEL}\n    {FUEL} = __repeat__(True, {fuel}).__next__"
-    return prelude(fuel) + ast.parse(source).body
+    return prelude(fuel) + parse_module(source).body
 
 
 REFUEL = "__refuel__()"
@@ -109,7 +110,7 @@ def marked(tree: ast.Module) -> tuple[ast.Module, list[ast.stmt]]:
         f"__hits__ = set()\n{HIT} = __hits__.add\n"
         f"def __take__():\n    hits = sorted(__hits__)\n    __hits__.clear()\n    return hits"
     )
-    copy.body[_after_future(copy) : _after_future(copy)] = ast.parse(source).body
+    copy.body[_after_future(copy) : _after_future(copy)] = parse_module(source).body
     return copy, statements
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from refute.syntax import parse_expression, parse_module
+
 __all__ = ["Binary", "Unary", "binary_operations", "unary_operations"]
 
 Unary = tuple[int, str, str, bool]
@@ -118,7 +120,7 @@ def binary_operations(words: Collection[str]) -> list[Binary]:
 
 
 def _price(cost: int, template: str, words: Collection[str]) -> int:
-    tree = ast.parse(template)
+    tree = parse_module(template)
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     names |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
     rare = names & _RARE
@@ -128,7 +130,7 @@ def _price(cost: int, template: str, words: Collection[str]) -> int:
 
 
 def _tells(template: str) -> bool:
-    tree = ast.parse(template, mode="eval").body
+    tree = parse_expression(template)
     if isinstance(tree, ast.Compare | ast.BoolOp):
         return True
     if isinstance(tree, ast.UnaryOp):

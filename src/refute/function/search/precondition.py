@@ -11,6 +11,7 @@ from refute.function.search import clues as clue_reader
 from refute.function.search.clues import Clues
 from refute.function.search.domain import Domain, learn
 from refute.problems import Call, Expression, FunctionProblem, Invocation
+from refute.syntax import parse_expression
 
 __all__ = [
     "Precondition",
@@ -56,7 +57,7 @@ def known_arguments(known: Iterable[Invocation], entry_point: str) -> list[tuple
 def _literal_calls(expression: Expression, entry_point: str) -> Iterator[tuple[Any, ...]]:
     """Arguments of calls in an expression; those of the inner call in ``decode(encode("ab"))``."""
     try:
-        tree = ast.parse(expression.source, mode="eval")
+        tree = parse_expression(expression.source)
     except (SyntaxError, ValueError, RecursionError):
         return
     for node in ast.walk(tree):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from refute.function.search.edit import copy_of, same
+from refute.syntax import parse_expression, parse_module
 
 __all__ = ["rewrite"]
 
@@ -43,7 +44,7 @@ def rewrite(source: str, new: ast.Module) -> str:
 
     Raises `SyntaxError` when `source` does not parse.
     """
-    old = ast.parse(source)
+    old = parse_module(source)
     if same(old, new):
         return source
     writer = _Writer(source)
@@ -71,7 +72,7 @@ def _spliced(source: str, pieces: list[_Piece], parentheses: bool) -> str:
 
 def _parses_to(text: str, tree: ast.Module) -> bool:
     try:
-        return same(ast.parse(text), tree)
+        return same(parse_module(text), tree)
     except (SyntaxError, ValueError):
         return False
 
@@ -265,7 +266,7 @@ class _Writer:
 
             filled = _HOLES.sub(text, pattern)
             try:
-                if same(ast.parse(f"({filled}\n)", mode="eval").body, new):
+                if same(parse_expression(f"({filled}\n)"), new):
                     return filled
             except SyntaxError:
                 continue

@@ -22,6 +22,7 @@ from refute.function.search.operations import binary_operations, unary_operation
 from refute.problems import Call, FunctionProblem, Invocation, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, values
 from refute.sandbox.equality import expect_test, matches
+from refute.syntax import parse_module
 
 __all__ = ["BITS", "Synthesised", "expressible", "synthesize"]
 
@@ -118,7 +119,7 @@ def synthesize(
 def _entry(problem: FunctionProblem) -> tuple[ast.Module, ast.FunctionDef] | None:
     """The module and the function to be replaced; None where its parameters are not plain names."""
     try:
-        tree = ast.parse(problem.code)
+        tree = parse_module(problem.code)
     except (SyntaxError, ValueError, RecursionError):
         return None
     named = [s for s in tree.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)]
@@ -259,7 +260,7 @@ def _enumerated(
     kept = []
     for cost, form in found:
         source = composed(form, {*names, *words})
-        used = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
+        used = {n.id for n in ast.walk(parse_module(source)) if isinstance(n, ast.Name)}
         if used & set(names):
             kept.append((cost, source))
     return sorted(kept, key=lambda pair: (pair[0], len(pair[1])))

@@ -24,6 +24,7 @@ from refute.function.search.fuel import (
 from refute.problems import Expression, Invocation, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import Expected, expect_test, matches
+from refute.syntax import parse_module
 
 __all__ = ["OutOfBudget", "Result", "Trial"]
 
@@ -69,7 +70,7 @@ class Trial:
     expected: tuple[Expected, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tree = fuelled(ast.parse(self.code))
+        self.tree = fuelled(parse_module(self.code))
         self.order(self.tests)
 
     def order(self, tests: tuple[UnitTest, ...]) -> None:
