@@ -177,5 +177,11 @@ def test_from_the_command_line(
     assert cli.run(words) == 0
     assert "kept by generated tests" in capsys.readouterr().out
     assert journal.read_bytes() == before, "nothing is run twice"
+    lines[1]["prediction"]["confidence"] = 0.25
+    (run / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert cli.run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["curve"][0]["threshold"] == 0.25
+    assert journal.read_bytes().startswith(before)
+    assert journal.read_bytes().count(b"\n") == before.count(b"\n") + 1, "what changed is judged"
     assert cli.run(words[:4]) == 2
     assert "--run" in capsys.readouterr().err

@@ -53,12 +53,16 @@ def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: 
         tests=" ".join(filter(None, (header["method"], header.get("model")))),
     )
     directory = selected.run / "filter" / fixes.name.split(".")[0]
-    with Journal(directory, settings.header(tasks)) as journal:
+    with Journal(directory, settings.header()) as journal:
         remark(err, [f"{len(tasks)} fixes into {directory}"])
         work = evaluate_filter(tasks, settings, journal, jobs=jobs or default_jobs())
-        with counting(len(tasks), err) as progress:
-            for done in work:
-                progress(done)
+        try:
+            with counting(len(tasks), err) as progress:
+                for done in work:
+                    progress(done)
+        except BaseException:
+            remark(err, ["stopped; go on with the same command"])
+            raise
     found = read_filter(directory)
     if as_json:
         print_json(filter_document(found))

@@ -49,6 +49,11 @@ class FilterTask:
     confidence: float = 1.0
     """The generator's, in its tests."""
 
+    @property
+    def content(self) -> str:
+        """A digest of it: a judgement stands for as long as this does."""
+        return hashlib.sha256(repr(self).encode(errors="surrogatepass")).hexdigest()[:32]
+
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
@@ -65,12 +70,9 @@ class FilterSettings:
     """Wall-clock seconds for one run of tests."""
     workspace: Backend = "local"
 
-    def header(self, tasks: Sequence[FilterTask]) -> dict[str, Any]:
-        """The settings with a digest of the instances, fixes and tests."""
-        digest = hashlib.sha256()
-        for task in tasks:
-            digest.update(repr(task).encode(errors="surrogatepass"))
-        return {"kind": "filter", **asdict(self), "content": digest.hexdigest()[:32]}
+    def header(self) -> dict[str, Any]:
+        """The settings of a journal; what was judged stands in each record."""
+        return {"kind": "filter", **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,17 @@ def evaluate_filter(
 ) -> Iterator[int]:
     """Judge the fixes that the journal has no judgement of; yield how many have one.
 
+    A fix is judged again where it, its tests or the instance have changed since.
+
     Worker processes, `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can
     work; what one fix cannot be judged for stands in its record, and is tried again.
     """
-    done = {id for id, record in journal.records.items() if record["status"] != "error"}
-    left = [task for task in tasks if task.item.problem.id not in done]
+    done = {
+        (id, record["content"])
+        for id, record in journal.records.items()
+        if record["status"] != "error"
+    }
+    left = [task for task in tasks if (task.item.problem.id, task.content) not in done]
     finished = len(tasks) - len(left)
     yield finished
     slots = multiprocessing.get_context("spawn").BoundedSemaphore(jobs)
@@ -227,7 +235,8 @@ def _work(settings: FilterSettings, slots: AbstractContextManager[Any], task: Fi
         judged = judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots)
     except WorkspaceUnavailable as error:
         return _error(task, " ".join(str(error).split()))
-    return {**asdict(judged), "repo": problem.repo, "seconds": round(time.monotonic() - start, 3)}
+    seconds = round(time.monotonic() - start, 3)
+    return {**asdict(judged), "content": task.content, "repo": problem.repo, "seconds": seconds}
 
 
 def _spawner(problem: IssueProblem, backend: Backend) -> Spawner:
