@@ -162,7 +162,7 @@ def test_from_the_command_line(
     ]
     run.mkdir()
     header = {"kind": "issues", "dataset": str(data), "method": "snippet", "model": None}
-    lines = [{"journal": 1, "settings": header}, *work]
+    lines: list[dict[str, Any]] = [{"journal": 1, "settings": header}, *work]
     (run / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     words = ["bench", str(data), "--filter", str(fixes), "--run", str(run), "--jobs", "2"]
     assert cli.run([*words, "--json"]) == 0
