@@ -193,6 +193,13 @@ def test_inner_runs_of_pytest() -> None:
     ]
 
 
+def test_a_test_that_a_traceback_quotes_is_made_once() -> None:
+    quoted = "```\ndef test_a():\n    x = 1\n>   assert 0\n=== 1 failed in 1s ===\n```\n"
+    pieces = read_issue_text("x\n```python\ndef test_a():\n    assert 0\n```\n" + quoted)
+    (claim, _), *_ = framework_claims(pieces, {"src/_pytest/python.py": ""})
+    assert [row.source.count("def test_a") for row in claim.setup] == [1, 0]
+
+
 def test_warnings_of_sphinx() -> None:
     text = "x\n```rst\n.. option:: [a]\n```\n```\nindex.rst:4: WARNING: Malformed option\n```\n"
     assert claimed(text, "sphinx/testing/restructuredtext.py") == [

@@ -19,6 +19,7 @@ from refute.syntax import parse_module
 __all__ = ["framework_claims"]
 
 _TESTS = re.compile(r"^\s*(?:async )?def test|^class Test", re.MULTILINE)
+_DEFINED = re.compile(r"^\s*(?:async )?def (test\w*)", re.MULTILINE)
 _NAMED = re.compile(r"^#\s*(?:content of:?\s*|file:\s*)?`?([\w./-]+\.py)`?\s*$")
 _WARNING = re.compile(r"(?:WARNING|ERROR|Warning, treated as error)\s*:\s*\n?(?:\S+:\d+:)?\s*(.+)")
 _DIRECTIVE = re.compile(r"^\s*\.\. [\w:-]+::|:[\w:]+:`", re.MULTILINE)
@@ -119,7 +120,12 @@ def _pytest(pieces: Sequence[Piece]) -> Iterator[Candidate]:
 
 def _made_files(code: Sequence[str]) -> Iterator[str]:
     named: dict[str, str] = {}
+    known: set[str] = set()
     for number, text in enumerate(code):
+        tests = set(_DEFINED.findall(text))
+        if tests and tests <= known:
+            continue  # a traceback quotes it
+        known |= tests
         match = _NAMED.match(text.split("\n", 1)[0])
         stem = match[1].rpartition("/")[2].removesuffix(".py") if match else f"test_{number}"
         if match is None and not _TESTS.search(text):
