@@ -34,7 +34,9 @@ GRADERS = {
     "issue/filtering.py",
     *(
         f"issue/analysis/{name}.py"
-        for name in ("runs", "groups", "overlap", "sampling", "study", "fixes", "inference")
+        for name in (
+            *("runs", "groups", "overlap", "sampling", "study", "fixes", "filters", "inference"),
+        )
     ),
 }
 BENCH = {
