@@ -167,6 +167,18 @@ def test_only_a_file_of_validation_problems(run: Path, problems: str) -> None:
         select(run, Path(problems))
 
 
+def test_problems_that_are_tested_on_are_refused(
+    run: Path, validation: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also under another name, in another file."""
+    monkeypatch.setattr("refute.train.contamination.available", lambda: [str(validation)])
+    row = json.loads(validation.read_text().splitlines()[1])
+    copied = tmp_path / "copied.jsonl"
+    copied.write_text(json.dumps({**row, "id": "mine"}) + "\n")
+    with pytest.raises(InputError, match=r"mine is .*do not test on"):
+        select(run, copied)
+
+
 def test_a_folder_without_a_run(tmp_path: Path, validation: Path) -> None:
     with pytest.raises(InputError, match="no run of training"):
         select(tmp_path, validation)

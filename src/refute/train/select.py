@@ -83,6 +83,7 @@ def select(
             f"{validation}: must be a JSONL file of validation problems; the benchmarks' own "
             "problems are for testing only"
         )
+    compared = _refuse_test_problems(validation, limit)
     model = str(run["settings"]["model"])
     scores = []
     for path in (None, *found):
@@ -103,6 +104,7 @@ def select(
         "best": best.name,
         "metric": METRIC,
         "validation": str(validation),
+        "kept_apart_from": compared,
         "scores": {
             score.name: {key: [f.value, f.stderr] for key, f in score.figures.items()}
             for score in scores
@@ -110,6 +112,27 @@ def select(
     }
     _write(output / SELECTION, json.dumps(selection, indent=2) + "\n")
     return Selection(tuple(scores), best.name, target)
+
+
+def _refuse_test_problems(validation: Path, limit: int | None) -> list[str]:
+    """Compare the problems with the evaluation sets of this machine; the names of those sets.
+
+    A checkpoint that was chosen by test problems would be measured by what chose it. Raises
+    `InputError`.
+    """
+    from refute.datasets import load
+    from refute.train.contamination import Index, available, evaluation_texts
+
+    names = available()
+    index = Index(evaluation_texts(names))
+    for item in load(str(validation), limit=limit):
+        near = index.nearest(item.problem.description, item.key.reference)
+        if near is not None:
+            raise InputError(
+                f"{validation}: {item.problem.id} is {near.name}, or nearly so; choose checkpoints "
+                "by problems that you do not test on"
+            )
+    return names
 
 
 def _read_run(output: Path) -> dict[str, Any]:
