@@ -58,7 +58,8 @@ done
 cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -a {PATTERN}
 env | grep -E '{PATTERN}|REFUTE|OPENAI'
 find / $STARTS "$PWD" "$TMPDIR" /dev/shm \\( $PRUNED -path /usr -o -path /proc -o -path /sys \
-  -o -path /dev \\) -prune -o -type f -size -1000k -print0 2>/dev/null | xargs -0 -r grep -slaE {PATTERN} /dev/null
+  -o -path /dev \\) -prune -o -type f -size -1000k -print0 2>/dev/null \
+  | xargs -0 -r grep -slaE {PATTERN} /dev/null
 find / -name '*{PATTERN}*' -not -path '/proc/*' 2>/dev/null
 true
 """
