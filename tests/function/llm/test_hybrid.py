@@ -127,16 +127,6 @@ def test_never_asks_for_more_than_utdebug_may(part: int) -> None:
         json.dumps(as_json(result, "f"))
 
 
-def test_asks_for_less_than_utdebug_does_on_the_same_models() -> None:
-    asked = {"utgen": 0, "hybrid": 0}
-    for seed in range(10):
-        model = Opinions(seed)
-        for method in asked:
-            _, ask = run(model.problem(), model.answer, method=method)
-            asked[method] += ask.model.samples
-    assert asked["hybrid"] < asked["utgen"], asked
-
-
 def test_the_same_answers_lead_to_the_same_record() -> None:
     for seed in (3, 17):
         model = Opinions(seed)
