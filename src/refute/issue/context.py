@@ -58,7 +58,6 @@ def ranked(query: str, files: Mapping[str, str]) -> list[str]:
     by path, so that the order depends on nothing else.
     """
     import bm25s
-    import numpy
 
     paths = sorted(files)
     terms = list(dict.fromkeys(_terms(query)))
@@ -72,7 +71,7 @@ def ranked(query: str, files: Mapping[str, str]) -> list[str]:
         return paths
     index = bm25s.BM25()
     index.index((corpus, {**ids, "": rest}), show_progress=False)
-    scores = numpy.asarray(index.get_scores_from_ids([ids[term] for term in terms]))
+    scores = index.get_scores_from_ids([ids[term] for term in terms])
     order = sorted(range(len(paths)), key=lambda i: (-float(scores[i]), paths[i]))
     return [paths[i] for i in order]
 
