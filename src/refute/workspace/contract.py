@@ -62,7 +62,8 @@ class Failure:
     """Qualified name, without `builtins.`."""
     message: str
     traceback: str
-    """As Python prints it (shortened in the middle when very long)."""
+    """As Python prints it, files of the repository relative to it (shortened in the middle when
+    very long)."""
     frames: tuple[Frame, ...] = ()
     """Outermost first."""
 

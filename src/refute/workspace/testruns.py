@@ -95,7 +95,7 @@ def _failure(raw: probe.RawFailure | None, tree: str) -> Failure | None:
     if raw is None:
         return None
     frames = tuple(Frame(_relative(file, tree), line, name) for file, line, name in raw.frames)
-    return Failure(raw.type, raw.message, raw.traceback, frames)
+    return Failure(raw.type, raw.message, raw.traceback.replace(f"{tree}/", ""), frames)
 
 
 def _relative(file: str, tree: str) -> str:
