@@ -114,6 +114,8 @@ def train(
     done = checkpoints(output)
     last = _step(done[-1]) if done else 0
     _discard_torn(output, done)
+    if done and _finished(done[-1]):  # the trainer would make one step more
+        return Trained(output, tuple(done), last, last, 0.0)
     start = time.monotonic()
     log = MetricsLog(output / LOG, after=last) if _is_main() else None
     try:
@@ -197,12 +199,13 @@ def make_trainer(
     )
     # TRL writes a model card of its own beside every checkpoint; ours says more (`model_card`).
     quiet: Any = type("Sft", (trl.SFTTrainer,), {"create_model_card": lambda *_, **__: None})
+    model = _load(settings)
     trainer = quiet(
-        model=_load(settings),
+        model=model,
         args=config,
         train_dataset=data,
         processing_class=tokenizer,
-        peft_config=_adapter(settings),
+        peft_config=_adapter(settings, model),
         callbacks=list(callbacks),
     )
     trainer.remove_callback(transformers.PrinterCallback)  # stdout is for results
@@ -231,14 +234,23 @@ def _load(settings: SftSettings) -> Any:
     return auto.from_pretrained(find(settings.model).base, **options)
 
 
-def _adapter(settings: SftSettings) -> Any:
+def _adapter(settings: SftSettings, model: Any) -> Any:
+    """On all linear layers but the output; by the ends of their names, as servers expect them."""
+    import torch
     from peft import LoraConfig
+
+    head = model.get_output_embeddings()
+    linear = {
+        name.rpartition(".")[2]
+        for name, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear) and module is not head
+    }
 
     return LoraConfig(
         r=settings.lora_rank,
         lora_alpha=settings.lora_alpha,
         lora_dropout=settings.lora_dropout,
-        target_modules="all-linear",
+        target_modules=sorted(linear),
         task_type="CAUSAL_LM",
     )
 
@@ -320,6 +332,11 @@ def _whole(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return (path / "adapter_config.json").is_file()
+
+
+def _finished(path: Path) -> bool:
+    state = json.loads((path / _STATE).read_text(encoding="utf-8"))
+    return int(state["global_step"]) >= int(state["max_steps"])
 
 
 def _step(path: Path) -> int:
