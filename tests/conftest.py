@@ -12,6 +12,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job ignores Ctrl-C, and so would every process that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ.pop("COLUMNS", None)  # tables are as wide as they need, whoever runs the tests
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
