@@ -21,7 +21,7 @@ FILES = {
     "task.py": PROBLEM,
     "a.py": "def f(n):\n    return sum(range(n))\n",
     "b.py": "def f(n):\n    return sum(range(n + 1))\n",
-    "c.py": "def f(n):\n    return n * (n + 1) // 2\n",
+    "c.py": "def f(n):\n    return sum(x for x in range(n + 1))\n",
     "d.py": "def g(n):\n    return 0\n",
     "e.py": "def f(n:\n",
 }
