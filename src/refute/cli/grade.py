@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, json_option
+from refute.cli.options import json_option
 from refute.cli.output import consoles, print_json, remark
+from refute.cli.selected import run_options, selecting_options, split_ids
 from refute.cli.status import UNAVAILABLE
+from refute.cli.subject import issue_items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,9 +29,7 @@ __all__ = ["command", "grade_run"]
 @click.command("grade")
 @click.argument("dataset")
 @click.argument("predictions")
-@click.option("--data", type=FILE, metavar="PATH", help="Its file or folder (or REFUTE_DATA).")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N instances.")
-@click.option("--ids", metavar="A,B", help="Only these instances.")
+@selecting_options
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", help="Runs of tests at once (default: cores)."
 )
@@ -79,10 +79,7 @@ __all__ = ["command", "grade_run"]
     type=click.Choice(["swtbench"]),
     help="Also write the reference harness's reports, by its rules.",
 )
-@click.option("--run", type=FILE, metavar="DIR", help="Folder of the run; go on where it stopped.")
-@click.option(
-    "--runs-dir", type=FILE, default=Path("runs"), show_default=True, help="Where runs go."
-)
+@run_options
 @json_option
 def command(
     dataset: str,
@@ -121,7 +118,7 @@ def command(
     from refute.runs import new_run
 
     out, err = consoles()
-    items = _items(dataset, data, ids, limit)
+    items = issue_items(dataset, data, split_ids(ids), limit)
     if Path(predictions).is_dir():
         return _grade_logs(items, Path(predictions), mode, as_json)
     tasks, model = _tasks(items, predictions, err)
@@ -232,21 +229,6 @@ def grade_run(
         name = f"pass@{len(samples)}"
         add(name, f"{named}, {name}", best_records(samples), directory / "grades")
     return documents
-
-
-def _items(dataset: str, data: Path | None, ids: str | None, limit: int | None) -> list[IssueItem]:
-    from refute.datasets.rows import DatasetError
-    from refute.datasets.swe import load_issues
-    from refute.errors import InputError
-
-    wanted = [part.strip() for part in ids.split(",") if part.strip()] if ids else None
-    try:
-        items = load_issues(dataset, data=data, ids=wanted, limit=limit)
-    except DatasetError as error:
-        raise InputError(str(error)) from None
-    if not items:
-        raise InputError(f"{dataset}: no instance is left to grade")
-    return items
 
 
 def _tasks(items: Sequence[IssueItem], predictions: str, err: Console) -> tuple[list[Task], str]:

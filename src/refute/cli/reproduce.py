@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +16,8 @@ from refute.cli.reproducing import (
     checkout_options,
     chosen_reproducer,
     in_checkout,
-    maybe_session,
     method_option,
+    reproduced,
     reproducing_options,
 )
 from refute.cli.status import FOUND
@@ -88,10 +88,7 @@ async def _reproduce(
     """What the method found, and how its tests fail now."""
     from refute.issue.original import Original
 
-    async with maybe_session(asked) as session:
-        ask = None if session is None else session.asker(problem.id)
-        working: Any = method(problem, spawn, ask=ask, bounds=bounds)
-        found: Reproduction = await working
+    found = await reproduced(method, problem, spawn, asked, bounds)
     if not found.prediction.patch:
         return found, None
     with spawn() as workspace:

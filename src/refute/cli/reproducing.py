@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from refute.cli.options import ModelOptions
-    from refute.issue.contract import Bounds, Reproducer, Spawn
+    from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
     from refute.issue.methods import Options
     from refute.models.session import Session
     from refute.problems import IssueProblem
@@ -32,6 +32,7 @@ __all__ = [
     "in_checkout",
     "maybe_session",
     "method_option",
+    "reproduced",
     "reproducing_options",
 ]
 
@@ -235,3 +236,14 @@ async def maybe_session(asked: ModelOptions) -> AsyncIterator[Session | None]:
             yield None
         else:
             yield (await stack.enter_async_context(sessions(asked)))[0]
+
+
+async def reproduced(
+    reproduce: Reproducer, problem: IssueProblem, spawn: Spawn, asked: ModelOptions, bounds: Bounds
+) -> Reproduction:
+    """What the method finds for one issue, with the model that was named, if any."""
+    async with maybe_session(asked) as session:
+        ask = None if session is None else session.asker(problem.id)
+        working: Any = reproduce(problem, spawn, ask=ask, bounds=bounds)
+        found: Reproduction = await working
+        return found

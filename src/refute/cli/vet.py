@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,15 +15,11 @@ from refute.cli.reproducing import (
     checkout_options,
     chosen_reproducer,
     in_checkout,
-    maybe_session,
     method_option,
+    reproduced,
     reproducing_options,
 )
 from refute.cli.status import FOUND
-
-if TYPE_CHECKING:
-    from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
-    from refute.problems import IssueProblem
 
 __all__ = ["command"]
 
@@ -79,7 +74,7 @@ def command(
         problem, spawn = in_checkout(checkout, text)
         found = None
         if given is None and reproduce is not None:
-            found = asyncio.run(_reproduce(reproduce, problem, spawn, asked, how.bounds))
+            found = asyncio.run(reproduced(reproduce, problem, spawn, asked, how.bounds))
             given = found.prediction.patch
         with spawn() as workspace:
             vetted = vet_fix(diff, given or "", workspace, how.bounds, most_neighbours=neighbours)
@@ -88,16 +83,6 @@ def command(
     else:
         print_vetted(name, vetted, given or "", out, notes=found.prediction.notes if found else ())
     return 0 if vetted.verdict == "fixed" else FOUND
-
-
-async def _reproduce(
-    reproduce: Reproducer, problem: IssueProblem, spawn: Spawn, asked: ModelOptions, bounds: Bounds
-) -> Reproduction:
-    async with maybe_session(asked) as session:
-        ask = None if session is None else session.asker(problem.id)
-        working: Any = reproduce(problem, spawn, ask=ask, bounds=bounds)
-        found: Reproduction = await working
-        return found
 
 
 def _read(path: Path) -> str:
