@@ -39,7 +39,7 @@ def test_the_lines_reached_are_those_a_tracer_sees(
     unseen = set()
     if minor(interpreter) in (8, 9):  # their compiler leads jumps past these lines
         texts = enumerate(program.read_text().splitlines(), 1)
-        unseen = {line for line, text in texts if text.strip() in ("break", "continue")}
+        unseen = {line for line, text in texts if text.endswith(("break", "continue"))}
     assert len(traced) > 30
     assert set(counted) - unseen == set(traced) - unseen
 
