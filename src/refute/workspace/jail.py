@@ -23,31 +23,12 @@ import signal
 import socket
 import stat
 import struct
-import subprocess
 import sys
-import time
 import types
 from typing import Any
 
 SECRET = "/.refute"
 """In a private root: `base`, the tree as it was, read-only; `scratch`, for git and the probe."""
-
-_TICK = 0.05
-_SCRATCH_BYTES = 512 << 20
-_FROM_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types", "alternatives", "fonts",
-             "ssl/certs", "ssl/openssl.cnf", "protocols", "services", "debian_version",
-             "os-release")  # fmt: skip
-_FROM_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "include", "share",
-             "local")  # fmt: skip
-_OWN_ETC = {
-    "passwd": "root:x:0:0:root:{home}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
-    "group": "root:x:0:\nnogroup:x:65534:\n",
-    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
-    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
-    "resolv.conf": "",
-}
-_PROC_READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-_PROC_HIDDEN = ("kcore", "keys", "timer_list", "sched_debug", "kmsg")
 
 
 def _load(*parts: str) -> Any:
@@ -66,6 +47,8 @@ class Jail:
         self.config = config
         self.client = client
         self.beneath = _load("beneath")
+        self.private_root = _load("private_root")
+        self.running = _load("commands")
         self.bounded = _load("bounded")
         self.tidy = _load("..", "sandbox", "tidy")
         on_linux = sys.platform.startswith("linux")
@@ -96,7 +79,7 @@ class Jail:
         if self.walled:
             self._become_init()
             self._limit_namespaces()
-            self._build_root()
+            self._enter_root()
             self._loopback()
             for name in ("namespaces", "network", "files", "processes"):
                 self.protections[name] = True
@@ -112,6 +95,14 @@ class Jail:
             signal.signal(number, signal.SIG_DFL)  # process 1 ignores what it has no handler for
         if self.linux:
             self.linux.hide_memory()
+        self.commands = self.running.Commands(
+            walled=self.walled,
+            client=self.client,
+            confine=self._confine,
+            kept=self.bounded.HeadAndTail,
+            processes=self.config["processes"],
+            memory=self.config["memory"],
+        )
         self.fresh()
 
     def _become_init(self) -> None:
@@ -125,101 +116,11 @@ class Jail:
         self.linux.die_with_parent()
         os.setsid()
 
-    def _build_root(self) -> None:
-        linux, root = self.linux, self.config["jail"]
-        linux.keep_mounts_private()
-        sources = {path: os.open(path, os.O_PATH) for path in self._shown()}
-        base = os.open(self.base, os.O_PATH)
-        linux.mount_memory(root, "size=8m,nr_inodes=16k,mode=755")
-        for path in ("/tmp", "/dev/shm"):
-            os.makedirs(root + path)
-            linux.mount_memory(root + path, f"size={self.config['disk']},mode=1777")
-        self.tmp = "/tmp"
-        for name in ("bin", "sbin", "lib", "lib32", "lib64"):
-            if os.path.islink("/" + name):
-                os.symlink(os.readlink("/" + name), f"{root}/{name}")
-        for path in sorted({*sources, *self.config["hidden"]}):
-            if path not in sources:
-                if os.path.isdir(root + path):
-                    linux.mount_memory(root + path, "size=64k,nr_inodes=512,mode=755")
-                continue
-            writable = path.startswith("/dev/") or path in self.config["writable"]
-            linux.bind(sources[path], root + path, read_only=not writable)
-            os.close(sources[path])
-            self._keep(path)
-        self._own_files(root)
-        self._mount_proc(root)
-        linux.bind(base, f"{root}{SECRET}/base", read_only=True)
-        os.close(base)
-        for name in ("scratch", "changes"):
-            os.makedirs(f"{root}{SECRET}/{name}")
-        size = f"size={_SCRATCH_BYTES},mode=755"
-        linux.mount_memory(f"{root}{SECRET}/scratch", size)
-        os.makedirs(root + self.tree, exist_ok=True)
-        self._keep(self.tree)
-        linux.enter_root(root, self.machine)
-        self.base, self.scratch = SECRET + "/base", SECRET + "/scratch"
+    def _enter_root(self) -> None:
+        self.kept_in_tmp = self.private_root.build(self.linux, self.config, self.base, SECRET)
+        self.linux.enter_root(self.config["jail"], self.machine)
+        self.base, self.scratch, self.tmp = SECRET + "/base", SECRET + "/scratch", "/tmp"
         self._show_tree()
-
-    def _shown(self) -> list[str]:
-        """What of the machine can be seen, without what lies below another such path."""
-        wanted = [*self.config["readable"], *self.config["writable"], "/etc/localtime"]
-        wanted += ["/usr/" + name for name in _FROM_USR]
-        wanted += ["/" + n for n in ("bin", "sbin", "lib", "lib32", "lib64")
-                   if not os.path.islink("/" + n)]  # fmt: skip
-        wanted += ["/etc/" + name for name in _FROM_ETC]
-        wanted += ["/dev/" + n for n in ("null", "zero", "full", "random", "urandom")]
-        kept: list[str] = []
-        for path in sorted({os.path.abspath(p) for p in wanted if os.path.exists(p)}):
-            above = [k for k in kept if _below(path, k)]
-            hidden = [h for h in self.config["hidden"] if _below(path, h)]
-            if not above or any(_below(h, above[-1]) for h in hidden):
-                kept.append(path)
-        return kept
-
-    def _keep(self, path: str) -> None:
-        if path.startswith("/tmp/"):
-            self.kept_in_tmp.add(path.split("/")[2])
-
-    def _own_files(self, root: str) -> None:
-        os.makedirs(root + "/etc", exist_ok=True)
-        for name, text in _OWN_ETC.items():
-            with open(f"{root}/etc/{name}", "w") as file:
-                file.write(text.format(home="/tmp/home"))
-        links = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
-                 "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}  # fmt: skip
-        for name, target in links.items():
-            os.symlink(target, f"{root}/dev/{name}")
-        os.mkdir(root + "/dev/pts")
-        try:
-            options = "newinstance,ptmxmode=0666,mode=620"
-            self.linux.mount("devpts", root + "/dev/pts", "devpts", 0, options)
-        except OSError:
-            pass  # pseudo-terminals are missing, nothing else
-
-    def _mount_proc(self, root: str) -> None:
-        """A /proc of the own pid namespace, without what a root user could turn knobs with."""
-        os.mkdir(root + "/proc")
-        try:
-            self.linux.mount("proc", root + "/proc", "proc", 2 | 4 | 8)
-        except OSError:
-            return  # a container's masked /proc: the commands have none
-        for name in _PROC_READ_ONLY:
-            path = f"{root}/proc/{name}"
-            if os.path.exists(path):
-                self._cover(path, path)
-                self.linux.make_read_only(path)
-        for name in _PROC_HIDDEN:
-            path = f"{root}/proc/{name}"
-            if os.path.exists(path):
-                self._cover("/dev/null", path)
-
-    def _cover(self, source: str, target: str) -> None:
-        fd = os.open(source, os.O_PATH)
-        try:
-            self.linux.mount(f"/proc/self/fd/{fd}", target, None, 4096)
-        finally:
-            os.close(fd)
 
     def _limit_namespaces(self) -> None:
         """No further user namespaces: they would give the commands capabilities again."""
@@ -252,7 +153,11 @@ class Jail:
         return os.waitpid(pid, 0)[1] == 0
 
     def _close_files(self) -> None:
-        readable = [p for p in (*self._shown(), self.base, "/proc", "/dev") if os.path.exists(p)]
+        readable = [
+            p
+            for p in (*self.private_root.shown(self.config), self.base, "/proc", "/dev")
+            if os.path.exists(p)
+        ]
         writable = [self.tree, self.tmp, self.scratch, *self.config["writable"]]
         writable += ["/dev/null", "/dev/shm"]
         writable = [path for path in writable if os.path.exists(path)]
@@ -293,7 +198,7 @@ class Jail:
 
     def reset(self) -> None:
         """Back to the tree as it was, with empty temporary folders."""
-        self.kill_all()
+        self.commands.kill_all()
         if self.walled:
             self.linux.unmount(self.tree)
             if self.protections["overlay"]:
@@ -327,46 +232,9 @@ class Jail:
         else:
             os.unlink(path)
 
-    # -- commands ----------------------------------------------------------------------------------
-
-    def execute(self, request: dict[str, Any], given: bytes) -> tuple[dict[str, Any], bytes]:
-        """Run one command to its end, or to a limit; then nothing of it is left running."""
-        started = time.monotonic()
-        out, err = (
-            self.bounded.HeadAndTail(request["keep"]),
-            self.bounded.HeadAndTail(request["keep"]),
-        )
-        stdin = os.memfd_create("stdin") if given and hasattr(os, "memfd_create") else -1
-        if stdin >= 0:
-            os.write(stdin, given)
-            os.lseek(stdin, 0, os.SEEK_SET)
-        try:
-            process = subprocess.Popen(
-                request["argv"],
-                stdin=stdin if stdin >= 0 else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT if request["merge"] else subprocess.PIPE,
-                cwd=request["cwd"],
-                env=request["env"],
-                start_new_session=True,
-                preexec_fn=self._confine,
-            )
-        except (OSError, subprocess.SubprocessError, ValueError) as error:
-            return {"status": 127, "cause": "", "seconds": 0.0, "out": 0}, str(error).encode()
-        finally:
-            if stdin >= 0:
-                os.close(stdin)
-        cause = self._watch(process, started + request["timeout"], out, err)
-        status = _end_of(process)
-        self.kill_all()
-        seconds = time.monotonic() - started
-        first, second = out.content(), err.content()
-        reply = {"status": status, "cause": cause, "seconds": seconds, "out": len(first)}
-        return reply, first + second
-
     def _confine(self) -> None:
         """In the child, before the command: limits that it cannot lift."""
-        # twice, so that `_overrun` sees a fork bomb and ends it; alone it would go on for ever
+        # twice, so that `Commands` sees a fork bomb and ends it; alone it would go on for ever
         limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NPROC, 2 * self.config["processes"])]
         limits += [(resource.RLIMIT_FSIZE, self.config["disk"])]
         if not self.walled:
@@ -381,109 +249,6 @@ class Jail:
             self.linux.no_new_privileges()
             if self.protections["landlock"]:
                 self._close_files()
-
-    def _watch(self, process: Any, deadline: float, out: Any, err: Any) -> str:
-        """Read what it prints until it ends or has to be ended; returns why it was ended."""
-        poll = select.poll()
-        kept = {process.stdout.fileno(): out}
-        if process.stderr is not None:
-            kept[process.stderr.fileno()] = err
-        for fd in kept:
-            os.set_blocking(fd, False)
-            poll.register(fd, select.POLLIN)
-        poll.register(0, select.POLLIN)
-        ended = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else -1
-        for fd in (ended, self.client):
-            if fd >= 0:
-                poll.register(fd, select.POLLIN)
-        looked = 0.0
-        try:
-            while True:
-                ready = {fd for fd, _ in poll.poll(_TICK * 1000)}
-                if 0 in ready or self.client in ready:  # the caller is gone
-                    self.kill_all()
-                    os._exit(0)
-                for fd in ready & set(kept):
-                    if not _drain(fd, kept[fd]):
-                        poll.unregister(fd)
-                _reap(process)
-                if process.returncode is not None:
-                    return ""
-                now = time.monotonic()
-                if now >= deadline:
-                    return "timeout"
-                if now >= looked + _TICK:
-                    looked = now
-                    if cause := self._overrun():
-                        return cause
-        finally:
-            self.kill_all(wait=False)
-            for fd, buffer in kept.items():
-                _drain(fd, buffer)
-            if ended >= 0:
-                os.close(ended)
-
-    def _overrun(self) -> str:
-        """Whether all processes together are too many or too big; root has no other limit here."""
-        pids = self._descendants()
-        if len(pids) > self.config["processes"]:
-            return "processes"
-        pages = 0
-        for pid in pids:
-            try:
-                with open(f"/proc/{pid}/statm") as file:
-                    _, resident, shared, *_ = map(int, file.read().split())
-            except (OSError, ValueError):
-                continue
-            pages += resident - shared
-        return "memory" if pages * resource.getpagesize() > self.config["memory"] else ""
-
-    def _descendants(self) -> list[int]:
-        own = os.getpid()
-        if self.walled:
-            try:
-                return [int(n) for n in os.listdir("/proc") if n.isdigit() and int(n) != own]
-            except OSError:
-                return []
-        parents: dict[int, list[int]] = {}
-        try:
-            names = [name for name in os.listdir("/proc") if name.isdigit()]
-        except OSError:
-            return []
-        for name in names:
-            try:
-                with open(f"/proc/{name}/stat") as file:
-                    parent = int(file.read().rpartition(")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue
-            parents.setdefault(parent, []).append(int(name))
-        found, todo = [], [own]
-        while todo:
-            below = parents.get(todo.pop(), [])
-            found += below
-            todo += below
-        return found
-
-    def kill_all(self, wait: bool = True) -> None:
-        """End every process but this one; orphans come to this process and are reaped."""
-        deadline = time.monotonic() + 20
-        while True:
-            if self.walled:
-                try:
-                    os.kill(-1, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            else:
-                for pid in self._descendants():
-                    try:
-                        os.kill(pid, signal.SIGKILL)
-                    except ProcessLookupError:
-                        pass
-            if not wait:
-                return
-            if not _reap() or time.monotonic() > deadline:
-                return
-            time.sleep(0.001)
 
     # -- serving -----------------------------------------------------------------------------------
 
@@ -515,13 +280,16 @@ class Jail:
         """One request: `execute`, `take`, `put`, `gather`, `fresh`, `reset`."""
         kind = request["do"]
         if kind == "execute":
-            return self.execute(request, given)
+            reply, output = self.commands.execute(request, given)
+            return reply, output
         if kind == "take":
             return {}, self.beneath.take(self.tree, request["path"])
         if kind == "put":
             self.beneath.put(self.tree, request["path"], given)
         elif kind == "gather":
-            files = self.beneath.take_all(self.scratch + "/channel", _SCRATCH_BYTES)
+            files = self.beneath.take_all(
+                self.scratch + "/channel", self.private_root.SCRATCH_BYTES
+            )
             return {"files": [[n, len(d)] for n, d in files.items()]}, b"".join(files.values())
         elif kind == "fresh":
             self.fresh(request["files"], given)
@@ -530,51 +298,11 @@ class Jail:
         return {}, b""
 
 
-def _below(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip("/") + "/")
-
-
 def _mode(path: str) -> int:
     try:
         return os.lstat(path).st_mode
     except OSError:
         return 0
-
-
-def _drain(fd: int, kept: Any) -> bool:
-    """Read what is there; returns whether more may come."""
-    for _ in range(64):
-        try:
-            data = os.read(fd, 65536)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        if not data:
-            return False
-        kept.add(data)
-    return True
-
-
-def _reap(process: Any = None) -> bool:
-    """Collect the ended children, orphans included; returns whether others are left."""
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return False
-        if pid == 0:
-            return True
-        if process is not None and pid == process.pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-
-
-def _end_of(process: Any) -> int:
-    """The exit status of a process that ended or was killed just now."""
-    if process.returncode is None:
-        _, status = os.waitpid(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return int(process.returncode)
 
 
 def send(message: dict[str, Any], payload: bytes = b"") -> None:
@@ -608,7 +336,7 @@ def main() -> None:
         }
     )
     jail.serve()
-    jail.kill_all()
+    jail.commands.kill_all()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,215 @@
+"""Commands inside a jail: run one to its end or to a limit, and leave nothing of it running.
+
+Loaded by path inside the jail: standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+_TICK = 0.05
+
+
+class Commands:
+    """Runs commands one after another as children of this process.
+
+    `walled`: this process is process 1 of its own pid namespace. `client`: a pidfd of the process
+    that is served, or -1; stdin's end or its end ends everything. `confine` is called in each
+    child before the command. `kept(size)` makes a buffer with `add` and `content`. `processes` and
+    `memory` (bytes) limit all of a command's processes together.
+    """
+
+    def __init__(
+        self,
+        *,
+        walled: bool,
+        client: int,
+        confine: Callable[[], None],
+        kept: Callable[[int], Any],
+        processes: int,
+        memory: int,
+    ) -> None:
+        self.walled = walled
+        self.client = client
+        self.confine = confine
+        self.kept = kept
+        self.processes = processes
+        self.memory = memory
+
+    def execute(self, request: dict[str, Any], given: bytes) -> tuple[dict[str, Any], bytes]:
+        """Run one command to its end, or to a limit; then nothing of it is left running."""
+        started = time.monotonic()
+        out, err = self.kept(request["keep"]), self.kept(request["keep"])
+        stdin = os.memfd_create("stdin") if given and hasattr(os, "memfd_create") else -1
+        if stdin >= 0:
+            os.write(stdin, given)
+            os.lseek(stdin, 0, os.SEEK_SET)
+        try:
+            process = subprocess.Popen(
+                request["argv"],
+                stdin=stdin if stdin >= 0 else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT if request["merge"] else subprocess.PIPE,
+                cwd=request["cwd"],
+                env=request["env"],
+                start_new_session=True,
+                preexec_fn=self.confine,
+            )
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            return {"status": 127, "cause": "", "seconds": 0.0, "out": 0}, str(error).encode()
+        finally:
+            if stdin >= 0:
+                os.close(stdin)
+        cause = self._watch(process, started + request["timeout"], out, err)
+        status = _end_of(process)
+        self.kill_all()
+        seconds = time.monotonic() - started
+        first, second = out.content(), err.content()
+        reply = {"status": status, "cause": cause, "seconds": seconds, "out": len(first)}
+        return reply, first + second
+
+    def _watch(self, process: Any, deadline: float, out: Any, err: Any) -> str:
+        """Read what it prints until it ends or has to be ended; returns why it was ended."""
+        poll = select.poll()
+        kept = {process.stdout.fileno(): out}
+        if process.stderr is not None:
+            kept[process.stderr.fileno()] = err
+        for fd in kept:
+            os.set_blocking(fd, False)
+            poll.register(fd, select.POLLIN)
+        poll.register(0, select.POLLIN)
+        ended = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else -1
+        for fd in (ended, self.client):
+            if fd >= 0:
+                poll.register(fd, select.POLLIN)
+        looked = 0.0
+        try:
+            while True:
+                ready = {fd for fd, _ in poll.poll(_TICK * 1000)}
+                if 0 in ready or self.client in ready:  # the caller is gone
+                    self.kill_all()
+                    os._exit(0)
+                for fd in ready & set(kept):
+                    if not _drain(fd, kept[fd]):
+                        poll.unregister(fd)
+                _reap(process)
+                if process.returncode is not None:
+                    return ""
+                now = time.monotonic()
+                if now >= deadline:
+                    return "timeout"
+                if now >= looked + _TICK:
+                    looked = now
+                    if cause := self._overrun():
+                        return cause
+        finally:
+            self.kill_all(wait=False)
+            for fd, buffer in kept.items():
+                _drain(fd, buffer)
+            if ended >= 0:
+                os.close(ended)
+
+    def _overrun(self) -> str:
+        """Whether all processes together are too many or too big; root has no other limit here."""
+        pids = self._descendants()
+        if len(pids) > self.processes:
+            return "processes"
+        pages = 0
+        for pid in pids:
+            try:
+                with open(f"/proc/{pid}/statm") as file:
+                    _, resident, shared, *_ = map(int, file.read().split())
+            except (OSError, ValueError):
+                continue
+            pages += resident - shared
+        return "memory" if pages * resource.getpagesize() > self.memory else ""
+
+    def _descendants(self) -> list[int]:
+        own = os.getpid()
+        if self.walled:
+            try:
+                return [int(n) for n in os.listdir("/proc") if n.isdigit() and int(n) != own]
+            except OSError:
+                return []
+        parents: dict[int, list[int]] = {}
+        try:
+            names = [name for name in os.listdir("/proc") if name.isdigit()]
+        except OSError:
+            return []
+        for name in names:
+            try:
+                with open(f"/proc/{name}/stat") as file:
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            parents.setdefault(parent, []).append(int(name))
+        found, todo = [], [own]
+        while todo:
+            below = parents.get(todo.pop(), [])
+            found += below
+            todo += below
+        return found
+
+    def kill_all(self, wait: bool = True) -> None:
+        """End every process but this one; orphans come to this process and are reaped."""
+        deadline = time.monotonic() + 20
+        while True:
+            if self.walled:
+                try:
+                    os.kill(-1, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            else:
+                for pid in self._descendants():
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+            if not wait:
+                return
+            if not _reap() or time.monotonic() > deadline:
+                return
+            time.sleep(0.001)
+
+
+def _drain(fd: int, kept: Any) -> bool:
+    """Read what is there; returns whether more may come."""
+    for _ in range(64):
+        try:
+            data = os.read(fd, 65536)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        if not data:
+            return False
+        kept.add(data)
+    return True
+
+
+def _reap(process: Any = None) -> bool:
+    """Collect the ended children, orphans included; returns whether others are left."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        if pid == 0:
+            return True
+        if process is not None and pid == process.pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+
+
+def _end_of(process: Any) -> int:
+    """The exit status of a process that ended or was killed just now."""
+    if process.returncode is None:
+        _, status = os.waitpid(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return int(process.returncode)
