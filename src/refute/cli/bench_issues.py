@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.bench_filter import filter_fixes
-from refute.cli.options import FILE
+from refute.cli.options import FILE, gathering
 from refute.cli.output import consoles, print_json, remark
-from refute.cli.reproducing import ReproducingOptions, chosen_reproducer, gathering, maybe_session
+from refute.cli.reproducing import ReproducingOptions, chosen_reproducer, maybe_session
 from refute.cli.status import UNAVAILABLE
 from refute.cli.subject import issue_items
 

@@ -18,6 +18,7 @@ __all__ = [
     "ModelOptions",
     "budget_option",
     "description_option",
+    "gathering",
     "given_names",
     "json_option",
     "model_options",
@@ -154,22 +155,32 @@ _METHOD_OPTIONS = (
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a method and its model, as one argument `asked`."""
-    names = {field.name for field in fields(ModelOptions)}
-    return _gathering(command, (*_SESSION_OPTIONS, *_METHOD_OPTIONS), names)
+    return gathering(command, "asked", ModelOptions, (*_SESSION_OPTIONS, *_METHOD_OPTIONS))
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a model alone, as one argument `asked`."""
-    return _gathering(command, _SESSION_OPTIONS, _SESSION_FIELDS)
+    return gathering(command, "asked", ModelOptions, _SESSION_OPTIONS, names=_SESSION_FIELDS)
 
 
-def _gathering(
-    command: Callable[..., Any], options: Sequence[Any], names: Collection[str]
+def gathering(
+    command: Callable[..., Any],
+    argument: str,
+    kind: type[Any],
+    options: Sequence[Any],
+    *,
+    names: Collection[str] | None = None,
 ) -> Callable[..., Any]:
+    """Give a command options as one argument, an instance of the dataclass `kind`.
+
+    `names`: the fields that the options set; None: all of them.
+    """
+    names = [field.name for field in fields(kind)] if names is None else names
+
     @functools.wraps(command)
     def gathered(*args: Any, **given: Any) -> Any:
-        asked = ModelOptions(**{name: given.pop(name) for name in names})
-        return command(*args, asked=asked, **given)
+        given[argument] = kind(**{name: given.pop(name) for name in names})
+        return command(*args, **given)
 
     wrapped: Callable[..., Any] = gathered
     for option in reversed(options):

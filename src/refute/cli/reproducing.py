@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from refute.cli.asking import sessions
-from refute.cli.options import FILE
+from refute.cli.options import FILE, gathering
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +27,6 @@ __all__ = [
     "ReproducingOptions",
     "checkout_options",
     "chosen_reproducer",
-    "gathering",
     "in_checkout",
     "maybe_session",
     "method_option",
@@ -165,23 +163,6 @@ _CHECKOUT = (
 def checkout_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a user's checkout, as one argument `checkout`."""
     return gathering(command, "checkout", CheckoutOptions, _CHECKOUT)
-
-
-def gathering(
-    command: Callable[..., Any], argument: str, kind: type[Any], options: Sequence[Any]
-) -> Callable[..., Any]:
-    """Give a command options as one argument, an instance of the dataclass `kind`."""
-    names = [field.name for field in fields(kind)]
-
-    @functools.wraps(command)
-    def gathered(*args: Any, **given: Any) -> Any:
-        given[argument] = kind(**{name: given.pop(name) for name in names})
-        return command(*args, **given)
-
-    wrapped: Callable[..., Any] = gathered
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return wrapped
 
 
 def in_checkout(checkout: CheckoutOptions, text: str) -> tuple[IssueProblem, Spawn]:

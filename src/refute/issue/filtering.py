@@ -14,7 +14,7 @@ import hashlib
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal
@@ -27,7 +27,8 @@ from refute.issue.standings import standings
 from refute.issue.states import State, StateStore, run_lane, test_files
 from refute.issue.verdict import Status, judge, transitions
 from refute.problems import IssueKey, IssueProblem
-from refute.runs import Failed, Journal, run_tasks
+from refute.runs import Journal
+from refute.runs.recording import record_tasks
 from refute.workspace.contract import PatchRejected, TestReport, Workspace, WorkspaceUnavailable
 from refute.workspace.opening import Backend, open_workspace, prepare
 from refute.workspace.store import cache_folder
@@ -104,25 +105,17 @@ def evaluate_filter(
     Worker processes, `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can
     work; what one fix cannot be judged for stands in its record, and is tried again.
     """
-    done = {
-        (id, record["content"])
-        for id, record in journal.records.items()
-        if record["status"] != "error"
-    }
-    left = [task for task in tasks if (task.item.problem.id, task.content) not in done]
-    finished = len(tasks) - len(left)
-    yield finished
     slots = multiprocessing.get_context("spawn").BoundedSemaphore(jobs)
-    start = partial(_start, settings, slots)
-    with closing(run_tasks(left, start=start, jobs=jobs)) as results:
-        for task, record in results:
-            if isinstance(record, Failed):
-                if record.fatal:
-                    raise WorkspaceUnavailable(record.reason)
-                record = _error(task, record.reason)
-            journal.append(record)
-            finished += 1
-            yield finished
+    return record_tasks(
+        tasks,
+        journal,
+        id_of=lambda task: task.item.problem.id,
+        start=partial(_start, settings, slots),
+        jobs=jobs,
+        unavailable=WorkspaceUnavailable,
+        failed=_error,
+        stands=lambda task, record: bool(record["content"] == task.content),
+    )
 
 
 def read_judged(records: Mapping[str, Record]) -> list[Judged]:

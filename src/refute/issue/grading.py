@@ -13,7 +13,7 @@ import multiprocessing
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,8 @@ from refute.issue.predictions import PatchType, Prediction, patch_of
 from refute.issue.records import Record, grade_record, write_evidence
 from refute.issue.states import StateStore
 from refute.problems import IssuePrediction
-from refute.runs import Failed, Journal, cores, run_tasks
+from refute.runs import Journal, cores
+from refute.runs.recording import record_tasks
 from refute.workspace.contract import PatchRejected, Workspace, WorkspaceUnavailable
 from refute.workspace.opening import Backend, open_workspace, prepare
 from refute.workspace.store import cache_folder
@@ -87,21 +88,16 @@ def run_grading(
 
     At most `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can work.
     """
-    done = {id for id, record in journal.records.items() if record.get("status") != "error"}
-    left = [task for task in tasks if task.item.problem.id not in done]
-    finished = len(tasks) - len(left)
-    yield finished
     slots = multiprocessing.get_context("spawn").BoundedSemaphore(jobs)
-    start = partial(_start, settings, journal.directory, slots)
-    with closing(run_tasks(left, start=start, jobs=jobs)) as results:
-        for task, record in results:
-            if isinstance(record, Failed):
-                if record.fatal:
-                    raise WorkspaceUnavailable(record.reason)
-                record = _error(task, record.reason)
-            journal.append(record)
-            finished += 1
-            yield finished
+    return record_tasks(
+        tasks,
+        journal,
+        id_of=lambda task: task.item.problem.id,
+        start=partial(_start, settings, journal.directory, slots),
+        jobs=jobs,
+        unavailable=WorkspaceUnavailable,
+        failed=_error,
+    )
 
 
 # -- in a worker -----------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from multiprocessing.util import Finalize
 
@@ -15,7 +14,8 @@ from refute.function.contract import MethodResult
 from refute.function.grade import with_failing_tests
 from refute.function.truth import expected_outputs
 from refute.problems import FunctionProblem
-from refute.runs import Failed, Journal, run_tasks
+from refute.runs import Journal
+from refute.runs.recording import record_tasks
 from refute.sandbox import Sandbox, SandboxUnavailable
 
 __all__ = ["METHODS", "predict", "run_bench"]
@@ -31,20 +31,15 @@ def run_bench(
 
     Raises `SandboxUnavailable` when no worker can work at all.
     """
-    done = {id for id, record in journal.records.items() if record["status"] != "error"}
-    wanted = [item for item in items if item.problem.id not in done]
-    finished = len(items) - len(wanted)
-    yield finished
-    results = run_tasks(wanted, start=partial(_start, settings), jobs=jobs)
-    with closing(results):
-        for item, record in results:
-            if isinstance(record, Failed):
-                if record.fatal:
-                    raise SandboxUnavailable(record.reason)
-                record = error_record(item.problem.id, item.problem.id, record.reason)
-            journal.append(record)
-            finished += 1
-            yield finished
+    return record_tasks(
+        items,
+        journal,
+        id_of=lambda item: item.problem.id,
+        start=partial(_start, settings),
+        jobs=jobs,
+        unavailable=SandboxUnavailable,
+        failed=lambda item, why: error_record(item.problem.id, item.problem.id, why),
+    )
 
 
 # -- in a worker -----------------------------------------------------------------------------------
