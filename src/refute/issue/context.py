@@ -91,21 +91,26 @@ def relevant(
     chosen: list[SourceFile] = []
     left = tokens
     for path in dict.fromkeys(p for p in first if p in files):
-        text = _beginning(files[path], left)
+        text = _beginning(files[path], left - _cost(path, ""))
         if text:
             chosen.append(SourceFile(path, text))
-            left -= estimated_tokens(numbered(text))
+            left -= _cost(path, text)
     smallest = 50
     for path in ranked(query, files):
         if left < smallest:
             break
         if path in first or not files[path].strip():
             continue
-        cost = estimated_tokens(numbered(files[path])) + estimated_tokens(path)
+        cost = _cost(path, files[path])
         if cost <= left:
             chosen.append(SourceFile(path, files[path]))
             left -= cost
     return chosen
+
+
+def _cost(path: str, text: str) -> int:
+    """Tokens of a file in a prompt: its numbered text between two lines with its path."""
+    return estimated_tokens(numbered(text)) + 2 * estimated_tokens(f"[start of {path}]\n")
 
 
 def _beginning(text: str, tokens: int) -> str:

@@ -68,7 +68,11 @@ async def libro(
             given=given or Given(),
             context_tokens=context_tokens,
         )
-        trials = [await asyncio.to_thread(original.attempt, draft.patch) for draft in answers]
+        # samples repeat each other: what a patch does on the original code is found out once
+        ran: dict[str, Trial] = {}
+        for patch in dict.fromkeys(draft.patch for draft in answers):
+            ran[patch] = await asyncio.to_thread(original.attempt, patch)
+        trials = [ran[draft.patch] for draft in answers]
     judged = await asyncio.gather(*(_judged(problem.text, trial, ask) for trial in trials))
     best = chosen(judged)
     steps = [_step(draft.answer, one) for draft, one in zip(answers, judged, strict=True)]
