@@ -259,6 +259,71 @@ def test_what_may_be_given_away(server: Server, bench: Bench) -> None:
     assert "test_above" not in sent, "the golden tests themselves are never given"
 
 
+def test_runs_with_and_without_are_not_mixed(server: Server, bench: Bench) -> None:
+    """Table 5's settings are the run's own: in its name, its predictions, and when it goes on."""
+    asking = (*PLUS, *MODEL, "--ids", "shapes__one-1")
+    assert bench(*asking)[0] == 0
+    for more, named in (
+        (("--given-patch", "golden"), 'code_patch = "", not "golden"'),
+        (("--given-tests", "golden"), 'test_files = "none", not "golden"'),
+    ):
+        status, _, err = bench(*asking, *more)
+        assert status == 2, err
+        assert f"was started with {named}" in err
+    assert server.asked.total() == 1
+
+    given = ("--given-patch", "golden", "--given-tests", "golden")
+    begin = ["bench", "rows.jsonl", "--runs-dir", "runs", *asking, *given, "--budget-tokens", "1"]
+    assert run_cli(begin) == 3
+    (folder,) = Path("runs").iterdir()
+    assert folder.name.startswith("rows-zeroshotplus+golden-test-files+golden-patch-2")
+    assert server.asked.total() == 1
+    assert run_cli(["bench", "rows.jsonl", "--run", str(folder)]) == 0
+    sent = list(server.asked)[-1]
+    assert "+        return high" in sent, "it goes on with what it was given"
+    assert "Put the tests into tests/test_line.py." in sent
+    names = [
+        json.loads((one / "predictions.jsonl").read_text())["model_name_or_path"]
+        for one in (Path("run"), folder)
+    ]
+    assert names == [
+        "zeroshotplus+openai:m",
+        "zeroshotplus+golden-test-files+golden-patch+openai:m",
+    ]
+
+
+def test_a_run_keeps_to_its_proposals(server: Server, bench: Bench) -> None:
+    def propose(patch: str) -> None:
+        write([{"instance_id": "shapes__one-1", "model_patch": patch}], "fixes.jsonl")
+
+    propose(FIX)
+    only = ("--ids", "shapes__one-1,shapes__two-1")
+    given = (*PLUS, *MODEL, *only, "--given-patch", "fixes.jsonl")
+    status, _, err = bench(*given)
+    assert status == 0, err
+    assert "fixes.jsonl has no patch for 1 issues; they are shown none, e.g. shapes__two-1" in err
+    propose(FIX.replace("return high", "return high + 0"))
+    status, _, err = bench(*given)
+    assert status == 2, "the same file, other proposals"
+    assert "was started with given = " in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--method", "swe-agent", *MODEL, "--given-patch", "golden"), "swe-agent cannot be given"),
+        (("--method", "snippet", "--given-tests", "golden"), "zeroshotplus, redgreen, libro and"),
+        ((*PLUS, *MODEL, "--patch-may-be-wrong"), "is about the patch of --given-patch"),
+        ((*PLUS, *MODEL, "--given-patch", "goldn"), "goldn"),
+    ],
+)
+def test_what_cannot_be_given(bench: Bench, arguments: tuple[str, ...], line: str) -> None:
+    status, _, err = bench(*arguments)
+    assert status == 2
+    assert line in err
+    assert not Path("run").exists()
+
+
 def test_a_broken_environment_stops_no_other(
     server: Server, rows: list[dict[str, Any]], bench: Bench
 ) -> None:

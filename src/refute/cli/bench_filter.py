@@ -29,6 +29,7 @@ def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: 
     """
     from refute.errors import InputError
     from refute.issue.analysis.filters import read_filter
+    from refute.issue.bench import variant
     from refute.issue.filtering import FilterSettings, evaluate_filter
     from refute.issue.grading import default_jobs
     from refute.issue.predictions import read_predictions
@@ -50,7 +51,7 @@ def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: 
         dataset=selected.dataset,
         fixes=str(fixes),
         fixer=next((one.model for one in proposed.values() if one.model), "None"),
-        tests=" ".join(filter(None, (header["method"], header.get("model")))),
+        tests=" ".join(filter(None, (variant(header), header.get("model")))),
     )
     directory = selected.run / "filter" / fixes.name.split(".")[0]
     with Journal(directory, settings.header()) as journal:

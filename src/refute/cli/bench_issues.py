@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,14 @@ from refute.cli.status import UNAVAILABLE
 from refute.cli.subject import issue_items
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from refute.cli.options import ModelOptions
     from refute.cli.selected import Selected
     from refute.datasets.swe import IssueItem
     from refute.issue.bench import Settings
     from refute.issue.contract import Reproducer, Spawn
+    from refute.issue.zeroshot import Given
     from refute.problems import IssueProblem
     from refute.runs import Journal
     from refute.runs.loop import Ending
@@ -90,7 +93,8 @@ def bench_issues(
         return filter_fixes(selected, issues.fixes, jobs=jobs, as_json=as_json)
     from dataclasses import replace
 
-    from refute.issue.bench import Settings, resumed, save_predictions
+    from refute.errors import InputError
+    from refute.issue.bench import Settings, resumed, save_predictions, variant
     from refute.issue.grading import default_jobs
     from refute.report.terminal import counting
     from refute.runs import Journal, new_run, read_header
@@ -112,16 +116,22 @@ def bench_issues(
     )
     if header is not None:
         settings = resumed(settings, header, selected.given)
+    if settings.patch_may_be_wrong and not settings.code_patch:
+        raise InputError("--patch-may-be-wrong is about the patch of --given-patch; give one")
     items = issue_items(settings.dataset, selected.data, settings.ids, settings.limit)
+    given = _given(items, settings, err)
+    methods = _methods(settings, given)
     directory = selected.run or new_run(
-        selected.runs_dir, f"{Path(settings.dataset).stem}-{settings.method}"
+        selected.runs_dir, f"{Path(settings.dataset).stem}-{variant(asdict(settings))}"
     )
-    with Journal(directory, settings.header([item.problem for item in items])) as journal:
+    problems = [item.problem for item in items]
+    with Journal(directory, settings.header(problems, given)) as journal:
         remark(err, [f"{len(items)} issues into {directory}"])
         try:
             with counting(len(items), err) as progress:
                 at_once = jobs or default_jobs()
-                ending = asyncio.run(_work(items, settings, journal, asked, at_once, progress))
+                work = _work(problems, methods, settings, journal, asked, at_once, progress)
+                ending = asyncio.run(work)
         except BaseException:
             again = f"refute bench {settings.dataset} --run {directory}"
             remark(err, [f"stopped; go on with: {again}"])
@@ -145,7 +155,8 @@ def bench_issues(
 
 
 async def _work(
-    items: Sequence[IssueItem],
+    problems: Sequence[IssueProblem],
+    methods: Mapping[str, Reproducer],
     settings: Settings,
     journal: Journal,
     asked: ModelOptions,
@@ -154,10 +165,9 @@ async def _work(
 ) -> Ending:
     from refute.issue.bench import run_bench
 
-    methods = _methods(items, settings)
     async with maybe_session(asked) as session:
         return await run_bench(
-            [item.problem for item in items],
+            problems,
             lambda problem: methods[problem.id],
             settings,
             journal,
@@ -168,22 +178,32 @@ async def _work(
         )
 
 
-def _methods(items: Sequence[IssueItem], settings: Settings) -> dict[str, Reproducer]:
-    """The method for each issue: what it is given may differ (Table 5)."""
+def _given(items: Sequence[IssueItem], settings: Settings, err: Console) -> dict[str, Given]:
+    """What the method is given for each issue (Table 5), by the issue's id."""
     from refute.issue.bench import given_away
-    from refute.issue.methods import Options, reproducer
     from refute.issue.predictions import read_predictions
 
     proposals: dict[str, str] = {}
     if settings.code_patch not in ("", "golden"):
         found = read_predictions(Path(settings.code_patch))
         proposals = {id: one.patch for id, one in found.items()}
+        without = [i.problem.id for i in items if not proposals.get(i.problem.id, "").strip()]
+        if without:
+            there = f"{settings.code_patch} has no patch for {len(without)} issues"
+            remark(err, [f"{there}; they are shown none, e.g. {without[0]}"])
+    return {item.problem.id: given_away(item.key, settings, proposals) for item in items}
+
+
+def _methods(settings: Settings, given: Mapping[str, Given]) -> dict[str, Reproducer]:
+    """The method for each issue, by its id: what it is given may differ."""
+    from refute.issue.methods import Options, reproducer
+
     return {
-        item.problem.id: reproducer(
+        id: reproducer(
             settings.method,
             Options(
                 samples=settings.samples,
-                given=given_away(item.key, settings, proposals),
+                given=one,
                 context_tokens=settings.context_tokens,
                 agent=settings.agent,
                 tools=settings.tools,
@@ -191,7 +211,7 @@ def _methods(items: Sequence[IssueItem], settings: Settings) -> dict[str, Reprod
             ),
             graded=True,
         )
-        for item in items
+        for id, one in given.items()
     }
 
 

@@ -11,7 +11,9 @@ keys here, before any method is called, and is part of the run's settings.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import platform
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -40,9 +42,11 @@ __all__ = [
     "PREDICTIONS",
     "Settings",
     "given_away",
+    "given_words",
     "resumed",
     "run_bench",
     "save_predictions",
+    "variant",
 ]
 
 PREDICTIONS = "predictions.jsonl"
@@ -79,8 +83,14 @@ class Settings:
         """What one issue may cost."""
         return Bounds(self.calls, self.seconds, self.test_seconds)
 
-    def header(self, problems: Sequence[IssueProblem]) -> dict[str, Any]:
-        """The settings with what the predictions depend on besides."""
+    def header(
+        self, problems: Sequence[IssueProblem], given: Mapping[str, Given] | None = None
+    ) -> dict[str, Any]:
+        """The settings with what the predictions depend on besides.
+
+        `given`: what is given away, by the problem's id. A digest of it tells a run from one whose
+        proposals were others.
+        """
         try:
             release = version("refute")
         except PackageNotFoundError:
@@ -89,9 +99,35 @@ class Settings:
             "kind": "issues",
             **asdict(self),
             "problems": len(problems),
+            "given": _digest(given or {}),
             "refute": release,
             "python": ".".join(platform.python_version_tuple()[:2]),
         }
+
+
+def _digest(given: Mapping[str, Given]) -> str | None:
+    """Of what is given away; None where nothing is."""
+    some = sorted((id, repr(one)) for id, one in given.items() if one != Given())
+    text = repr(some).encode(errors="surrogatepass")
+    return hashlib.sha256(text).hexdigest()[:32] if some else None
+
+
+def given_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the settings of a run give away (Table 5), in a few words for each; () for nothing."""
+    words = []
+    if settings.get("test_files", "none") != "none":
+        words.append(f"{settings['test_files']} test files")
+    if patch := settings.get("code_patch"):
+        words.append("golden patch" if patch == "golden" else f"patches of {Path(patch).name}")
+        if settings.get("patch_may_be_wrong"):
+            words.append("told that it may be wrong")
+    return tuple(words)
+
+
+def variant(settings: Mapping[str, Any]) -> str:
+    """The method's name and what it is given, as one word for names of folders and models."""
+    words = (settings["method"], *given_words(settings))
+    return "+".join(re.sub(r"[^\w.+@-]+", "-", word) for word in words)
 
 
 def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
@@ -160,7 +196,7 @@ def save_predictions(journal: Journal, settings: Settings) -> list[Path]:
     `predictions.jsonl` holds each issue's prediction. Where a method drew several samples, sample i
     of all issues is in `predictions.i.jsonl`: what the oracle of pass@k chooses from.
     """
-    name = settings.method if settings.model is None else f"{settings.method}+{settings.model}"
+    name = "+".join(filter(None, (variant(asdict(settings)), settings.model)))
     good = [record for record in journal.records.values() if record["status"] != "error"]
     first = journal.directory / PREDICTIONS
     write_predictions(first, (_prediction(r, name, r["prediction"]) for r in good))

@@ -46,6 +46,8 @@ class MethodSpec:
     summary: str
     asks: bool
     make: Callable[[Options], Reproducer]
+    told: bool = False
+    """Whether it can be given test files and a code patch (`Options.given`, Table 5)."""
 
 
 def _zeroshot(method: str, options: Options) -> Reproducer:
@@ -98,21 +100,21 @@ def _external(options: Options) -> Reproducer:
 def _redgreen(options: Options) -> Reproducer:
     from refute.issue.redgreen import redgreen
 
-    return partial(redgreen, context_tokens=options.context_tokens)
+    return partial(redgreen, given=options.given, context_tokens=options.context_tokens)
 
 
 METHODS: Mapping[str, MethodSpec] = {
     "snippet": MethodSpec("what the issue itself contains, run; no model", False, _snippet),
     "zeroshot": MethodSpec(
-        "BM25 context, one answer as a unified diff", True, partial(_zeroshot, "zeroshot")
+        "BM25 context, one answer as a unified diff", True, partial(_zeroshot, "zeroshot"), True
     ),
     "zeroshotplus": MethodSpec(
-        "the same with the custom diff", True, partial(_zeroshot, "zeroshotplus")
+        "the same with the custom diff", True, partial(_zeroshot, "zeroshotplus"), True
     ),
     "redgreen": MethodSpec(
-        "drafts of tests and fixes that try each other, repaired and judged", True, _redgreen
+        "drafts of tests and fixes that try each other, repaired and judged", True, _redgreen, True
     ),
-    "libro": MethodSpec("drafts, run on the original code, chosen by a judge", True, _libro),
+    "libro": MethodSpec("drafts, run on the original code, chosen by a judge", True, _libro, True),
     "autocoderover": MethodSpec("searches over the code, then tests", True, _autocoderover),
     "swe-agent": MethodSpec(
         "an agent with commands to search, view, edit and run", True, partial(_sweagent, False)
@@ -131,7 +133,9 @@ def oracle_samples(method: str) -> int | None:
 
 
 def reproducer(method: str, options: Options, *, graded: bool = False) -> Reproducer:
-    """The method of that name. Raises `InputError` for an unknown one.
+    """The method of that name.
+
+    Raises `InputError` for an unknown one, and for one that would not look at what it is given.
 
     `pass@k` is k samples of `zeroshotplus` for the oracle grader to choose from; it is available
     only where the result is graded (`graded`), for without the golden patch nothing can choose.
@@ -151,4 +155,7 @@ def reproducer(method: str, options: Options, *, graded: bool = False) -> Reprod
         )
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; one of {', '.join(METHODS)}")
+    if options.given != Given() and not METHODS[method].told:
+        able = ", ".join(name for name, spec in METHODS.items() if spec.told)
+        raise InputError(f"{method} cannot be given test files or a patch; {able} and pass@k can")
     return METHODS[method].make(options)

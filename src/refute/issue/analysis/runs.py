@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
+from refute.issue.bench import given_words
 from refute.issue.records import Record
 from refute.issue.summary import best_records
 from refute.runs import read_header, read_run
@@ -80,7 +81,7 @@ def _of_bench(directory: Path, header: Mapping[str, Any], grades: dict[str, Reco
         folder=directory,
         grades=grades,
         model=header.get("model"),
-        given=_given(header),
+        given=given_words(header),
         work=tuple(work),
         missing=max(0, int(header.get("problems", 0)) - len(grades)),
     )
@@ -102,18 +103,6 @@ def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
         oracle=True,
     )
     return [run, best]
-
-
-def _given(header: Mapping[str, Any]) -> tuple[str, ...]:
-    words = []
-    if header.get("test_files"):
-        words.append(f"{header['test_files']} test files")
-    if header.get("code_patch"):
-        patch = header["code_patch"]
-        words.append("golden patch" if patch == "golden" else f"patches of {Path(patch).name}")
-        if header.get("patch_may_be_wrong"):
-            words.append("told that it may be wrong")
-    return tuple(words)
 
 
 def _records(directory: Path) -> dict[str, Record]:

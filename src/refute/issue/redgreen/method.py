@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.answers import read_patches, read_steps, read_verdict
 from refute.issue.redgreen.asking import Question, ask_round
 from refute.issue.redgreen.choose import Draft, Ranked, fix_scores, ranking
@@ -25,6 +26,7 @@ from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.issue.states import test_files
+from refute.issue.zeroshot import Given
 from refute.models.contract import Asker, ModelUnavailable
 from refute.problems import IssueProblem
 
@@ -50,8 +52,13 @@ async def redgreen(
     ask: Asker | None,
     bounds: Bounds,
     context_tokens: int = CONTEXT_TOKENS,
+    given: Given | None = None,
 ) -> Reproduction:
-    """See the module's docstring and `Reproducer`. `context_tokens`: of code in each prompt."""
+    """See the module's docstring and `Reproducer`. `context_tokens`: of code in each prompt.
+
+    `given`: its test files are those to extend, and its patch is one more candidate fix, which the
+    drafts try as they try the others; so nothing depends on whether it is right.
+    """
     if ask is None:
         raise ModelUnavailable("redgreen asks a model; add --model")
     asking = Bounded(ask, bounds)
@@ -62,7 +69,7 @@ async def redgreen(
 
     with await asyncio.to_thread(remembering) as workspace:
         bed = await asyncio.to_thread(TestBed, workspace, bounds)
-        work = _Work(problem, bed, asking, bounds, context_tokens)
+        work = _Work(problem, bed, asking, bounds, context_tokens, given or Given())
         try:
             await work.seed(remembering)
             await work.locate()
@@ -80,13 +87,21 @@ class _Work:
     """One issue being worked on: what is known so far, and the journal."""
 
     def __init__(
-        self, problem: IssueProblem, bed: TestBed, ask: Bounded, bounds: Bounds, tokens: int
+        self,
+        problem: IssueProblem,
+        bed: TestBed,
+        ask: Bounded,
+        bounds: Bounds,
+        tokens: int,
+        given: Given,
     ) -> None:
         self.problem = problem
         self.bed = bed
         self.ask = ask
         self.bounds = bounds
         self.tokens = tokens
+        self.tests = given.test_files
+        _, self.proposal = split_fix(given.code_patch)
         self.view = View((), (), ())
         self.drafts: list[Draft] = []
         self.fixes: list[Fix] = []
@@ -120,14 +135,19 @@ class _Work:
             prompt = await self._blocking(lambda: locate_prompt(issue, sources, self.tokens))
             ((answer, *_),) = [got or [""] for got in await ask_round(self.ask, [Question(prompt)])]
         seeds = [path for draft in self.drafts for path in test_files(draft.trial.patch)]
-        first = seeds[0] if seeds else ""
+        first = next(iter((*self.tests, *seeds)), "")
+        places = [f"CODE: {path}" for path in touched_files(self.proposal)]
+        places += [f"TEST: {path}" for path in self.tests]
+        said = "\n".join((*places, answer))
         self.view = await self._blocking(
-            lambda: view_of(issue, sources, answer, self.tokens, test_first=first)
+            lambda: view_of(issue, sources, said, self.tokens, test_first=first)
         )
         self.step("locate", answer=answer, code=self.view.code, tests=self.view.tests)
 
     async def draft(self) -> None:
         """Tests by several routes, and fixes."""
+        if self.proposal.strip():
+            await self._blocking(lambda: self._fix(self.proposal, "given"))
         seed = self.drafts[0] if self.drafts else None
         left = self.ask.left
         samples = max(1, left - left // 3)  # about a third is left for the rest

@@ -1,0 +1,76 @@
+"""redgreen that is given test files and a patch (SWT-Bench, Table 5)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute.issue.contract import Bounds, Reproduction
+from refute.issue.methods import Options, reproducer
+from refute.issue.redgreen import method
+from refute.issue.zeroshot import Given
+from refute.models.scripted import ScriptedModel
+from refute.models.session import Session
+
+from ..projects import FIX, Project
+from .oracle import Answers
+
+NONSENSE = "I do not know."
+TOUCHES_TESTS = """diff --git a/tests/test_colour.py b/tests/test_colour.py
+--- a/tests/test_colour.py
++++ b/tests/test_colour.py
+@@ -1,1 +1,2 @@
+ from shapes.colour import mix
++WRITTEN_BY_THE_FIX = 1
+"""
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the draft of the snippet method, which has tests of its own."""
+
+    async def nothing(work: object, spawn: object) -> None:
+        """The tests below bring their own drafts."""
+
+    monkeypatch.setattr(method._Work, "seed", nothing)
+    monkeypatch.setattr(method, "memory_of", lambda problem: tmp_path)
+
+
+def run(answers: Answers, project: Project, given: Given, calls: int) -> Reproduction:
+    async def work() -> Reproduction:
+        async with Session(ScriptedModel(answers)) as session:
+            working: Any = reproducer("redgreen", Options(given=given))(
+                project.problem,
+                project.spawn,
+                ask=session.asker(project.problem.id),
+                bounds=Bounds(calls=calls),
+            )
+            found: Reproduction = await working
+            return found
+
+    return asyncio.run(work())
+
+
+def test_what_is_given(project: Project) -> None:
+    """The patch is one more candidate fix, and the files lead what is shown."""
+    answers = Answers(fix=NONSENSE, wide=NONSENSE)
+    given = Given(("tests/test_colour.py",), FIX + TOUCHES_TESTS)
+    found = run(answers, project, given, 2)
+    steps = {step["kind"]: step for step in found.steps}
+    assert steps["locate"]["tests"][0] == "tests/test_colour.py"
+    assert steps["locate"]["code"][0] == "shapes/line.py"
+    assert steps["fix"]["route"] == "given"
+    assert "+        return high" in steps["fix"]["patch"]
+    assert "WRITTEN_BY_THE_FIX" not in steps["fix"]["patch"], "a fix's tests prove nothing"
+    assert set(steps["crossed"]["tests"].values()) == {"pass"}
+    assert "+    assert clamp(10, 0, 9) == 9" in found.prediction.patch
+    assert "return high" not in found.prediction.patch, "tests only"
+
+
+def test_without_test_files_those_near_the_patch_lead(project: Project) -> None:
+    found = run(Answers(direct=NONSENSE), project, Given(code_patch=FIX), 1)
+    steps = {step["kind"]: step for step in found.steps}
+    assert steps["locate"]["tests"][0] == "tests/test_line.py"
