@@ -1,7 +1,7 @@
 """How many issues the reproducer without a model reproduces, and how many of its tests are right.
 
-    REFUTE_REPOS=CLONES python benchmarks/snippet.py OUT [--data DIR] [--fold 0|1] [--ids A,B]
-        [--jobs 2] [--seconds 600] [--grade]
+    REFUTE_REPOS=CLONES python benchmarks/snippet.py OUT [--dataset swe-lite|ROWS.jsonl]
+        [--data DIR] [--fold 0|1] [--ids A,B] [--jobs 2] [--seconds 600] [--grade]
 
 Predictions are appended to OUT/predictions.jsonl, one line an issue, as they are made: a run that
 was ended goes on where it stopped. `--grade` runs `refute grade` over them and prints one line an
@@ -32,6 +32,7 @@ from refute.workspace.opening import open_local, prepare
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--dataset", default="swe-lite", help="a name, or a file of rows")
     parser.add_argument("--data", help="folder of the rows (default: REFUTE_DATA)")
     parser.add_argument("--fold", type=int, choices=(0, 1))
     parser.add_argument("--ids", help="only these, with commas")
@@ -42,7 +43,7 @@ def main() -> None:
     print(*(f"{name}={value}" for name, value in vars(options).items()), flush=True)
 
     ids = options.ids.split(",") if options.ids else None
-    items = load_issues("swe-lite", data=options.data, ids=ids)
+    items = load_issues(options.dataset, data=options.data, ids=ids)
     problems = sorted((item.problem for item in items), key=lambda problem: problem.id)
     folds = {problem.id: number % 2 for number, problem in enumerate(problems)}
     chosen = [p for p in problems if options.fold in (None, folds[p.id])]
@@ -61,7 +62,7 @@ def main() -> None:
     rows = [row for row in _rows(file) if row["instance_id"] in {p.id for p in chosen}]
     print(f"{len(rows)} issues, {sum(bool(row['model_patch']) for row in rows)} predictions")
     if options.grade:
-        _grade(rows, options.out, options.data)
+        _grade(rows, options.out, options.dataset, options.data)
 
 
 def _predicted(problem: IssueProblem, bounds: Bounds) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def _line(row: dict[str, Any]) -> str:
     return f"{row['instance_id']:<34} {sign} {row.get('seconds', 0):6.0f} s  {row['notes'][0]}"
 
 
-def _grade(rows: list[dict[str, Any]], out: Path, data: str | None) -> None:
+def _grade(rows: list[dict[str, Any]], out: Path, dataset: str, data: str | None) -> None:
     made = [row for row in rows if row["model_patch"]]
     if not made:
         return
@@ -96,7 +97,7 @@ def _grade(rows: list[dict[str, Any]], out: Path, data: str | None) -> None:
     file.write_text("".join(json.dumps({n: row[n] for n in names}) + "\n" for row in made))
     ids = ",".join(row["instance_id"] for row in made)
     folder = out / f"grades-{time.time_ns()}"
-    command = [sys.executable, "-m", "refute", "grade", "swe-lite", str(file), "--ids", ids]
+    command = [sys.executable, "-m", "refute", "grade", dataset, str(file), "--ids", ids]
     command += ["--run", str(folder), *(["--data", data] if data else [])]
     subprocess.run(command, check=False)
     grades = {

@@ -7,6 +7,7 @@ A claim without support in the issue's text is not made.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 
@@ -68,13 +69,21 @@ def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> 
         name = other[raised.type.rpartition(".")[2]]
         why = f"the issue says that it should raise {name} instead"
         yield _claim(
-            script, raised.statement, "raises", 0.7, why, expected=name, failure=raised.type
-        )
+            script, raised.statement, "raises", 0.7, why,
+            expected=name, failure=raised.type, form=raised.form,
+        )  # fmt: skip
         return
     if raised is not None:
-        confidence, why = _of_error(title, text, pieces, raised, wanted)
+        node = script.statements[raised.statement].node
+        if raised.type == "AssertionError" and _asserts(node):
+            confidence, why = 0.55, "an assertion of the example fails"
+        else:
+            confidence, why = _of_error(title, text, pieces, raised, wanted)
         if confidence:
-            yield _claim(script, raised.statement, "runs", confidence, why, failure=raised.type)
+            yield _claim(
+                script, raised.statement, "runs", confidence, why,
+                failure=raised.type, form=raised.form,
+            )  # fmt: skip
         return
     for index in seen.values:
         for one in expectations(title, pieces, script, seen, index):
@@ -96,12 +105,21 @@ def _claim(
     why: str,
     *,
     expected: str = "",
-    form: str = "str",
+    form: str = "",
     failure: str = "AssertionError",
 ) -> Claim:
     focus = script.statements[index]
     setup = needed(script.statements[:index], focus)
     return Claim(setup, focus, kind, confidence, why, expected, form, failure=failure)
+
+
+def _asserts(node: ast.stmt) -> bool:
+    """Whether the statement holds an assertion, by itself or by a test case's method."""
+    return any(
+        isinstance(part, ast.Assert)
+        or (isinstance(part, ast.Attribute) and part.attr.startswith("assert"))
+        for part in ast.walk(node)
+    )
 
 
 def _of_error(

@@ -17,6 +17,10 @@ _PAGE = re.compile(r"Exception Type:\s*(\w+)(?: at \S+)?\s*\n\s*Exception Value:
 """Django's page for an exception."""
 _ANYWHERE = re.compile(rf"\b({_NAME}): ([^\n]+)")
 _WORD = re.compile(r"\b([A-Z]\w*(?:Error|Exception))\b")
+_OF_DATABASES = frozenset(
+    {"DatabaseError", "OperationalError", "ProgrammingError", "InternalError", "NotSupportedError"}
+)
+"""A statement that no database understands is another of these, in other words, on each."""
 _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|[\"'`]|<[^>]*>")
 """What of a message differs from run to run, or from one version to the next."""
 
@@ -52,11 +56,14 @@ def named_errors(text: str) -> frozenset[str]:
 def likeness(type_: str, message: str, shown: Iterable[Shown]) -> float:
     """How much a failure is one of the shown exceptions: 1 the same, 0 none of them.
 
-    0.5: the type is the same, and one of the two has no message or an unlike one.
+    0.5: the type is the same, and one of the two has no message or an unlike one; or both are what
+    databases say of a statement.
     """
     best = 0.0
     for one in shown:
         if one.type != _bare(type_):
+            if {one.type, _bare(type_)} <= _OF_DATABASES:
+                best = max(best, 0.5)
             continue
         best = max(best, 0.5)
         ours, theirs = _plain(message), _plain(one.message)

@@ -28,6 +28,8 @@ class Raised:
     """Whether it came out of the repository's code, not of the test's own lines."""
     line: str = ""
     """The line of the script, with its comment, where it came up."""
+    form: str = ""
+    """`repr`, `str`: it came up when the value was shown, as it does for a query that is lazy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,8 @@ class Claim:
     """The evidence, on one line."""
     expected: str = ""
     """`equals`: source of a literal; `text`: the string itself; `raises`: the exception's name."""
-    form: str = "str"
-    """`text`: by `str` or `repr`."""
+    form: str = ""
+    """`text`: by `str` or `repr`. `runs`, `raises`: the value is shown by it, not only made."""
     fixtures: tuple[str, ...] = ()
     """Names of pytest's fixtures that it uses."""
     failure: str = "AssertionError"

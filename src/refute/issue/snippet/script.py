@@ -130,7 +130,7 @@ def scripts(found: dict[int, tuple[Statement, ...]]) -> tuple[Script, ...]:
     for index, rows in found.items():
         before = [row for other in earlier for row in found[other]]
         for taken, own in (((*earlier, index), [*before, *rows]), ((index,), list(rows))):
-            script = Script(tuple(_runnable(own)), taken)
+            script = Script(tuple(_looked_at(list(_runnable(own)))), taken)
             if script.statements and all(script.sources != one.sources for one in made):
                 made.append(script)
         earlier.append(index)
@@ -241,6 +241,18 @@ def _runnable(rows: Iterable[Statement]) -> Iterator[Statement]:
             continue  # not allowed in a function: its names are completed one by one
         else:
             yield row
+
+
+def _looked_at(rows: list[Statement]) -> list[Statement]:
+    """With a look at what the last statement assigns: a lazy value does nothing before that."""
+    last = rows[-1].node if rows else None
+    if not isinstance(last, ast.Assign) or not isinstance(last.value, ast.Call):
+        return rows
+    target = last.targets[0]
+    if not isinstance(target, ast.Name):
+        return rows
+    look = parse_module(target.id).body[0]
+    return [*rows, replace(rows[-1], source=target.id, node=look)]
 
 
 def _dangerous(script: Script) -> bool:

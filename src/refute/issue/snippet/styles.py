@@ -11,6 +11,7 @@ from refute.issue.snippet.write import Style
 __all__ = ["home_for_models", "styles_of"]
 
 _FUNCTIONS = re.compile(r"^(?:async )?def test", re.MULTILINE)
+_MODELS = re.compile(r"tests/(\w+)/models(?:\.py|/)")
 _CASES = re.compile(r"^class \w+\((?:unittest\.)?\w*TestCase\)", re.MULTILINE)
 
 
@@ -40,15 +41,18 @@ def home_for_models(
     migrated = {
         path.split("/")[1] for path in files if "/migrations/" in path and path.startswith("tests/")
     }
-    kept = []
-    for home in homes:
-        parts = PurePosixPath(home).parts
-        if len(parts) != 3 or parts[0] != "tests" or parts[1] in migrated:
-            continue
-        models = [s for p, s in files.items() if re.match(rf"tests/{parts[1]}/models(\.py|/)", p)]
-        if models and not any(pattern.search(source) for source in models):
-            kept.append(home)
-    return kept
+    free: dict[str, bool] = {}
+    for path, source in files.items():
+        match = _MODELS.match(path)
+        if match is not None and match[1] not in migrated:
+            free[match[1]] = free.get(match[1], True) and pattern.search(source) is None
+    return [
+        home
+        for home in homes
+        if (parts := PurePosixPath(home).parts)[:1] == ("tests",)
+        and len(parts) == 3
+        and free.get(parts[1], False)
+    ]
 
 
 def _is_django(files: Mapping[str, str]) -> bool:

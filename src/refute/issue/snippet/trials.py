@@ -62,7 +62,17 @@ class Ran:
         if statement is None:
             return None
         inside = any(_of_repository(frame.file) for frame in failure.frames)
-        return Seen(raised=Raised(statement, failure.type, failure.message, inside, line))
+        form = self._shown_by(path)
+        return Seen(raised=Raised(statement, failure.type, failure.message, inside, line, form))
+
+    def _shown_by(self, path: str) -> str:
+        """The function by which the probe in the file `path` showed the value as it failed."""
+        lines = self.source.split("\n")
+        for frame in self.failure.frames if self.failure is not None else ():
+            if frame.file == path and frame.function == "note":
+                match = re.search(r"= (repr|str)\(value\)", lines[frame.line - 1])
+                return match[1] if match else ""
+        return ""
 
 
 class Bench:

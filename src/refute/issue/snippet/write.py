@@ -14,8 +14,14 @@ from refute.issue.snippet.script import Script
 
 __all__ = ["Draft", "Style", "patch_of", "probe", "read_marks", "slug", "tested", "with_tests"]
 
-_NOTE = "noted = []\n\ndef note(number, value):\n    noted.append((number, repr(value)[:3000], \
-str(value)[:3000]))\n"
+_NOTE = """\
+noted = []
+
+def note(number, value):
+    shown = repr(value)[:3000]
+    plain = str(value)[:3000]
+    noted.append((number, shown, plain))
+"""
 _FILLER = re.compile(r"an?|the|of|in|on|to|for|is|are|be|with|when|and|or|not|it|does")
 
 
@@ -87,6 +93,9 @@ def read_marks(source: str, line: int) -> int | None:
 def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> Draft:
     """The test that makes a claim."""
     value, focus = claim.focus.value_source, claim.focus.source
+    if claim.form:
+        value = f"{claim.form}({value})"
+        focus = value
     body = [row.source for row in claim.setup]
     if claim.kind == "runs":
         body.append(focus)
@@ -96,8 +105,6 @@ def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> D
         raising = f"with raises({claim.expected}):\n{reindented(focus, '    ')}"
         body.append(raising)
     else:
-        if claim.kind == "text":
-            value = f"{claim.form}({value})"
         expected = claim.expected if claim.kind == "equals" else _quoted(claim.expected)
         body.append(_equal(value, expected, style))
     return Draft(name, imports, tuple(body), claim.fixtures)
