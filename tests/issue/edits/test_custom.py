@@ -143,6 +143,26 @@ def test_answers(name: str, judge: Judge) -> None:
     assert len(after) == 1
 
 
+@pytest.mark.parametrize("line", [4, 5, 7, 8, 9, "EOF"])
+def test_a_method_goes_beside_a_test_and_not_into_the_models_that_it_makes(
+    line: int | str, judge: Judge
+) -> None:
+    test = """\
+    def test_check(self):
+        class Model(models.Model):
+            name = models.CharField()
+
+        assert Model.check()
+"""
+    text = f"class TestModels:\n{test}\n    def test_last(self):\n        class Last:\n            pass\n"
+    new = "    def test_new(self):\n        assert 1\n"
+    after, applied = judge(
+        block("insert", str(line), new, "tests/test_m.py"), "custom", {"tests/test_m.py": text}
+    )
+    assert after["tests/test_m.py"].replace("\n" + new, "") == text, applied
+    assert not applied.problems
+
+
 @pytest.mark.parametrize("verb", ["insert", "rewrite"])
 def test_a_file_that_is_not_there_is_made(verb: str, judge: Judge) -> None:
     after, applied = judge(block(verb, "EOF", NEW, "tests/deep/test_new.py"), "custom", FILES)

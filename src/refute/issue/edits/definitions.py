@@ -264,13 +264,15 @@ class Module:
         return min(gaps, key=lambda gap: (abs(gap - (line - 1)), gap))
 
     def class_at(self, line: int | None) -> ast.ClassDef | None:
-        """The innermost class that holds a line; else the last class of the file."""
+        """The innermost class that holds a line; else the last class of the file.
+
+        Classes made within functions do not count: a test that is inserted after the models of
+        another test is a test, not a method of those models.
+        """
         found = [
             node
-            for node in ast.walk(self.tree)
-            if line is not None
-            and isinstance(node, ast.ClassDef)
-            and node.lineno <= line <= (node.end_lineno or 0) + 1
+            for node in _classes(self.tree.body)
+            if line is not None and node.lineno <= line <= (node.end_lineno or 0) + 1
         ] or [node for node in self.tree.body if isinstance(node, ast.ClassDef)]
         return max(found, key=lambda node: node.lineno, default=None)
 
@@ -297,6 +299,16 @@ class Module:
         sooner = {name for n in self.tree.body if n.lineno <= at for name in _bound(n)}
         later = {name for n in self.tree.body if n.lineno > at for name in _bound(n)} - sooner
         return any(name in later for node in code.body for name in _used_at_once(node))
+
+
+def _classes(body: Sequence[ast.stmt]) -> Iterator[ast.ClassDef]:
+    """The classes of a body and those in them or under a condition; none made by a function."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for name in ("body", "orelse", "handlers", "finalbody"):
+                yield from _classes(getattr(node, name, None) or [])
 
 
 def _definitions(body: Sequence[ast.stmt], inside: bool) -> Iterator[tuple[Definition, bool]]:
