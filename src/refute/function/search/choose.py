@@ -182,21 +182,30 @@ def vote(clusters: Sequence[Cluster], index: int) -> float:
     return agree / total
 
 
-def believable(clusters: Sequence[Cluster], tests: Sequence[UnitTest]) -> bool:
+def believable(
+    clusters: Sequence[Cluster],
+    tests: Sequence[UnitTest],
+    inputs: Sequence[tuple[Call, Tier]],
+) -> bool:
     """Whether the first cluster may be proposed: one example alone fits many wrong programs.
 
     How much one example says depends on its output: a truth value is met by accident half of the
-    time, a long list hardly ever. Thresholds from the development data, both folds.
+    time, a number now and then, a long list hardly ever. A fix that still crashes on inputs like
+    the example's is none. Thresholds from the development data and other programs like them.
     """
     if len(tests) > 1:
         return True
-    share = 1.0 / sum(math.exp(c.score - clusters[0].score) for c in clusters)
+    first = clusters[0]
+    inside = [o for o, (_, tier) in zip(first.outcomes, inputs, strict=True) if not tier]
+    if sum(not isinstance(o, Returned) for o in inside) > 0.3 * len(inside):
+        return False
+    share = 1.0 / sum(math.exp(c.score - first.score) for c in clusters)
     expected = tests[0].expected
     if expected is None or isinstance(expected, bool):
-        return share >= 0.9 and clusters[0].score >= -3.5
+        return share >= 0.9 and first.score >= -3.5
     if isinstance(expected, int | float):
-        return share >= 0.45 and clusters[0].score >= -3.5 and len(clusters) <= 6
-    return share >= 0.45 and clusters[0].score >= -6.0
+        return share >= 0.45 and first.score >= -1.0 and len(clusters) <= 6
+    return share >= 0.45 and first.score >= -6.0
 
 
 def differs(a: Outcome, b: Outcome) -> bool:

@@ -28,6 +28,7 @@ from refute.function.search.choose import (
 )
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.crashes import find_crashes
+from refute.function.search.doubts import doubtful
 from refute.function.search.edit import Edit, applied
 from refute.function.search.expressed import expressed
 from refute.function.search.fuel import stripped
@@ -126,7 +127,7 @@ def search(
                 clusters = choose(found, inputs, hints)
         if found.trial is not None and ask is not None:
             clusters = sound(found.trial, clusters)
-        unsure = bool(clusters) and not believable(clusters, state.trusted)
+        unsure = bool(clusters) and not believable(clusters, state.trusted, inputs)
         if unsure:
             state.notes.append(
                 f"one example does not tell {len(clusters)} possible fixes apart: give another"
@@ -139,6 +140,8 @@ def search(
     findings: list[Finding] = []
     if not failing:
         findings = _without_oracle(problem, state, seed, box)
+        left = start + 0.8 * budget - time.monotonic()
+        candidates = _doubted(problem, state, findings, seed, box, left, max_candidates)
     elif not found.survivors:
         state.notes.append("no edit passes all examples: no fix is proposed")
     elif not candidates and not unsure:
@@ -251,6 +254,29 @@ def _without_oracle(
                 )
                 break
     return find_crashes(problem, calls, outcomes)
+
+
+def _doubted(
+    problem: FunctionProblem,
+    state: _State,
+    findings: list[Finding],
+    seed: int,
+    box: Sandbox,
+    seconds: float,
+    max_candidates: int | None,
+) -> list[Candidate]:
+    """Fixes for what the description implies and the code breaks; adds the finding and a note."""
+    inputs = probing_inputs(problem, state.trusted, seed)
+    doubt = doubtful(problem, state.trusted, inputs, box=box, seconds=seconds, most=max_candidates)
+    if doubt is None:
+        return []
+    state.tried += doubt.trial.tried
+    clusters = sound(doubt.trial, doubt.clusters)
+    if not clusters:
+        return []
+    findings.append(doubt.finding)
+    state.notes.append(f"proposed although the examples pass: {doubt.because}")
+    return [candidate(doubt.trial, cluster) for cluster in clusters[:SHOWN]]
 
 
 def probing_inputs(

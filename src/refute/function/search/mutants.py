@@ -12,6 +12,8 @@ from refute.function.search.facts import Facts
 from refute.function.search.operators import (
     Draft,
     early_returns,
+    final_returns,
+    normalised_arguments,
     statements,
     swapped_returns,
     variants,
@@ -60,6 +62,8 @@ def singles(
         if isinstance(owner, ast.FunctionDef) and within is None:
             drafts += swapped_returns(owner)
             drafts += early_returns(owner, facts)
+            drafts += normalised_arguments(owner, facts)
+            drafts += final_returns(owner, facts)
         counts = Counter(kind for kind, *_ in drafts)
         for draft in drafts:
             _append(edits, draft, counts[draft[0]], bonus)

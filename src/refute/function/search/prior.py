@@ -143,6 +143,17 @@ WEIGHTS: dict[str, float] = {
     "clamp": 0.06,
     "count all": 0.06,
     "strip to replace": 0.2,
+    "drop check": 0.8,
+    # idioms
+    "copy first": 0.8,
+    "signed digits": 0.3,
+    "exact division": 0.4,
+    "exact numbers": 0.4,
+    "sum digits": 0.2,
+    "shortest": 0.3,
+    "pattern": 0.4,
+    "normalise": 0.4,
+    "final return": 0.3,
 }
 
 _ORDERED = frozenset({"compare", "arithmetic", "augmented", "function", "method", "drop operand"})

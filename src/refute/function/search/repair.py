@@ -17,7 +17,7 @@ from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Outcome, Program, Raised, Sandbox
 from refute.sandbox.equality import matches
 
-__all__ = ["WEAK", "Repair", "look_further", "repair"]
+__all__ = ["GUARDED", "WEAK", "Repair", "look_further", "repair"]
 
 FIRSTS = 60
 """First halves of pairs that are followed up."""

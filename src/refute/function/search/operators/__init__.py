@@ -11,17 +11,26 @@ from refute.function.search.operators.build import Variant
 from refute.function.search.operators.calls import arguments, callees
 from refute.function.search.operators.extending import extensions
 from refute.function.search.operators.hoisting import hoists
+from refute.function.search.operators.idioms import (
+    final_returns,
+    idioms,
+    normalised_arguments,
+    patterns,
+)
 from refute.function.search.operators.insertions import Draft, early_returns
 from refute.function.search.operators.statements import statements, swapped_returns
 from refute.function.search.operators.values import constants, names, replacements
 from refute.function.search.operators.wrapping import slices, wraps
 from refute.function.search.sites import Site
 
-__all__ = ["Draft", "Variant", "early_returns", "statements", "swapped_returns", "variants"]
+__all__ = [
+    "Draft", "Variant", "early_returns", "final_returns", "normalised_arguments", "statements",
+    "swapped_returns", "variants",
+]  # fmt: skip
 
 _FAMILIES = (
     constants, names, operators, hoists, callees, arguments, extensions, wraps, slices,
-    replacements,
+    replacements, idioms, patterns,
 )  # fmt: skip
 
 

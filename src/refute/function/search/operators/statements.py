@@ -45,7 +45,8 @@ def statements(
         stmt = body[at]
         before, after = body[:at], body[at + 1 :]
         if not isinstance(stmt, ast.FunctionDef):
-            yield "delete", new([*before, *after]), _deletion(stmt), (stmt,)
+            kind = "drop check" if _refuses(stmt) else "delete"
+            yield kind, new([*before, *after]), _deletion(stmt), (stmt,)
         if order + 1 < len(real):
             second = body[real[order + 1]]
             pair = (stmt, second)
@@ -99,6 +100,13 @@ def statements(
         if tail is not None:
             yield "insert break", new([*body, ast.Break()]), 0.0, (tail,)
             yield "insert break", new([*body, ast.Continue()]), -1.0, (tail,)
+
+
+def _refuses(stmt: ast.stmt) -> bool:
+    """Whether the statement does no more than reject some arguments."""
+    if not isinstance(stmt, ast.If) or stmt.orelse:
+        return False
+    return all(is_mark(inner) or isinstance(inner, ast.Raise) for inner in stmt.body)
 
 
 def _deletion(stmt: ast.stmt) -> float:
