@@ -181,7 +181,10 @@ BAD = {
     "prose for code": (block("insert", "EOF", "add a test here, please\n"), "its code is not Python"),
     "no code": (block("insert", "EOF", ""), "no code"),
     "only a comment": (block("insert", "EOF", "# a test\n"), "no statement"),
-    "rewrite without a definition": (block("rewrite", "3", "x = 1\n"), "defines no function"),
+    "rewrite without a definition": (block("rewrite", "3", "print(1)\n"), "defines no function"),
+    "rewrite what nothing sets": (block("rewrite", "3", "x = 1\n"), "nothing here sets x"),
+    "rewrite lines that are not there": (block("rewrite", "90-95", "x = 1\n"), "no lines 90-95"),
+    "rewrite lines so that nothing parses": (block("rewrite", "12-12", "if x:\n"), "not parse"),
     "delete what is not there": (block("delete", "3", "test_nothing\n"), "no function or class"),
     "delete in a file that is not there": (block("delete", "3", "f\n", "x.py"), "no such file"),
     "rewrite a text": (block("rewrite", "3", "x\n", "docs/x.rst"), "only Python files"),
@@ -195,6 +198,71 @@ def test_one_bad_block_is_reported_and_the_others_apply(name: str, judge: Judge)
     assert after == FILES | {"tests/test_shape.py": AT_END}
     assert len(applied.problems) == 1
     assert reason in applied.problems[0]
+
+
+SETTINGS = """\
+import os
+
+FORMAT = (
+    "a"
+)  # the format
+WIDTH = 1
+
+
+class Options:
+    width = 1
+    known = ["a"]
+
+    def read(self, path):
+        if path:
+            return open(path)
+        return None
+
+    def close(self):
+        pass
+"""
+STATEMENTS = {
+    "a constant by its name": ("rewrite", "3", 'FORMAT = "b"\n',
+        ('FORMAT = (\n    "a"\n)  # the format\n', 'FORMAT = "b"\n')),
+    "an attribute, nearest to the line": ("rewrite", "9", "    width: int = 2\n",
+        ("    width = 1\n", "    width: int = 2\n")),
+    "a range of lines inside of a function": ("rewrite", "14-16", "        return open(path or 0)\n",
+        ("        if path:\n            return open(path)\n        return None\n",
+         "        return open(path or 0)\n")),
+    "an import": ("rewrite", "1", "from os import path\nimport os\n",
+        ("import os\n", "from os import path\nimport os\n")),
+    "a range without its indentation": ("rewrite", "15-15", "return open(path, 'rb')\n",
+        ("return open(path)", "return open(path, 'rb')")),
+    "a range that is half of a statement": ("rewrite", "14-14", "        if path and os:\n",
+        ("        if path:\n", "        if path and os:\n")),
+    "a range of whole functions goes by their names": ("rewrite", "17-18",
+        "    def close(self):\n        return 1\n", ("        pass\n", "        return 1\n")),
+    "a new attribute": ("insert", "12", "    other = 3\n",
+        ('    known = ["a"]\n', '    known = ["a"]\n\n    other = 3\n')),
+    "a static method": ("insert", "12", "    @staticmethod\n    def make():\n        return 1\n",
+        ('    known = ["a"]\n',
+         '    known = ["a"]\n\n    @staticmethod\n    def make():\n        return 1\n')),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statements_are_rewritten_and_inserted(name: str, judge: Judge) -> None:
+    verb, place, code, (old, new) = STATEMENTS[name]
+    assert SETTINGS.count(old) == 1
+    after, applied = judge(block(verb, place, code), "custom", {"tests/test_shape.py": SETTINGS})
+    assert not applied.problems
+    assert after["tests/test_shape.py"] == SETTINGS.replace(old, new)
+
+
+def test_a_range_moves_with_the_edits_before_it(judge: Judge) -> None:
+    first = block("rewrite", "3-5", "FORMAT = 'x'\n")
+    second = block("rewrite", "14-15", "        if path and os:\n            return 1\n")
+    after, applied = judge(first + second, "custom", {"tests/test_shape.py": SETTINGS})
+    assert not applied.problems
+    assert (
+        "        if path and os:\n            return 1\n        return None\n"
+        in after["tests/test_shape.py"]
+    )
 
 
 def test_a_file_that_does_not_parse_can_be_added_to_but_not_rewritten(judge: Judge) -> None:

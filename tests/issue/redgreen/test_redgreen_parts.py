@@ -6,12 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from refute.issue.context import estimated_tokens
+from refute.issue.context import estimated_tokens, numbered
 from refute.issue.original import Trial
 from refute.issue.redgreen.answers import read_steps, read_verdict
-from refute.issue.redgreen.choose import Draft, confidence, fix_scores, ranking
+from refute.issue.redgreen.choose import (
+    Draft,
+    confidence,
+    fix_scores,
+    ranking,
+    without_shared,
+)
+from refute.issue.redgreen.companions import companions
 from refute.issue.redgreen.excerpt import excerpt, outline
-from refute.issue.redgreen.locate import locate_prompt, read_places, view_of
+from refute.issue.redgreen.locate import (
+    View,
+    likely_files,
+    locate_prompt,
+    read_places,
+    view_of,
+)
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.trying import Fix, runnable_ids, scrubbed
 from refute.workspace.contract import TestReport, TestResult
@@ -50,6 +63,77 @@ def test_an_excerpt_goes_by_the_query_then() -> None:
     assert "helper_59" not in shown
 
 
+SUITE = (
+    "import unittest\nfrom .models import Author, Unused\n\n\nclass Form:\n    name = 1\n\n\n"
+    "Forms = make(Form)\nOther = make(Form)\n\n\n"
+    + "".join(f"def filler_{n}(x):\n    return [x, {n}]\n\n\n" for n in range(80))
+    + "class Base(unittest.TestCase):\n    def check(self, x):\n        return x\n\n\n"
+    "class CaseTests(Base):\n    first = Author(1)\n    second = Author(2)\n\n"
+    "    def setUp(self):\n        self.x = filler_7(1)\n\n"
+    "    def test_one(self):\n        self.check(Forms(self.first))\n\n"
+    "    def test_two(self):\n        pass\n"
+)
+
+
+def test_an_excerpt_brings_what_the_named_test_needs() -> None:
+    shown = excerpt(SUITE, 220, query="nothing", named=["CaseTests.test_one"])
+    texts = [line.partition(" ")[2] for line in shown.splitlines()]
+    for needed in (
+        "        self.check(Forms(self.first))",
+        "    first = Author(1)",
+        "        self.x = filler_7(1)",
+        "def filler_7(x):",
+        "    def check(self, x):",
+        "Forms = make(Form)",
+        "    name = 1",
+    ):
+        assert needed in texts, needed
+    assert "    second = Author(2)" not in texts
+    assert "    def test_two(self):" not in texts
+    assert sum("def filler" in text for text in texts) < 4, "the rest is not filled up"
+
+
+def test_of_a_named_definition_that_is_too_long_the_ends_are_shown() -> None:
+    body = "".join(f"    x = x + {n} * sum([x, x, x])\n" for n in range(400))
+    shown = excerpt(f"{SOURCE}\n\ndef huge(x):\n{body}    return x, 7\n", 300, named=["huge"])
+    assert estimated_tokens(shown) <= 320
+    assert "def huge(x):" in shown
+    assert "    return x, 7" in shown
+
+
+def test_statements_of_a_module_can_be_named() -> None:
+    text = SOURCE + "\nLIMIT = 3\n"
+    assert "LIMIT = 3" in excerpt(text, 150, named=["LIMIT"])
+    assert "    sides = 4" in excerpt(text, 150, named=["Shape.sides"])
+
+
+def test_blank_lines_are_no_gap() -> None:
+    long = f"def c():\n    return 1{' + 1' * 99}\n"
+    text = f"def a():\n    pass\n\n\ndef b():\n    pass\n\n\n{long}{long}"
+    shown = excerpt(text, 60, named=["a", "b"])
+    assert shown == "1 def a():\n2     pass\n3 \n4 \n5 def b():\n6     pass\n..."
+
+
+def test_what_tests_take_from_the_files_beside_them() -> None:
+    files = {
+        "tests/app/tests.py": SUITE,
+        "tests/app/models.py": "class Author:\n    pass\n\n\nclass Unused:\n    pass\n",
+        "tests/app/test_more.py": "from . import helpers\ndef test_x(paint): pass\n",
+        "tests/app/helpers.py": "x = 1\n",
+        "tests/app/conftest.py": "def paint():\n    pass\n\n\ndef other():\n    pass\n",
+    }
+    shown = [{"path": "tests/app/tests.py", "numbered": numbered(SUITE)}]
+    assert companions(shown, files) == {"tests/app/models.py": ("Author",)}
+    shown = [{"path": "tests/app/test_more.py", "numbered": "2 def test_x(paint): pass"}]
+    assert companions(shown, files) == {
+        "tests/app/conftest.py": ("paint",),
+        "tests/app/helpers.py": (),
+    }
+    assert companions([{"path": "gone.py", "numbered": ""}], files) == {}
+    view = seen("it fails", files, "TEST: tests/app/tests.py: test_one")
+    assert [file["path"] for file in view.files][-1] == "tests/app/models.py"
+
+
 @pytest.mark.parametrize(
     "text", ["def broken(:\n" * 500, "x" * 5000, "", "\n" * 900, "é\x0c\n" * 99]
 )
@@ -60,6 +144,7 @@ def test_an_excerpt_of_anything_is_bounded(text: str) -> None:
 def test_an_outline_is_bounded() -> None:
     assert outline(SOURCE, 10_000).endswith("helper_59 Shape .area .turn last")
     assert outline(SOURCE, 20).endswith("...")
+    assert outline(SOURCE, 12, query="turn a Shape").endswith("... Shape ... .turn ...")
     assert outline("def (", 20) == ""
 
 
@@ -84,28 +169,52 @@ def test_places_are_read_and_checked() -> None:
     assert [place.path for place in tests] == ["tests/test_core.py"]
 
 
+def seen(issue: str, files: dict[str, str], answer: str, test_first: str = "") -> View:
+    likely = likely_files(issue, files)
+    return view_of(issue, files, likely, answer, 2000, test_first=test_first)
+
+
 def test_the_view_without_an_answer() -> None:
     issue = 'clamp fails\n  File "/home/me/site-packages/pkg/core.py", line 2, in clamp'
-    view = view_of(issue, FILES, "", 2000)
+    view = seen(issue, FILES, "")
     assert view.code[0] == "pkg/core.py", "the traceback names it"
     assert view.tests[0] == "tests/test_core.py", "named after it, and imports it"
     assert "tests/helpers.py" not in view.tests
-    assert view_of("see pkg.other", FILES, "", 2000).code[0] == "pkg/other.py"
-    assert (
-        view_of("x", FILES, "", 2000, test_first="tests/test_other.py")
-        .tests[0]
-        .endswith("test_other.py")
+    assert seen("see pkg.other", FILES, "").code[0] == "pkg/other.py"
+    assert seen("x", FILES, "", "tests/test_other.py").tests[0].endswith("test_other.py")
+    assert seen("x", {}, "CODE: a.py").files == ()
+
+
+def test_what_the_model_names_is_shown_and_no_other_test_file() -> None:
+    view = seen(
+        "clamp", FILES, "CODE: pkg/core.py\nTEST: tests/test_other.py", "tests/test_core.py"
     )
-    assert view_of("x", {}, "CODE: a.py", 2000).files == ()
+    assert view.tests == ("tests/test_other.py",)
+    assert [file["path"] for file in view.files] == ["pkg/core.py", "tests/test_other.py"]
+
+
+def test_helpers_for_tests_inside_of_a_package_are_code() -> None:
+    files = FILES | {"pkg/test/utils.py": "class TestContext:\n    def test_it(self): pass\n"}
+    likely = likely_files("TestContext", files)
+    assert "pkg/test/utils.py" in likely.code
+    assert "pkg/test/utils.py" not in likely.tests
+    assert read_places("TEST: pkg/test/utils.py", files)[0][0].path == "pkg/test/utils.py"
+
+
+def test_tests_near_the_likeliest_code_are_listed_though_their_words_are_others() -> None:
+    files = {f"tests/test_{n}.py": f"def test_{n}():\n    clamp = {n}\n" for n in range(60)}
+    files |= {"pkg/core.py": "def clamp(x):\n    return x\n"}
+    files |= {"tests/pkg/test_core.py": "from pkg.core import *\ndef test_it(): pass\n"}
+    assert "tests/pkg/test_core.py" in likely_files("clamp", files).tests[:4]
 
 
 def test_the_list_to_choose_from() -> None:
-    prompt = locate_prompt("clamp fails", FILES, 3000)
+    prompt = locate_prompt("clamp fails", FILES, likely_files("clamp fails", FILES), 3000)
     assert "CODE pkg/core.py: clamp\n" in prompt
     assert "TEST tests/test_core.py: test_clamp\n" in prompt
     assert "helpers" not in prompt
     many = {f"pkg/module_{n}.py": SOURCE for n in range(200)}
-    assert estimated_tokens(locate_prompt("clamp", many, 3000)) < 3000
+    assert estimated_tokens(locate_prompt("clamp", many, likely_files("clamp", many), 3000)) < 3000
 
 
 @pytest.mark.parametrize(
@@ -208,6 +317,17 @@ def test_what_breaks_counts_less_and_what_is_drawn_often_more() -> None:
     fixes = [Fix(0, "a", broken=(broken,)), Fix(1, "b", drawn=3), Fix(2, "c", rejected="no")]
     drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a"})]
     assert fix_scores(drafts, fixes) == {0: 0.5, 1: 3.0}
+
+
+def test_what_every_fix_breaks_is_held_against_none() -> None:
+    old, other = (TestResult(id, "t.py", "failed") for id in ("old", "other"))
+    one, two = Fix(0, "a", broken=(old,)), Fix(1, "b", broken=(old, other))
+    away = Fix(2, "c", rejected="no")
+    assert [fix.broken for fix in without_shared([one, two, away])] == [(), (other,), ()]
+    assert without_shared([two, away]) == [two, away], "one answer alone proves nothing"
+    assert without_shared([replace(two, drawn=2)])[0].broken == ()
+    assert without_shared([one, Fix(3, "d")])[0].broken == (old,), "one fix keeps it green"
+    assert without_shared([]) == []
 
 
 def test_a_passing_test_that_fixes_break_is_dropped() -> None:

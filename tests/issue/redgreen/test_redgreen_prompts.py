@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from refute.issue.redgreen.locate import locate_prompt, view_of
+from refute.issue.redgreen.locate import likely_files, locate_prompt, view_of
 from refute.prompts import render
 
 from ..projects import FILES, FIX, GOLDEN_TESTS, ISSUE
@@ -20,6 +20,7 @@ from .oracle import kind_of
 GOLDEN = Path(__file__).parent / "golden"
 RUN = "tests/test_line.py::test_above: failed in call\nAssertionError: assert 0 == 9\n"
 SOURCES = {path: text for path, text in FILES.items() if path.endswith(".py")}
+LIKELY = likely_files(ISSUE, SOURCES)
 VARIABLES: dict[str, dict[str, Any]] = {
     "direct": {},
     "characterise": {},
@@ -46,8 +47,8 @@ VARIABLES: dict[str, dict[str, Any]] = {
 
 def prompt_of(kind: str) -> str:
     if kind == "locate":
-        return locate_prompt(ISSUE, SOURCES, 4000)
-    files = view_of(ISSUE, SOURCES, "CODE: shapes/line.py: clamp", 4000).files
+        return locate_prompt(ISSUE, SOURCES, LIKELY, 4000)
+    files = view_of(ISSUE, SOURCES, LIKELY, "CODE: shapes/line.py: clamp", 4000).files
     template = "fix" if kind == "wide" else kind
     return render(f"redgreen_{template}", issue=ISSUE, files=files, **VARIABLES[kind])
 

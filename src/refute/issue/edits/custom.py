@@ -18,6 +18,9 @@ two differ:
 - a block that cannot be done is reported, the others are;
 - a method that is inserted (it takes ``self``) goes into the class at that place;
 - what is to be rewritten but is not there is inserted, and that is reported;
+- a rewrite whose code is no function or class replaces the lines A-B where they are given, else the
+  assignment to the same name that is nearest to the line;
+- indented code that is inserted at a line of a class becomes a member of the class;
 - code at BOF goes after docstring and imports, or to the end if it needs names bound further down;
 - imports that come with a function go to the top; decorators stay when the new version has none.
 """
@@ -45,7 +48,8 @@ _VERB = re.compile(
 _VERBS = {"replace": "rewrite", "add": "insert", "append": "insert", "remove": "delete"}
 _PLACE = re.compile(
     r"^\W*(?:(?:rough|approximate)\s+)?(?:lines?(?:\s+number)?|at)?\W*"
-    r"(?:(EOF|BOF|end of file|beginning of file)|[lL]?(\d{1,7})(?:\s*(?:-|–|to|,|:)\s*\d+)?)\W*$",
+    r"(?:(EOF|BOF|end of file|beginning of file)|"
+    r"[lL]?(\d{1,7})(?:\s*(?:-|–|to|,|:)\s*(\d{1,7}))?)\W*$",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"^\s*\d+(?: |\t|$)")
@@ -62,6 +66,8 @@ class Block:
     place: str | int | None
     """`EOF`, `BOF`, a 1-based line, or None where it says nothing that can be read."""
     code: str
+    stop: int | None = None
+    """The last line where `place` begins a range (`12-15`)."""
 
     def apply(self, tree: Tree) -> Iterator[str]:
         """Edit the tree; what cannot be done is yielded, one line each."""
@@ -84,6 +90,12 @@ class Block:
             return
         if self.verb == "delete":
             tree.write(file, self._deleted(text, line))
+            return
+        if self.verb == "rewrite" and self.stop is not None and text and _is_fragment(self.code):
+            module = Module(text)
+            stop = tree.moved(file, self.stop)
+            module.replace_lines(line or 0, stop, self.code)
+            tree.write(file, module.text)
             return
         code = parsed_code(self.code)
         if not code.body:
@@ -111,9 +123,13 @@ class Block:
     # -- the three verbs ---------------------------------------------------------------------------
 
     def _rewrite(self, module: Module, code: Code, line: int | None) -> Iterator[str]:
+        imports, rest = code.imports()
         if not code.definitions:
-            raise EditProblem("its code defines no function or class")
-        imports, _ = code.imports()
+            if rest:
+                module.replace_assignments(parsed_code(rest), line)
+            if imports:
+                module.add_imports(imports)
+            return
         for node in code.definitions:
             old = module.find(node, line, code.indented or _takes_self(node))
             piece = code.piece(node)
@@ -159,11 +175,14 @@ class Block:
 
     def _owner(self, module: Module, code: Code, line: int | None) -> ast.ClassDef | None:
         """The class that an inserted method belongs to; None: it is not a method."""
-        if not code.definitions or not all(_takes_self(n) for n in code.definitions):
-            return None
         if self.place == "BOF":
             return None
-        return module.class_at(line)
+        if code.definitions and all(_takes_self(n) for n in code.definitions):
+            return module.class_at(line)
+        if code.indented and line is not None:
+            owner = module.class_at(line)
+            return owner if owner is not None and module.holds(owner, line) else None
+        return None
 
     def _deleted(self, text: str | None, line: int | None) -> str:
         if text is None:
@@ -190,6 +209,14 @@ class Block:
         head = "".join(lines[:at])
         head += end if head and not head.endswith("\n") else ""
         return head + code.replace("\n", end) + end + "".join(lines[at:])
+
+
+def _is_fragment(source: str) -> bool:
+    """Whether code is something else than whole functions and classes."""
+    try:
+        return not parsed_code(source).definitions
+    except EditProblem:
+        return True
 
 
 def _takes_self(node: Definition) -> bool:
@@ -219,14 +246,14 @@ def read_blocks(answer: str) -> list[Block]:
         if head is None:
             number += 1
             continue
-        file, verb, place, start = head
+        file, verb, place, stop, start = head
         number = _stop(lines, start, heads, ended)
-        found.append(Block(file, verb, place, _code(lines[start:number])))
+        found.append(Block(file, verb, place, _code(lines[start:number]), stop))
     return found
 
 
-_Head = tuple[str, str, str | int | None, int]
-"""File, verb, place and the first line of code."""
+_Head = tuple[str, str, str | int | None, int | None, int]
+"""File, verb, place, the end of its range and the first line of code."""
 
 
 def _ended(lines: list[str], heads: list[_Head | None]) -> list[bool]:
@@ -258,13 +285,15 @@ def _head(lines: list[str], number: int) -> _Head | None:
     word = verb[1].lower()
     number += 1
     place: str | int | None = None
+    stop: int | None = None
     filled = _filled(lines, number)
     match = _PLACE.match(lines[filled]) if filled < len(lines) else None
     if match and match[1]:
         place = "BOF" if match[1].lower().startswith("b") else "EOF"
     elif match:
         place = int(match[2])
-    return file, _VERBS.get(word, word), place, filled + 1 if match else number
+        stop = int(match[3]) if match[3] else None
+    return file, _VERBS.get(word, word), place, stop, filled + 1 if match else number
 
 
 def _filled(lines: list[str], number: int) -> int:

@@ -18,6 +18,7 @@ from refute.syntax import parse_module
 __all__ = ["Code", "Module", "parsed_code"]
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_ASSIGNMENT = ast.Assign | ast.AnnAssign | ast.AugAssign
 _ALIKE = 0.85
 """difflib's ratio from which a misspelt name is taken for the one that is there."""
 
@@ -191,6 +192,42 @@ class Module:
         depth = indent_of(self.lines[start])
         self._splice(start, stop, [reindented(new, depth)])
 
+    def replace_lines(self, start: int, stop: int, source: str) -> None:
+        """Put code in the place of the lines `start` to `stop` (1-based, both included).
+
+        Code without indentation goes to the depth of the first of them; other code has its own.
+        """
+        if not 1 <= start <= stop <= len(self.lines):
+            raise EditProblem(f"the file has no lines {start}-{stop}")
+        written = next((line for line in source.split("\n") if line.strip()), "")
+        old = next((line for line in self.lines[start - 1 : stop] if line.strip()), "")
+        if not indent_of(written):
+            source = reindented(source, indent_of(old))
+        self._splice(start - 1, stop, [source.strip("\n")])
+
+    def replace_assignments(self, code: Code, line: int | None) -> None:
+        """Put each assignment of `code` in the place of the one to the same names, at the top or
+        in a class, that is nearest to the line. Raises where it holds anything else."""
+        if not all(isinstance(node, _ASSIGNMENT) for node in code.body):
+            raise EditProblem(
+                "its code defines no function or class; for other statements give the range of "
+                "lines that they replace"
+            )
+        for node in code.body:
+            names = set(_bound(node))
+            there = (n for n in _members(self.tree.body) if isinstance(n, _ASSIGNMENT))
+            same = [n for n in there if names and set(_bound(n)) == names]
+            if not same:
+                raise EditProblem(f"nothing here sets {', '.join(sorted(names))[:60]}")
+            old = min(same, key=lambda n: (abs(n.lineno - (line or 0)), n.lineno))
+            start, stop = old.lineno, old.end_lineno or old.lineno
+            piece = ast.get_source_segment(code.source + "\n", node) or ""
+            self.replace_lines(start, stop, piece)
+
+    def holds(self, owner: ast.ClassDef, line: int) -> bool:
+        """Whether a class has a 1-based line, or ends just before it."""
+        return _first_line(owner) <= line <= (owner.end_lineno or owner.lineno) + 1
+
     def remove(self, old: Definition) -> None:
         """Take a definition out, with the blank lines before it."""
         start, stop = _first_line(old) - 1, old.end_lineno or old.lineno
@@ -309,6 +346,14 @@ def _classes(body: Sequence[ast.stmt]) -> Iterator[ast.ClassDef]:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for name in ("body", "orelse", "handlers", "finalbody"):
                 yield from _classes(getattr(node, name, None) or [])
+
+
+def _members(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements at the top and in classes."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.ClassDef):
+            yield from _members(node.body)
 
 
 def _definitions(body: Sequence[ast.stmt], inside: bool) -> Iterator[tuple[Definition, bool]]:

@@ -8,12 +8,12 @@ tests and wrong fixes rarely agree; right ones do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from refute.issue.original import Trial
 from refute.issue.redgreen.trying import Fix, Row
 
-__all__ = ["Draft", "Ranked", "confidence", "fix_scores", "ranking"]
+__all__ = ["Draft", "Ranked", "confidence", "fix_scores", "ranking", "without_shared"]
 
 KEPT = 0.6
 """Support from which a test is kept in the patch."""
@@ -78,6 +78,23 @@ class Ranked:
             len(draft.trial.patch),
             draft.number,
         )
+
+
+def without_shared(fixes: Sequence[Fix]) -> list[Fix]:
+    """The fixes, their broken tests without those that every answer's fix breaks.
+
+    An existing test that no fix of at least two answers keeps green demands, most likely, just what
+    the issue calls wrong.
+    """
+    applied = [fix for fix in fixes if not fix.rejected]
+    if sum(fix.drawn for fix in applied) < 2:
+        return list(fixes)
+    each = [{result.id for result in fix.broken} for fix in applied]
+    shared = set.intersection(*each)
+    return [
+        replace(fix, broken=tuple(result for result in fix.broken if result.id not in shared))
+        for fix in fixes
+    ]
 
 
 def fix_scores(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> dict[int, float]:

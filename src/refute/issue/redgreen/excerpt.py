@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 
 from refute.issue.context import estimated_tokens, numbered, ranked
-from refute.syntax import parse_module
+from refute.issue.redgreen.spans import Span, referred, spans_of
 
 __all__ = ["excerpt", "outline"]
 
 GAP = "..."
 _HEAD_SHARE = 5
 """A file's beginning (docstring, imports) may have one part in so many."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Lines [start, stop), 0-based, of a definition or of the head of a class."""
-
-    name: str
-    """`function`, `Class`, or `Class.method`."""
-    start: int
-    stop: int
-    owner: int = -1
-    """First line of the class that holds it."""
+_FILL_SHARE = 3
+"""Where definitions are named, what only BM25 finds may have one part in so many of the rest."""
+_SET_UP = frozenset(
+    ("setUp", "setUpClass", "setUpTestData", "setup_method", "setup_class", "setup", "asyncSetUp")
+)
 
 
 def excerpt(
@@ -33,89 +24,118 @@ def excerpt(
 ) -> str:
     """Lines of `text` with their numbers, about `tokens` of them at most; `...` for what is cut.
 
-    First come definitions that are `named` (`function`, `Class`, `Class.method`, `method`), then,
-    with `last`, the last of the file, then those that BM25 ranks highest for `query`. A method
-    brings the first line of its class. What does not parse is shown from its beginning.
+    First come definitions that are `named` (`function`, `Class`, `Class.method`, `method`, or a
+    name bound at the top or in a class), then what those refer to in the file and how their class
+    is set up, then, with `last`, the last definition of the file, then what BM25 ranks highest for
+    `query`. A member brings the first line of its class. What does not parse is shown from its
+    beginning.
     """
     whole = numbered(text)
     if estimated_tokens(whole) <= tokens:
         return whole
     lines = text.splitlines()
-    spans = _spans(text)
+    spans = spans_of(text)
     shown: set[int] = set()
     first = min((span.start for span in spans), default=len(lines))
     left = tokens - _show(range(first), lines, shown, tokens // _HEAD_SHARE if spans else tokens)
-    for span in _ordered(spans, lines, query, named, last):
-        wanted = {*range(span.start, span.stop)} | ({span.owner} if span.owner >= 0 else set())
-        cost = sum(_cost(number, lines) for number in wanted - shown) + estimated_tokens(GAP)
-        if cost <= left:
-            shown |= wanted
-            left -= cost
+    chosen, rest = _ordered(spans, lines, query, named, last)
+    left -= _add(chosen, lines, shown, left)
+    _add(rest, lines, shown, left // _FILL_SHARE if chosen else left)
     return "\n".join(_with_gaps(shown, lines))
 
 
-def outline(text: str, tokens: int) -> str:
-    """The names that a file defines at its top and in its classes, on one line."""
+def outline(text: str, tokens: int, *, query: str = "") -> str:
+    """The functions, classes and methods that a file defines, on one line.
+
+    Where they are too many, those stay that BM25 ranks highest for `query`, in their order.
+    """
+    spans = [span for span in spans_of(text) if span.defines]
+    names = [span.tail if span.owner < 0 else f".{span.tail}" for span in spans]
+    costs = [estimated_tokens(name) + 1 for name in names]
+    kept = set(range(len(names)))
+    if sum(costs) > tokens:
+        lines = text.splitlines()
+        kept = set()
+        for number in _by_words(spans, lines, query) if query else range(len(spans)):
+            tokens -= costs[number]
+            if tokens < 0:
+                break
+            kept.add(number)
     parts: list[str] = []
-    for span in _spans(text):
-        name = span.name.rpartition(".")[2]
-        parts.append(f".{name}" if span.owner >= 0 else name)
-        tokens -= estimated_tokens(name) + 1
-        if tokens < 0:
+    for number, name in enumerate(names):
+        if number in kept:
+            parts.append(name)
+        elif parts[-1:] != [GAP]:
             parts.append(GAP)
-            break
     return " ".join(parts)
 
 
 def _ordered(
-    spans: list[_Span], lines: list[str], query: str, named: Collection[str], last: bool
-) -> list[_Span]:
-    texts = {
-        f"{number:06d}": "\n".join(lines[span.start : span.stop])
-        for number, span in enumerate(spans)
-    }
-    order = {key: place for place, key in enumerate(ranked(query, texts))}
+    spans: list[Span], lines: list[str], query: str, named: Collection[str], last: bool
+) -> tuple[list[Span], list[Span]]:
+    """What has a reason to be shown, the best reason first; and the rest, by BM25."""
+    order = {number: place for place, number in enumerate(_by_words(spans, lines, query))}
     tails = {name.rpartition(".")[2] for name in named}
+    wanted = {n for n, span in enumerate(spans) if span.binds(named)}
+    wanted |= {n for n, span in enumerate(spans) if n not in wanted and span.binds_tail(tails)}
+    owners = {spans[n].owner for n in wanted if spans[n].owner >= 0}
+    set_up = {n for n, s in enumerate(spans) if s.owner in owners and s.tail in _SET_UP}
+    near = referred(spans, wanted | set_up) | set_up
+    far = referred(spans, near)
+    groups: dict[int, int] = {}
+    for group, numbers in enumerate((wanted, near, far)):
+        for number in numbers:
+            groups.setdefault(number, group)
+    if last and spans:
+        groups.setdefault(len(spans) - 1, 1)
 
     def rank(number: int) -> tuple[int, int]:
-        span = spans[number]
-        owner, _, name = span.name.rpartition(".")
-        if span.name in named:
-            group = 0
-        elif name in tails:
-            group = 1
-        elif last and number == len(spans) - 1:
-            group = 2
-        else:
-            group = 3 if owner in named else 4
-        return group, order[f"{number:06d}"]
+        exact = groups.get(number) == 0 and not spans[number].binds(named)
+        in_named_class = spans[number].class_name in named
+        return groups.get(number, 3 if in_named_class else 4) * 2 + exact, order[number]
 
-    return [spans[number] for number in sorted(range(len(spans)), key=rank)]
+    ranks = sorted(range(len(spans)), key=rank)
+    if not wanted:
+        return [], [spans[n] for n in ranks]
+    chosen = [n for n in ranks if n in groups or spans[n].class_name in named]
+    return [spans[n] for n in chosen], [spans[n] for n in ranks if n not in set(chosen)]
 
 
-def _spans(text: str) -> list[_Span]:
-    """Functions, heads of classes and methods, in their order; none where it does not parse."""
-    try:
-        tree = parse_module(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    return [span for node in tree.body for span in _of(node)]
+def _by_words(spans: list[Span], lines: list[str], query: str) -> list[int]:
+    texts = {f"{n:06d}": "\n".join(lines[s.start : s.stop]) for n, s in enumerate(spans)}
+    return [int(key) for key in ranked(query, texts)]
 
 
-def _of(node: ast.stmt) -> Iterator[_Span]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        yield _Span(node.name, _first(node), node.end_lineno or node.lineno)
-    elif isinstance(node, ast.ClassDef):
-        methods = [n for n in node.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-        stop = _first(methods[0]) if methods else node.end_lineno or node.lineno
-        yield _Span(node.name, _first(node), max(stop, node.lineno))
-        for method in methods:
-            end = method.end_lineno or method.lineno
-            yield _Span(f"{node.name}.{method.name}", _first(method), end, node.lineno - 1)
+def _add(spans: Iterable[Span], lines: list[str], shown: set[int], tokens: int) -> int:
+    """Show spans, each as a whole, while they fit; the tokens that they take.
+
+    Of the first the ends are shown where it does not fit.
+    """
+    taken = 0
+    for number, span in enumerate(spans):
+        wanted = {*range(span.start, span.stop)} | ({span.owner} if span.owner >= 0 else set())
+        cost = sum(_cost(n, lines) for n in wanted - shown)
+        cost += estimated_tokens(GAP) if cost else 0
+        if taken + cost > tokens and number == 0:  # what matters most, as much of it as fits
+            wanted = _ends(span, lines, tokens - taken)
+            cost = sum(_cost(n, lines) for n in wanted - shown)
+        if taken + cost <= tokens:
+            shown |= wanted
+            taken += cost
+    return taken
 
 
-def _first(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
-    return min([node.lineno, *(d.lineno for d in node.decorator_list)]) - 1
+def _ends(span: Span, lines: list[str], tokens: int) -> set[int]:
+    """The lines at the beginning and at the end of a span that is too large, half of each."""
+    found: set[int] = set()
+    for numbers in (range(span.start, span.stop), reversed(range(span.start, span.stop))):
+        left = tokens // 2 - estimated_tokens(GAP)
+        for number in numbers:
+            left -= _cost(number, lines)
+            if left < 0 or number in found:
+                break
+            found.add(number)
+    return found
 
 
 def _cost(number: int, lines: list[str]) -> int:
@@ -133,12 +153,16 @@ def _show(wanted: range, lines: list[str], shown: set[int], limit: int) -> int:
     return taken
 
 
-def _with_gaps(shown: Collection[int], lines: list[str]) -> Iterator[str]:
+def _with_gaps(shown: Collection[int], lines: list[str]) -> Iterable[str]:
+    """Numbered lines; blank lines alone between two that are shown count as shown."""
     before = -1
     for number in sorted(shown):
-        if number != before + 1:
+        between = range(before + 1, number)
+        if any(lines[n].strip() for n in between):
             yield GAP
+        else:
+            yield from (f"{n + 1} {lines[n]}" for n in between)
         yield f"{number + 1} {lines[number]}"
         before = number
-    if before != len(lines) - 1:
+    if any(line.strip() for line in lines[before + 1 :]):
         yield GAP

@@ -2,7 +2,8 @@
 
 BM25 over the issue's text ranks the repository's files, those that the issue names go first, and
 one question to the model picks among them. A workspace holds no history by design, so "changed
-together" is approximated by what a test file is called and what it imports (`neighbours`).
+together" is approximated by what a test file is called and what it imports (`neighbours`). What a
+test file takes from the files beside it (models, fixtures of a `conftest.py`) is shown with it.
 """
 
 from __future__ import annotations
@@ -10,21 +11,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 from refute.issue.context import estimated_tokens, ranked
 from refute.issue.neighbours import neighbouring_tests
 from refute.issue.patches import is_test_file
+from refute.issue.redgreen.companions import companions
 from refute.issue.redgreen.excerpt import excerpt, outline
 from refute.issue.states import holds_tests
 from refute.prompts import render
 
-__all__ = ["Place", "View", "locate_prompt", "read_places", "view_of"]
+__all__ = ["Likely", "Place", "View", "likely_files", "locate_prompt", "read_places", "view_of"]
 
-_LISTED_CODE, _LISTED_TESTS = 40, 20
+_LISTED_CODE, _LISTED_TESTS = 40, 40
+_NEAR_CODE = 3
+"""Of the likeliest code files, those whose neighbouring tests are listed too."""
 _OUTLINE_TOKENS = 250
 _LIST_SHARE = 3
 """The list of files may have one part in so many of the context."""
 _MOST_CODE, _MOST_TESTS = 5, 3
+_COMPANION_SHARE = 8
+"""What tests take from the files beside them may have one part in so many of the context."""
 _LINE = re.compile(
     r"^[\W_]*(CODE|TEST)[\W_]*?:\s*[`*]*([\w./@+-]+)[`*]*\s*(?::\s*(.*))?$", re.IGNORECASE
 )
@@ -42,6 +49,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Likely:
+    """Files by the issue's words alone, the likeliest first."""
+
+    code: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """What the prompts show of the repository."""
 
@@ -53,14 +68,28 @@ class View:
     """`path` and `numbered` (an excerpt) of each, for the templates."""
 
 
-def locate_prompt(issue: str, files: Mapping[str, str], tokens: int) -> str:
-    """The question which files to look at. `files`: path -> source of all Python files."""
-    code, tests = _candidates(issue, files)
+def likely_files(issue: str, files: Mapping[str, str]) -> Likely:
+    """What the issue names, then by BM25; of tests also those near the likeliest code.
+
+    `files`: path -> source of all Python files.
+    """
+    said = list(dict.fromkeys(_mentioned(issue, files)))
+    code = {p: t for p, t in files.items() if not _is_test(p) and t.strip()}
+    tests = {p: t for p, t in files.items() if _is_test(p) and holds_tests(t)}
+    ranked_code = [p for p in dict.fromkeys([*said, *ranked(issue, code)]) if p in code]
+    near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_LISTED_TESTS // 2)
+    by_turns = chain.from_iterable(zip_longest(ranked(issue, tests), near))
+    ranked_tests = [p for p in dict.fromkeys([*said, *by_turns]) if p in tests]
+    return Likely(tuple(ranked_code), tuple(ranked_tests))
+
+
+def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: int) -> str:
+    """The question which files to look at."""
     left = tokens // _LIST_SHARE
     listed: list[Mapping[str, str]] = []
-    for path in [*code[:_LISTED_CODE], *tests[:_LISTED_TESTS]]:
-        kind = "TEST" if is_test_file(path) else "CODE"
-        names = outline(files[path], min(_OUTLINE_TOKENS, max(0, left // 4)))
+    for path in [*likely.code[:_LISTED_CODE], *likely.tests[:_LISTED_TESTS]]:
+        kind = "TEST" if _is_test(path) else "CODE"
+        names = outline(files[path], min(_OUTLINE_TOKENS, max(0, left // 4)), query=issue)
         left -= estimated_tokens(names) + estimated_tokens(path)
         listed.append({"kind": kind, "path": path, "names": names if left > 0 else ""})
     return render("redgreen_locate", issue=issue, files=listed)
@@ -73,7 +102,7 @@ def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[Place, ...
         match = _LINE.match(line[:2000])
         if match is None or match[2] not in files:
             continue
-        kind = "TEST" if is_test_file(match[2]) else "CODE"
+        kind = "TEST" if _is_test(match[2]) else "CODE"
         names = tuple(dict.fromkeys(_NAME.findall(match[3] or "")))[:20]
         if all(place.path != match[2] for place in found[kind]):
             found[kind].append(Place(match[2], names))
@@ -81,40 +110,44 @@ def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[Place, ...
 
 
 def view_of(
-    issue: str, files: Mapping[str, str], answer: str, tokens: int, *, test_first: str = ""
+    issue: str,
+    files: Mapping[str, str],
+    likely: Likely,
+    answer: str,
+    tokens: int,
+    *,
+    test_first: str = "",
 ) -> View:
     """What to show, by the model's answer ("": by BM25 alone), in about `tokens` tokens.
 
     `test_first`: a test file that is known to be right.
     """
-    ranked_code, ranked_tests = _candidates(issue, files)
     code, tests = read_places(answer, files)
     names = {place.path: place.names for place in (*code, *tests)}
-    chosen_code = [place.path for place in code] or ranked_code[:_MOST_CODE]
-    near = neighbouring_tests(chosen_code[:2], files, hint=issue)
-    named_tests = [test_first] * (test_first in files) + [place.path for place in tests]
-    fallback = [*near[:2], *ranked_tests[:1]]
-    chosen_tests = list(dict.fromkeys([*named_tests, *fallback]))[:_MOST_TESTS]
-    half = tokens // 2
-    shown_code = _shown(issue, chosen_code, files, names, half, last=False)
-    spent = sum(estimated_tokens(file["numbered"]) for file in shown_code)
-    shown_tests = _shown(issue, chosen_tests, files, names, tokens - spent, last=True)
-    spent += sum(estimated_tokens(file["numbered"]) for file in shown_tests)
-    if tokens - spent > tokens // 8 and len(shown_code) < len(chosen_code) + 2:
-        more = [path for path in ranked_code[:_MOST_CODE] if path not in chosen_code]
-        shown_code += _shown(issue, more[:2], files, names, tokens - spent, last=False)
-    shown = (*shown_code, *shown_tests)
+    chosen_code = [place.path for place in code] or list(likely.code[:_MOST_CODE])
+    chosen_tests = [place.path for place in tests]
+    if not chosen_tests:
+        near = neighbouring_tests(chosen_code[:2], files, hint=issue)
+        first = [test_first] * (test_first in files)
+        chosen_tests = list(dict.fromkeys([*first, *near[:2], *likely.tests[:1]]))[:_MOST_TESTS]
+    shown_code = _shown(issue, chosen_code, files, names, tokens // 2, last=False)
+    left = tokens - sum(estimated_tokens(file["numbered"]) for file in shown_code)
+    reserve = tokens // _COMPANION_SHARE
+    shown_tests = _shown(issue, chosen_tests, files, names, left - reserve, last=True)
+    left -= sum(estimated_tokens(file["numbered"]) for file in shown_tests)
+    taken = companions(shown_tests, files)
+    beside = _shown(issue, list(taken), files, taken, min(left, reserve), last=False)
+    if not answer and left > tokens // 8:
+        more = [path for path in likely.code[:_MOST_CODE] if path not in chosen_code]
+        shown_code += _shown(issue, more[:2], files, names, left - reserve, last=False)
+    shown = (*shown_code, *shown_tests, *beside)
     return View(tuple(file["path"] for file in shown_code), tuple(chosen_tests), shown)
 
 
-def _candidates(issue: str, files: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Code files and test files, the most relevant first."""
-    said = list(dict.fromkeys(_mentioned(issue, files)))
-    code = {p: t for p, t in files.items() if not is_test_file(p) and t.strip()}
-    tests = {p: t for p, t in files.items() if is_test_file(p) and holds_tests(t)}
-    both = (said + ranked(issue, group) for group in (code, tests))
-    one, two = (list(dict.fromkeys(paths)) for paths in both)
-    return [p for p in one if p in code], [p for p in two if p in tests]
+def _is_test(path: str) -> bool:
+    """Whether tests stand there; a package's own helpers for tests (`django/test/`) are code."""
+    inner = path.split("/")[1:-1]
+    return is_test_file(path) and "test" not in inner and "testing" not in inner
 
 
 def _mentioned(issue: str, files: Mapping[str, str]) -> Iterator[str]:

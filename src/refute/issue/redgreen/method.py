@@ -18,9 +18,9 @@ from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.answers import read_patches, read_steps, read_verdict
 from refute.issue.redgreen.asking import Question, ask_round
-from refute.issue.redgreen.choose import Draft, Ranked, fix_scores, ranking
+from refute.issue.redgreen.choose import Draft, Ranked, fix_scores, ranking, without_shared
 from refute.issue.redgreen.concluding import conclude
-from refute.issue.redgreen.locate import View, locate_prompt, view_of
+from refute.issue.redgreen.locate import View, likely_files, locate_prompt, view_of
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.remembering import Remembering, memory_of
@@ -130,9 +130,12 @@ class _Work:
     async def locate(self) -> None:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
+        likely = await self._blocking(lambda: likely_files(issue, sources))
         answer = ""
         if self.ask.left >= _FEWEST_TO_LOCATE:
-            prompt = await self._blocking(lambda: locate_prompt(issue, sources, self.tokens))
+            prompt = await self._blocking(
+                lambda: locate_prompt(issue, sources, likely, self.tokens)
+            )
             ((answer, *_),) = [got or [""] for got in await ask_round(self.ask, [Question(prompt)])]
         seeds = [path for draft in self.drafts for path in test_files(draft.trial.patch)]
         first = next(iter((*self.tests, *seeds)), "")
@@ -140,7 +143,7 @@ class _Work:
         places += [f"TEST: {path}" for path in self.tests]
         said = "\n".join((*places, answer))
         self.view = await self._blocking(
-            lambda: view_of(issue, sources, said, self.tokens, test_first=first)
+            lambda: view_of(issue, sources, likely, said, self.tokens, test_first=first)
         )
         self.step("locate", answer=answer, code=self.view.code, tests=self.view.tests)
 
@@ -198,7 +201,7 @@ class _Work:
             doubt = self._doubt(draft, enough=enough)
             if doubt is not None:
                 asked.append((doubt[0], draft.number, doubt[1]))
-        for fix in self.fixes:
+        for fix in without_shared(self.fixes):
             if (fix.rejected or fix.broken) and fix.number not in self.repaired:
                 self.repaired.add(fix.number)
                 asked.append(("fix", fix.number, self.questions.fix_repair(fix)))
@@ -324,7 +327,8 @@ class _Work:
     def _tried(self) -> list[Fix]:
         """The fixes that drafts are tried on, those that broke least first."""
         usable = sorted(
-            (f for f in self.fixes if f.weight > 0), key=lambda f: (-f.weight, f.number)
+            (fix for fix in without_shared(self.fixes) if fix.weight > 0),
+            key=lambda fix: (-fix.weight, fix.number),
         )
         return usable[:MOST_FIXES]
 

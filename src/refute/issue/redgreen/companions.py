@@ -1,0 +1,79 @@
+"""What test files take from the files beside them: models, helpers, fixtures."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from refute.syntax import parse_module
+
+__all__ = ["companions"]
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def companions(
+    shown: Sequence[Mapping[str, str]], files: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """Files that the tests shown import from their own folder, or whose fixtures they use.
+
+    `shown`: `path` and `numbered` (an excerpt) of each test file. Returns path -> the names in it
+    that an excerpt mentions, files that are shown already left out; files that no excerpt mentions
+    a name of come last, with no name.
+    """
+    used: dict[str, dict[str, None]] = {}
+    paths = {file["path"] for file in shown}
+    for file in shown:
+        mentioned = set(_WORD.findall(_body(file["numbered"])))
+        for path, names in _beside(file["path"], files):
+            if path not in paths:
+                found = used.setdefault(path, {})
+                found.update((name, None) for name in names if name in mentioned)
+    named = {path: tuple(names) for path, names in used.items() if names}
+    return named | {
+        path: () for path in used if path not in named and not path.endswith("conftest.py")
+    }
+
+
+def _body(numbered: str) -> str:
+    """An excerpt without its import statements, which mention everything."""
+    return re.sub(r"^\d+ (?:from|import) [^(\n]*(?:\([^)]*\))?", "", numbered, flags=re.MULTILINE)
+
+
+def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
+    """Files that a file imports by relative imports, and the `conftest.py` of its folder."""
+    tree = _tree(files.get(path, ""))
+    folder = PurePosixPath(path).parent
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = folder
+        for _ in range(node.level - 1):
+            base = base.parent
+        module = base.joinpath(*(node.module or "").split(".")) if node.module else base
+        plain = f"{module}.py"
+        if plain in files:
+            yield plain, [alias.asname or alias.name for alias in node.names]
+        for alias in node.names:
+            inner = f"{module / alias.name}.py"
+            if inner in files:
+                yield inner, []
+    conftest = str(folder / "conftest.py")
+    if conftest in files and conftest != path:
+        yield (
+            conftest,
+            [
+                node.name
+                for node in _tree(files[conftest]).body
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            ],
+        )
+
+
+def _tree(source: str) -> ast.Module:
+    try:
+        return parse_module(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
