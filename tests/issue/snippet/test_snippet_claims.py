@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from refute.issue.snippet import write
 from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
 from refute.issue.snippet.read import read_issue_text
@@ -169,3 +172,27 @@ def test_equality_that_should_or_should_not_be(said: str, actual: str, expected:
     text = f"Fields\n```python\nB.field == C.field\n```\n{said}\n"
     found = claimed(text, Seen({0: Value(actual, actual)}))
     assert [claim.expected for claim in found] == expected
+
+
+def test_an_assertion_of_the_example_that_fails_is_the_test() -> None:
+    text = "Sums\n```python\nfrom shop import total\nassert total([1]) == 1\n```\n"
+    (claim,) = claimed(text, raising("AssertionError", inside=False))
+    assert (claim.kind, claim.focus.source) == ("runs", "assert total([1]) == 1")
+    assert claimed(CRASH, raising("AssertionError")) == []
+
+
+def test_a_lazy_value_is_shown_as_it_was_when_it_failed() -> None:
+    seen = Seen(raised=Raised(1, "ValueError", "no rows", True, form="repr"))
+    (claim,) = claimed(CRASH + "ValueError: no rows\n", seen)
+    draft = write.tested(claim, "a", (), write.Style())
+    assert draft.body == ("from shop import total", "repr(total([]))")
+    eager = replace(claim, form="")
+    assert write.tested(eager, "a", (), write.Style()).body[-1] == "total([])"
+
+
+def test_databases_say_the_same_in_other_words() -> None:
+    seen = raising("django.db.utils.OperationalError", 'near "THEN": syntax error')
+    shown = 'ProgrammingError: syntax error at or near "THEN"\n'
+    (claim,) = claimed(CRASH + shown, seen)
+    assert (claim.kind, claim.failure) == ("runs", "django.db.utils.OperationalError")
+    assert claimed(CRASH + 'ValueError: syntax error at or near "THEN"\n', seen) == []

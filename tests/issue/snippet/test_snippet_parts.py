@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from refute.issue.snippet.complete import Prelude, completed, models_of, stub_models
+from refute.issue.snippet.complete import Prelude, completed, models_of, reduced, stub_models
 from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.given import given_tests, relative_home
 from refute.issue.snippet.names import Names, module_of
@@ -160,7 +160,9 @@ def test_slugs() -> None:
     [
         ("SimpleLazyObject doesn't implement __radd__", ("SimpleLazyObject", "__radd__")),
         ("`Money` lacks `__neg__`", ("Money", "__neg__")),
-        ("Money should be nice", None),
+        ("Currently, Money isn't reversible", ("Money", "__reversed__")),
+        ("A PriceList is not hashable.", ("PriceList", "__hash__")),
+        ("Money should be nice, and it is not hashable", None),
     ],
 )
 def test_special_methods_that_are_missing(text: str, found: tuple[str, str] | None) -> None:
@@ -215,3 +217,24 @@ def test_messages_of_pylint() -> None:
     (claim,) = claimed(text, "pylint/reporters/text.py")
     assert "W0511" in claim
     assert claim.endswith("is not None True")
+
+
+def test_what_rests_on_a_name_that_is_nowhere_is_left_out() -> None:
+    text = "```python\nprice = Price()\nview = nowhere(price)\ntotal([view])\ntotal([price])\n```\n"
+    (script,) = scripts(statements(read_issue_text(text)))
+    made = completed(script, Names(FILES), Prelude())
+    assert made is not None
+    assert made.script.sources == ("price = Price()", "total([price])")
+    assert made.imports == ("from shop.fields import Price", "from shop.sums import total")
+
+
+def test_models_without_the_fields_that_are_nowhere() -> None:
+    code = (
+        "```python\nclass Item(models.Model):\n    body = RichText()\n"
+        "    n = models.IntegerField()\n"
+        "class Other(Foreign, models.Model):\n    pass\n```\n"
+    )
+    made = reduced(models_of(rows(code)), {"RichText", "Foreign"})
+    assert made.names == {"Item"}
+    (source,) = [row.source for row in made.statements]
+    assert source == "class Item(models.Model):\n    n = models.IntegerField()"

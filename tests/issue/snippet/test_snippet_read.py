@@ -7,8 +7,10 @@ import time
 import pytest
 
 from refute.issue.snippet.errors import Shown, likeness, shown_errors
+from refute.issue.snippet.inline import with_inline_code
 from refute.issue.snippet.read import read_issue_text
 from refute.issue.snippet.script import missing_names, scripts, statements
+from refute.issue.snippet.spoken import spoken_calls
 from refute.syntax import parse_module
 
 FENCED = """Product of nothing
@@ -141,3 +143,56 @@ def test_a_hostile_issue_ends_soon() -> None:
     start = time.process_time()
     read_issue_text(text)
     assert time.process_time() - start < 30
+
+
+def inline(text: str) -> list[tuple[str, str]]:
+    pieces = with_inline_code(read_issue_text(text))
+    return [(s.source, s.output) for piece in pieces for s in piece.steps]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Sums\n`total([1, 2])` returns `2`, not more.", [("total([1, 2])", "2")]),
+        ("Sums\nWhen I write total([1, 2]), the value is 2.", [("total([1, 2])", "2")]),
+        ("Sums\n`total([None])` raises TypeError.", [("total([None])", "TypeError")]),
+        ("Sums\nI want\n`total([1])`\nto give `1` but get `0`.", [("total([1])", "0")]),
+        ("Sums\n`total(...)` returns nothing, and `total()` is `0`.", []),
+        ("Sums\n`total([1, 2])` has been there for long.", []),
+        ("Sums\n`total([1, 2]` returns `2`, `a b` returns 3", []),
+    ],
+)
+def test_code_in_a_sentence_with_what_it_gives(text: str, found: list[tuple[str, str]]) -> None:
+    assert inline(text) == found
+
+
+def test_a_split_sentence_keeps_all_its_words() -> None:
+    text = "Sums\nHere `total([1])` returns `0`.\nKeyError: 'a'\n```python\ntotal([])\n```\n"
+    pieces = with_inline_code(read_issue_text(text))
+    assert [piece.kind for piece in pieces] == ["prose", "session", "prose", "code"]
+    assert "".join(p.text for p in pieces if p.kind == "prose").startswith(
+        "Sums\nHere `total([1])`"
+    )
+    assert pieces[2].errors == (Shown("KeyError", "'a'"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("Price.parse() raises TypeError on dicts.\n", ["Price().parse({})", "Price.parse({})"]),
+        ('total() crashes on "0.00".\n', ['total("0.00")']),
+        ("total() crashes.\nIt fails with 3 rows.\n", []),
+        ("total() is slow on lists.\n", []),
+        ("Sums\nCalling shop.total() with None produces a KeyError.\n", ["shop.total(None)"]),
+        ("Sums\ntest_total() fails with None.\n", []),
+    ],
+)
+def test_calls_that_are_told_of_in_words(text: str, calls: list[str]) -> None:
+    assert [p.steps[0].source for p in spoken_calls(read_issue_text(text))] == calls
+
+
+def test_what_is_assigned_last_is_looked_at() -> None:
+    text = "```python\nrows = query(1)\n```\nthen\n```python\nn = 3\n```\n"
+    made = scripts(statements(read_issue_text(text)))
+    assert [row.source for row in made[0].statements] == ["rows = query(1)", "rows"]
+    assert made[-1].sources == ("n = 3",)

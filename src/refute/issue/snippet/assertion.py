@@ -27,7 +27,7 @@ _SHOULD_RAISE = re.compile(
     re.I,
 )
 _INSTEAD = re.compile(
-    r"\b(?:rais|throw)\w*\s+(?:an?\s+)?`{0,2}(\w+Error)`{0,2}[^.\n]{0,20}"
+    r"\b(?:rais|throw|produc|caus)\w*\s+(?:an?\s+)?`{0,2}(\w+Error)`{0,2}[^.\n]{0,20}"
     r"\b(?:instead of|rather than|and not)\s+(?:raising\s+)?(?:an?\s+)?"
     r"`{0,2}(\w+(?:Error|Exception))",
     re.I,

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 from refute.issue.snippet.names import Names
 from refute.issue.snippet.script import Script, Statement, bound_names, definitions, missing_names
+from refute.syntax import parse_module
 
-__all__ = ["Completed", "Prelude", "completed", "models_of", "stub_models"]
+__all__ = ["Completed", "Prelude", "completed", "models_of", "reduced", "stub_models"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +35,44 @@ class Completed:
 def completed(
     script: Script, names: Names, prelude: Prelude, more: Iterable[str] = ()
 ) -> Completed | None:
-    """The script with the imports that it lacks; None where a name is not to be found.
+    """The script with the imports that it lacks; None where nothing of its last piece is left.
 
     Imports of modules that exist nowhere but in the reporter's project are left out, and so are
-    definitions that the prelude holds. `more`: names that are there anyway.
+    definitions that the prelude holds, statements with names that are not to be found, and all
+    that rests on these. `more`: names that are there anyway.
     """
     rows = [row for row in (_without_foreign(row, names) for row in script.statements) if row]
     rows = [row for row in rows if not (_defines(row) & prelude.names)]
-    if not any(not isinstance(row.node, ast.Import | ast.ImportFrom) for row in rows):
-        return None
+    known = frozenset((*prelude.names, *more))
     made = replace(script, statements=tuple(rows))
-    imports: list[str] = []
-    for name in sorted(made.missing((*prelude.names, *more))):
+    imports: dict[str, str] = {}
+    lost: set[str] = set()
+    for name in sorted(made.missing(known)):
         statement = names.import_of(name)
         if statement is None:
-            return None
-        imports.append(statement)
-    return Completed(made, tuple(imports))
+            lost.add(name)
+        else:
+            imports[name] = statement
+    if lost:
+        rows = _without(rows, lost)
+        made = replace(script, statements=tuple(rows))
+    about = [row for row in rows if row.piece == script.pieces[-1]]
+    if all(isinstance(row.node, ast.Import | ast.ImportFrom) for row in about):
+        return None
+    wanted = made.missing(known)
+    return Completed(made, tuple(line for name, line in imports.items() if name in wanted))
+
+
+def _without(rows: Sequence[Statement], lost: set[str]) -> list[Statement]:
+    """The statements that can do without the lost names; what the others bind is lost as well."""
+    kept: list[Statement] = []
+    for row in rows:
+        if missing_names([row.node]) & lost:
+            lost = lost | bound_names(row.node)
+        else:
+            lost = lost - bound_names(row.node)
+            kept.append(row)
+    return kept
 
 
 def _defines(row: Statement) -> frozenset[str]:
@@ -92,6 +114,24 @@ def models_of(rows: Sequence[Statement]) -> Prelude:
     chosen = {id(defined[name]): defined[name] for name in wanted}
     kept = sorted(chosen.values(), key=lambda row: order[id(row)])
     return Prelude(tuple(_ordered(kept)), names=frozenset(wanted))
+
+
+def reduced(prelude: Prelude, lost: set[str]) -> Prelude:
+    """The models without the fields and methods that use a name that is not to be found."""
+    rows: list[Statement] = []
+    for row in prelude.statements:
+        node = row.node
+        if not (missing_names([node]) & lost):
+            rows.append(row)
+        elif isinstance(node, ast.ClassDef) and not missing_names(node.bases) & lost:
+            kept = [part for part in node.body if not missing_names([part]) & lost]
+            smaller = ast.ClassDef(
+                node.name, node.bases, node.keywords, kept or [ast.Pass()], node.decorator_list
+            )
+            source = ast.unparse(ast.fix_missing_locations(smaller))
+            rows.append(replace(row, source=source, node=parse_module(source).body[0]))
+    names = frozenset(name for row in rows for name in bound_names(row.node))
+    return replace(prelude, statements=tuple(rows), names=names & prelude.names)
 
 
 def _ordered(rows: list[Statement]) -> list[Statement]:

@@ -30,6 +30,7 @@ _WRONG = re.compile(
 _STATED = re.compile(
     r"(?:\bexpected(?: (?:output|result|value|behaviou?r))?(?: is| was| to be)?"
     r"|\bshould (?:be|return|give|print|output|equal|yield|produce|have been|evaluate to)"
+    r"|\bto (?:be|give|return|yield|produce|equal)(?=\s*`)"
     r"|\binstead of|\brather than|\bexpecting|\bwould expect(?: it to (?:be|return))?)"
     r"\s*:?\s+`{0,3}([^\n]+)",
     re.I,

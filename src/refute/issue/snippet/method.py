@@ -23,9 +23,11 @@ from refute.issue.snippet.errors import Shown, likeness
 from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.given import given_tests, relative_home
+from refute.issue.snippet.inline import with_inline_code
 from refute.issue.snippet.promise import missing_attribute
-from refute.issue.snippet.read import read_issue_text
+from refute.issue.snippet.read import Piece, read_issue_text
 from refute.issue.snippet.script import Script, statements
+from refute.issue.snippet.spoken import spoken_calls
 from refute.issue.snippet.subject import Subject
 from refute.issue.snippet.trials import Bench, Ran, result_of
 from refute.issue.snippet.write import Draft, Style, patch_of, probe, tested, with_tests
@@ -38,6 +40,8 @@ __all__ = ["snippet"]
 LEAST_CONFIDENCE = 0.4
 """Below it nothing is predicted: half of the predictions should be right."""
 MOST_CLAIMS = 6
+MOST_SCRIPTS = 10
+"""Of one reading of the issue."""
 
 
 async def snippet(
@@ -62,13 +66,17 @@ class Found:
 
 def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduction:
     pieces = read_issue_text(problem.text)
-    rows = statements(pieces)
-    if not any(piece.kind != "prose" for piece in pieces) and not missing_attribute(problem.text):
+    more = _read_on(pieces)
+    nothing = all(p.kind == "prose" for p in pieces) and not missing_attribute(problem.text)
+    if nothing and not more:
         return _abstained(problem, "the issue holds nothing to run")
     with spawn() as workspace:
         original = Original(workspace, bounds)
-        case = Case(Subject(problem.text, pieces, rows, original), Bench(original, bounds))
-        found = case.best()
+        subject = Subject(problem.text, pieces, statements(pieces), original)
+        case = Case(subject, Bench(original, bounds))
+        found = None if nothing else case.best()
+        if found is None and more:
+            found = case.second(subject.read_as(more, statements(more)))
         if found is None:
             return _abstained(problem, case.reason, case.steps)
         patch, path, tests = case.placed(found)
@@ -76,6 +84,12 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
         problem.id, patch, confidence=found.confidence, tests=tests, notes=(found.why, f"in {path}")
     )
     return Reproduction(prediction, tuple(case.steps))
+
+
+def _read_on(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces with what the sentences hold as well; () where they hold nothing to run."""
+    more = (*with_inline_code(pieces), *spoken_calls(pieces))
+    return more if len(more) > len(pieces) else ()
 
 
 def _abstained(
@@ -90,6 +104,8 @@ class Case:
     def __init__(self, subject: Subject, bench: Bench) -> None:
         self.subject, self.bench = subject, bench
         self.steps: list[dict[str, Any]] = []
+        self._probed: set[tuple[str, ...]] = set()
+        """Sources of the scripts that were run."""
         self.reason = "the issue's code cannot be completed from the repository"
 
     def best(self) -> Found | None:
@@ -106,6 +122,11 @@ class Case:
             if statement is not None:
                 candidates = [(promised.claim(), (statement,))]
         return self._tried(candidates)
+
+    def second(self, subject: Subject) -> Found | None:
+        """The best test of the same issue read in another way: of what was not run yet."""
+        self.subject = subject
+        return self._tried(self._claims())
 
     # -- the issue's own tests -------------------------------------------------------------------
 
@@ -144,7 +165,10 @@ class Case:
     # -- probes and claims -----------------------------------------------------------------------
 
     def _claims(self) -> list[tuple[Claim, tuple[str, ...]]]:
-        ready, homes = self.subject.ready(), self.subject.homes
+        ready = [r for r in self.subject.ready() if r.script.sources not in self._probed]
+        ready = ready[:MOST_SCRIPTS]
+        self._probed |= {one.script.sources for one in ready}
+        homes = self.subject.homes
         if not ready or not homes:
             return []
         path = self.subject.new_path(homes[0])

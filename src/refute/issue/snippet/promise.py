@@ -1,4 +1,4 @@
-"""A special method that an issue says a class lacks: the one claim that needs no example."""
+"""A special method that an issue says a class lacks: a claim that needs no example."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ _LACKS = re.compile(
     r"\b`?([A-Z]\w+)`?(?:\(\))?(?: \w+)? (?:doesn't|does not|should|lacks|misses|is missing)"
     r"(?: (?:implement|support|define|have|provide))?(?: (?:an?|the|its))? `?(__\w+__)`?"
 )
+_NOT_ABLE = re.compile(
+    r"\b`?([A-Z]\w+[a-z]\w*)`?(?: \w+)? (?:isn't|is not|aren't|are not|should be)"
+    r"(?: currently)? (hashable|reversible|iterable|subscriptable|callable)\b"
+)
+_METHODS = {
+    "hashable": "__hash__",
+    "reversible": "__reversed__",
+    "iterable": "__iter__",
+    "subscriptable": "__getitem__",
+    "callable": "__call__",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +37,7 @@ class Promise:
 
     def claim(self) -> Claim:
         """That the class has the method."""
-        source = f"hasattr({self.owner}, {self.method!r})"
+        source = f"getattr({self.owner}, {self.method!r}, None) is not None"
         node = parse_module(source).body[0]
         why = f"the issue says that {self.owner} lacks {self.method}"
         focus = Statement(source, node, 0)
@@ -36,4 +47,7 @@ class Promise:
 def missing_attribute(text: str) -> Promise | None:
     """What the issue says is missing."""
     match = _LACKS.search(text)
-    return Promise(match[1], match[2]) if match else None
+    if match is not None:
+        return Promise(match[1], match[2])
+    match = _NOT_ABLE.search(text)
+    return Promise(match[1], _METHODS[match[2]]) if match is not None else None

@@ -21,8 +21,6 @@ __all__ = [
     "Script", "Statement", "bound_names", "definitions", "missing_names", "scripts", "statements",
 ]  # fmt: skip
 
-MOST_SCRIPTS = 10
-
 _FORBIDDEN = re.compile(
     r"\b(?:app\.run|runserver|input|serve_forever|run_forever|mainloop|breakpoint|set_trace)\s*\("
 )
@@ -134,7 +132,7 @@ def scripts(found: dict[int, tuple[Statement, ...]]) -> tuple[Script, ...]:
             if script.statements and all(script.sources != one.sources for one in made):
                 made.append(script)
         earlier.append(index)
-    return tuple(one for one in made if not _dangerous(one))[:MOST_SCRIPTS]
+    return tuple(one for one in made if not _dangerous(one))
 
 
 def definitions(rows: Iterable[Statement]) -> dict[str, Statement]:

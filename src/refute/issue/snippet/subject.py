@@ -11,6 +11,7 @@ from refute.issue.snippet.complete import (
     Prelude,
     completed,
     models_of,
+    reduced,
     stub_models,
 )
 from refute.issue.snippet.errors import Shown
@@ -34,6 +35,7 @@ class Subject:
         pieces: tuple[Piece, ...],
         rows: Mapping[int, tuple[Statement, ...]],
         original: Original,
+        files: Mapping[str, str] | None = None,
     ) -> None:
         self.text, self.pieces = text, pieces
         self.title = text.strip().partition("\n")[0]
@@ -41,10 +43,17 @@ class Subject:
         self.rows = [row for part in rows.values() for row in part]
         """The statements of all pieces."""
         self._by_piece = dict(rows)
+        self._original = original
         self._paths = original.paths()
-        self.files = original.sources()
+        self.files = original.sources() if files is None else files
         """Path -> source of the repository's Python files."""
         self.names = Names(self.files)
+
+    def read_as(
+        self, pieces: tuple[Piece, ...], rows: Mapping[int, tuple[Statement, ...]]
+    ) -> Subject:
+        """The same issue, its text read in another way."""
+        return Subject(self.text, pieces, rows, self._original, self.files)
 
     @property
     def errors(self) -> tuple[Shown, ...]:
@@ -55,6 +64,10 @@ class Subject:
     def prelude(self) -> Prelude:
         """The models that the issue defines or uses."""
         prelude = models_of(self.rows)
+        missing = Script(prelude.statements, ()).missing(prelude.names)
+        lost = {name for name in missing if self.names.import_of(name) is None}
+        if lost:
+            prelude = reduced(prelude, lost)
         missing = Script(tuple(self.rows), ()).missing(prelude.names)
         stubs = stub_models(self.rows, missing)
         names = prelude.names | stubs.keys()
