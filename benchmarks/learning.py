@@ -1,59 +1,90 @@
 """Does training as in UTGen do what it is said to do? Measured without a download.
 
-    python benchmarks/learning.py --cpu DIR     # reduced: strings only, about 0.3 M parameters
-    python benchmarks/learning.py --gpu DIR     # full: strings, lists and numbers, about 6 M
+    python benchmarks/learning.py --cpu DIR     # reduced: strings only, about 0.9 M parameters
+    python benchmarks/learning.py --gpu DIR     # full: strings, lists and numbers, about 7 M
 
-A small Qwen2 is trained from scratch until it answers the prompts (`refute.train.synthetic`), then
-fine-tuned as in UTGen with LoRA on faults that it has not seen, with the inputs that attack and the
-right outputs; the checkpoint is chosen on validation tasks. Then, on tasks whose steps in this
-order were in neither training: attack rate, output accuracy and both, of
+A small Qwen2 is trained from scratch until it answers the prompts (`refute.train.synthetic`). From
+there on the commands are those of any user, and each is printed:
+
+    refute train data   solved tasks -> faults, attacking inputs, answers, all by the small model
+    refute train sft    a LoRA adapter on these rows
+    refute train select its best checkpoint by problems that were held out of the rows
+
+Then, on tasks whose steps in this order were in neither training: attack rate, output accuracy and
+both, of
 
 - random:    the base model, shown the description alone;
 - prompted:  the base model, shown the faulty code and asked to break it;
 - utgen:     the same prompt, the adapter on top;
 
-as in the paper's table of intrinsic metrics. Every stage after the first goes on where it was
-stopped. What
-`prompted` does is a consequence of the corpus (`refute.train.synthetic.corpus.USUAL`: half of the
-answers about faulty code find the fault, half believe the code); what is measured is what training
-changes.
+three tests a task, three runs, as in the paper's table of intrinsic metrics. Every stage after the
+first goes on where it was stopped. What `prompted` does is a consequence of the corpus
+(`refute.train.synthetic.corpus.USUAL`: half of the answers about faulty code find the fault, half
+believe the code); what is measured is what training on the model's own attempts changes. Nothing
+here looks at the held-out tasks before the last step.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from refute.train.scoring import score
-from refute.train.select import SHOWN, select
-from refute.train.settings import resolve
-from refute.train.sft import prepare, train
-from refute.train.synthetic.corpus import utgen_rows
-from refute.train.synthetic.family import Kind, Part, Task, tasks
+from refute.train.select import SHOWN
+from refute.train.synthetic.family import Part, Task, tasks
 from refute.train.synthetic.scratch import Scratch, pretrain
+from refute.train.synthetic.steps import Kind
 
-CPU = Scratch(kinds=("string",), hidden=96, layers=3, heads=4, steps=600)
-GPU = Scratch(hidden=256, layers=6, heads=8, batch=256, steps=6000)
-SFT = {
-    "cpu": {"learning_rate": 2e-3, "epochs": 3.0, "batch": 16, "micro_batch": 16},
-    "gpu": {"learning_rate": 1e-3, "epochs": 10.0, "batch": 16, "micro_batch": 16},
+RUNS = 3
+MAX_TOKENS = 120
+METHODS = ("random", "prompted", "utgen")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One setting of the benchmark."""
+
+    scratch: Scratch
+    solved: int
+    """Tasks for `refute train data`."""
+    test: int
+    """Held-out problems."""
+    sft: tuple[str, ...]
+    """Options of `refute train sft`; rank, alpha and dropout are the paper's. Its learning rate,
+    5e-6, is for models a thousand times larger."""
+
+
+SIZES = {
+    "cpu": Size(
+        Scratch(kinds=("string",), steps=1200),
+        solved=250,
+        test=100,
+        sft=("--learning-rate", "1e-3", "--epochs", "3", "--micro-batch", "16"),
+    ),
+    "gpu": Size(
+        Scratch(hidden=256, layers=8, heads=8, batch=256, steps=6000),
+        solved=2000,
+        test=500,
+        sft=("--learning-rate", "5e-4", "--epochs", "5", "--micro-batch", "16"),
+    ),
 }
-"""The paper's 5e-6 is for models a thousand times larger; rank, alpha and dropout are its own."""
-TASKS = {"cpu": 1000, "gpu": 4000}
-"""Tasks that the training rows come from, with two faults each."""
-PROBLEMS = {"cpu": (30, 100), "gpu": (100, 500)}
-"""Problems to choose the checkpoint by, and to test on."""
-MAX_TOKENS = 160
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Raw)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--cpu", dest="size", action="store_const", const="cpu")
     size.add_argument("--gpu", dest="size", action="store_const", const="gpu")
@@ -61,72 +92,94 @@ def main() -> None:
     parser.add_argument("--base", type=Path, help="a model that was trained from scratch before")
     given = parser.parse_args()
     started = time.monotonic()
-    settings = CPU if given.size == "cpu" else GPU
+    _share_cores()
+    setting = SIZES[given.size]
     folder: Path = given.folder
+    folder.mkdir(parents=True, exist_ok=True)
     base: Path = given.base or folder / "base"
     if not (base / "pretraining.json").exists():
-        print("pre-training", settings, flush=True)
-        print(pretrain(base, settings, report=_report(500)), flush=True)
-    rows, validation, test = _data(folder, settings.kinds, given.size)
-    resolved = resolve(str(base), SFT[given.size])
-    print("\n".join(resolved.lines()), flush=True)
-    prepared = prepare(rows, resolved.settings)
-    print(f"{len(prepared.rows)} rows, {prepared.tokens} tokens", flush=True)
-    print(train(prepared, resolved, folder / "sft", report=_report(50)), flush=True)
-    chosen = select(folder / "sft", validation, max_tokens=MAX_TOKENS, progress=print)
-    specs = {
-        "random": str(base),
-        "prompted": str(base),
-        "utgen": f"{base}+{chosen.path}",
-    }
-    figures = {}
-    for method, spec in specs.items():
-        result = score(
-            spec, folder / "test" / method, test, method=method, max_tokens=MAX_TOKENS
-        )  # fmt: skip
-        figures[method] = {key: result.figures[key] for key in SHOWN}
-    print(f"\n{chosen.best} of {len(chosen.scores) - 1}; {PROBLEMS[given.size][1]} held-out tasks")
+        print("pre-training", setting.scratch, flush=True)
+        pretrain(base, setting.scratch, report=lambda record: print(record, flush=True))
+    adapter = _utgen(folder, base, setting)
+    figures = _figures(folder, base, adapter, setting)
+    print(f"\n{setting.test} held-out tasks, 3 tests each; means of {RUNS} runs in %")
     print(f"{'':10}" + "".join(f"{key:>24}" for key in SHOWN))
     for method, row in figures.items():
-        cells = [f"{100 * f.value:.1f} ± {100 * f.stderr:.1f}" for f in row.values()]
+        cells = [f"{100 * value:.1f} ± {100 * error:.1f}" for value, error in row.values()]
         print(f"{method:10}" + "".join(f"{cell:>24}" for cell in cells))
     document = {
         "size": given.size,
         "seconds": time.monotonic() - started,
-        "best": chosen.best,
-        "figures": {
-            m: {k: [f.value, f.stderr] for k, f in row.items()} for m, row in figures.items()
-        },
+        "cpu_seconds": _cpu(),
+        "pretraining": json.loads((base / "pretraining.json").read_text(encoding="utf-8")),
+        "selection": json.loads((folder / "run" / "selection.json").read_text(encoding="utf-8")),
+        "figures": figures,
     }
     (folder / "result.json").write_text(json.dumps(document, indent=2) + "\n")
-    print(f"{document['seconds']:.0f} s in this call")
+    print(f"{document['seconds']:.0f} s and {document['cpu_seconds']:.0f} CPU s in this call")
 
 
-def _data(folder: Path, kinds: Sequence[Kind], size: str) -> tuple[Path, Path, Path]:
-    """Training rows, validation problems and test problems; no task is in two of them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = [
-        {"prompt": row.prompt, "completion": row.completion}
-        for row in utgen_rows(random.Random("utgen"), TASKS[size], kinds=kinds)
-    ]
-    counts = PROBLEMS[size]
-    return (
-        _write(folder / "utgen.jsonl", rows),
-        _write(folder / "validation.jsonl", _problems("validation", kinds, counts[0])),
-        _write(folder / "test.jsonl", _problems("test", kinds, counts[1])),
+def _utgen(folder: Path, base: Path, setting: Size) -> Path:
+    """UTGen's recipe as a user runs it; the folder of the adapter."""
+    solved = _tasks("bootstrap", setting.scratch.kinds, setting.solved, faulty=False)
+    source = _write(
+        folder / "solved.jsonl",
+        [
+            {
+                "id": task.id,
+                "description": task.description,
+                "entry_point": task.problem().entry_point,
+                "solution": task.code,
+            }
+            for task in solved
+        ],
     )
+    data, run = folder / "data", folder / "run"
+    _refute("train", "data", source, "-o", data, "--model", f"hf:{base}", "--validation", "0.1")
+    _refute("train", "sft", data, "-o", run, "--model", base, *setting.sft)
+    _refute("train", "select", run, "--validation", data, "--max-tokens", MAX_TOKENS)
+    return run / "best"
 
 
-def _problems(part: Part, kinds: Sequence[Kind], count: int) -> list[dict[str, Any]]:
-    """Faulty tasks, each description once, whose fault some of the private inputs show."""
-    found: dict[str, Task] = {}
-    for task in tasks(random.Random(part), faulty=True, kinds=kinds, part=part):
-        right = task.right
-        inputs = [args[0] for args in task.key().inputs]
-        if any(task.trace(value)[-1] != right.trace(value)[-1] for value in inputs):
-            found.setdefault(task.description, task)
-        if len(found) == count:
-            break
+def _refute(*arguments: object) -> None:
+    words = [str(argument) for argument in arguments]
+    print("\n$ refute", *words, flush=True)
+    # Other data sets have nothing to do with these tasks; comparing with them would take a while.
+    environment = {name: value for name, value in os.environ.items() if name != "REFUTE_DATA"}
+    before, start = _cpu(), time.monotonic()
+    subprocess.run([sys.executable, "-m", "refute", *words], env=environment, check=True)
+    print(f"({time.monotonic() - start:.0f} s, {_cpu() - before:.0f} CPU s)", flush=True)
+
+
+def _figures(
+    folder: Path, base: Path, adapter: Path, setting: Size
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """Method -> figure -> the mean over the runs, and the standard error over problems.
+
+    The runs share their problems, so that their mean is hardly surer than one run about other
+    problems: the error is the mean of the runs' own, clustered by problem.
+    """
+    problems = _write(folder / "test.jsonl", _problems(setting.scratch.kinds, setting.test))
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for method in METHODS:
+        spec = f"{base}+{adapter}" if method == "utgen" else str(base)
+        results = [
+            score(
+                spec, folder / "test" / f"{method}-{run}", problems,
+                method=method, seed=run, max_tokens=MAX_TOKENS,
+            ).figures
+            for run in range(RUNS)
+        ]  # fmt: skip
+        found[method] = {
+            key: (fmean(r[key].value for r in results), fmean(r[key].stderr for r in results))
+            for key in SHOWN
+        }
+        print(method, {key: [round(r[key].value, 3) for r in results] for key in SHOWN}, flush=True)
+    return found
+
+
+def _problems(kinds: Sequence[Kind], count: int) -> list[dict[str, Any]]:
+    """Faulty held-out tasks in the form that `refute bench` reads."""
     return [
         {
             "id": task.id,
@@ -137,8 +190,32 @@ def _problems(part: Part, kinds: Sequence[Kind], count: int) -> list[dict[str, A
             "reference": task.right.code,
             "inputs": [list(args) for args in task.key().inputs],
         }
-        for task in islice(found.values(), count)
+        for task in _tasks("test", kinds, count, faulty=True, fit=_shows)
     ]
+
+
+def _tasks(
+    part: Part,
+    kinds: Sequence[Kind],
+    count: int,
+    *,
+    faulty: bool,
+    fit: Callable[[Task], bool] = lambda task: True,
+) -> list[Task]:
+    """Tasks of a part, each description once."""
+    found: dict[str, Task] = {}
+    for task in tasks(random.Random(part), faulty=faulty, kinds=kinds, part=part):
+        if fit(task):
+            found.setdefault(task.description, task)
+        if len(found) == count:
+            break
+    return list(found.values())
+
+
+def _shows(task: Task) -> bool:
+    """Whether some of the private inputs show the fault."""
+    inputs = [args[0] for args in task.key().inputs]
+    return any(task.trace(value)[-1] != task.right.trace(value)[-1] for value in inputs)
 
 
 def _write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
@@ -146,16 +223,16 @@ def _write(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-def _report(every: int) -> Callable[[dict[str, Any]], None]:
-    def report(record: dict[str, Any]) -> None:
-        if record["step"] % every == 0:
-            print({key: record[key] for key in ("step", "loss")}, flush=True)
-
-    return report
+def _share_cores() -> None:
+    """Threads that wait sleep: on a busy machine they would spin most of the time."""
+    if os.environ.setdefault("OMP_WAIT_POLICY", "passive") and "torch" in sys.modules:
+        raise RuntimeError("torch reads OMP_WAIT_POLICY when it is loaded")
 
 
-class _Raw(argparse.RawDescriptionHelpFormatter):
-    """The module's docstring as it is."""
+def _cpu() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 if __name__ == "__main__":

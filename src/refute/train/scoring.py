@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.models.contract import ModelUnavailable
+from refute.train.quiet import without_noise
 
 if TYPE_CHECKING:
     from refute.datasets import Item
@@ -46,7 +47,7 @@ def score(
         options=Options(n=n, m=0, vote=False, max_tokens=max_tokens),
     )
     items = load_items(settings, None)
-    with Journal(directory, settings.header(items)) as journal:
+    with without_noise(), Journal(directory, settings.header(items)) as journal:
         asyncio.run(_ask(items, settings, journal, spec))
         result = summarize(items, settings, journal)
     if result.errors or result.missing:

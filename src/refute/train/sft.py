@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from refute.errors import InputError
 from refute.models.checkpoint import find, reasons
 from refute.train.metrics_log import MetricsLog
+from refute.train.quiet import without_noise
 from refute.train.settings import Resolved, SftSettings
 from refute.train.tokens import Encoded, encode_all, read_examples, tokenizer_of
 
@@ -119,7 +120,7 @@ def train(
     start = time.monotonic()
     log = MetricsLog(output / LOG, after=last) if _is_main() else None
     try:
-        with reasons(f"training of {settings.model} failed"):
+        with without_noise(), reasons(f"training of {settings.model} failed"):
             trainer = make_trainer(
                 prepared.rows, settings, output, callbacks=[_logging(log, report)],
                 report_to=report_to,

@@ -1,10 +1,10 @@
-"""What the small model reads: prompts of the methods and answers to them, on tasks of the family.
+"""What the small model reads before anything else: the prompts and answers to them, on the family.
 
-The corpus for learning to answer at all imitates what a general model brings along: it answers both
-prompts in their form and can work out outputs, but put before faulty code it often neither finds
-the fault nor aims at it, and often returns what the code returns (`USUAL`). The rows for training
-as in UTGen (`utgen_rows`) hold only inputs on which fault and reference differ, with the
-reference's output.
+The corpus imitates what a general model brings along. It can do what each prompt of the pipeline
+asks: write a test for a description (`random_test`) or against faulty code (`failing_test`), make a
+slip in right code (`train_corrupt`), say why an output follows (`train_rationale`). But put before
+faulty code it often neither finds the fault nor aims at it, and often believes the code (`USUAL`).
+UTGen's recipe has to mend that, with data that `refute train data` makes with this very model.
 """
 
 from __future__ import annotations
@@ -12,26 +12,20 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
-from refute.function.llm.generate import test_request
+from refute.function.llm.generate import Generator, test_request
 from refute.literals import source_of
-from refute.train.synthetic.family import (
-    ENTRY_POINT,
-    KINDS,
-    LETTERS,
-    Kind,
-    Task,
-    random_input,
-    tasks,
-)
+from refute.prompts import render
+from refute.train.synthetic.family import ENTRY_POINT, Part, Task, random_input, tasks
+from refute.train.synthetic.steps import KINDS, LETTERS, Kind
 
-__all__ = ["USUAL", "Habits", "Row", "answer", "corpus", "utgen_rows"]
+__all__ = ["SORTS", "USUAL", "Habits", "Row", "Sort", "answer", "corpus"]
 
-ATTEMPTS = 5
-"""At an input, for each fault (the paper's stage II)."""
-FAULTS = 2
-"""For each task (the paper's stage I)."""
+Sort = Literal["random", "prompted", "corrupt", "rationale"]
+SORTS: dict[Sort, float] = {"random": 0.2, "prompted": 0.5, "corrupt": 0.1, "rationale": 0.2}
+"""Share of each sort of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +34,7 @@ class Row:
 
     prompt: str
     completion: str
+    sort: Sort
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +51,49 @@ USUAL = Habits(diagnoses=0.5, believes=0.5)
 
 
 def corpus(
-    rng: random.Random, habits: Habits = USUAL, *, kinds: Sequence[Kind] = KINDS
+    rng: random.Random,
+    habits: Habits = USUAL,
+    *,
+    kinds: Sequence[Kind] = KINDS,
+    part: Part = "train",
 ) -> Iterator[Row]:
-    """Rows without end, half of them about the description alone."""
-    known = tasks(rng, faulty=False, kinds=kinds)
-    faulty = tasks(rng, faulty=True, kinds=kinds)
-    while True:
-        task = next(known)
-        yield _row(task, _answer_of_right(task, random_input(task.kind, rng)), "random")
-        task = next(faulty)
-        diagnosed = rng.random() < habits.diagnoses
+    """Rows without end."""
+    source = tasks(rng, faulty=True, kinds=kinds, part=part)
+    for task in source:
+        [sort] = rng.choices(list(SORTS), list(SORTS.values()))
         value = random_input(task.kind, rng)
-        if diagnosed:
-            value = attacking_input(task, rng, tries=50) or value
-        believed = task if rng.random() < habits.believes else task.right
-        yield _row(task, answer(task, value, believed, diagnosed=diagnosed), "prompted")
+        match sort:
+            case "random":
+                yield _row(task.right, _test_of(task.right, value), sort)
+            case "prompted":
+                diagnosed = rng.random() < habits.diagnoses
+                if diagnosed:
+                    value = attacking_input(task, rng) or value
+                believed = task if rng.random() < habits.believes else task.right
+                yield _row(task, answer(task, value, believed, diagnosed=diagnosed), sort)
+            case "corrupt":
+                text = _rendered("train_corrupt", task, code=task.right.code.strip("\n"))
+                yield Row(text, f"```python\n{task.code}```", sort)
+            case "rationale":
+                value = max(
+                    (random_input(task.kind, rng) for _ in range(5)),
+                    key=partial(_changes, task.right),
+                )  # one on which every step matters is worth more than five on which none does
+                call = f"{ENTRY_POINT}({source_of(value)})"
+                output = source_of(task.right.trace(value)[-1])
+                text = _rendered("train_rationale", task, call=call, output=output)
+                reasons = _reasons(task.right, value)
+                yield Row(text, f"{reasons}\n\nOutput: ```{output}```", sort)
 
 
-def utgen_rows(rng: random.Random, count: int, *, kinds: Sequence[Kind] = KINDS) -> Iterator[Row]:
-    """UTGen's data from `count` tasks: two faults each, inputs that attack, right outputs."""
-    source = tasks(rng, faulty=True, kinds=kinds)
-    for _ in range(count):
-        first = next(source)
-        for task in _faults(first, rng):
-            value = attacking_input(task, rng, tries=ATTEMPTS)
-            if value is not None:
-                yield _row(task, answer(task, value, task.right, diagnosed=True), "prompted")
+def _changes(task: Task, value: Any) -> int:
+    """How many different values there are on the way."""
+    return len({repr(seen) for seen in (value, *task.trace(value))})
 
 
-def attacking_input(task: Task, rng: random.Random, *, tries: int) -> Any | None:
-    """The first of `tries` random inputs on which the code is wrong; None: there is none."""
-    for _ in range(tries):
+def attacking_input(task: Task, rng: random.Random) -> Any | None:
+    """A random input on which the code is wrong; None: there seems to be none."""
+    for _ in range(50):
         value = random_input(task.kind, rng)
         if task.trace(value)[-1] != task.right.trace(value)[-1]:
             return value
@@ -97,41 +104,35 @@ def answer(task: Task, value: Any, believed: Task, *, diagnosed: bool) -> str:
     """An answer to the prompt for a failing test; its output is what `believed` returns."""
     if diagnosed and task.wrong is not None:
         place, wrong = task.wrong
-        reason = f"The task: {task.steps[place].words}. The code: {wrong.words}."
+        reason = f"The task: {task.steps[place].words}\nThe code: {wrong.words}"
         pattern = _pattern(task)
     else:
         reason = "Not clear."
         pattern = f"any {task.kind}"
-    return f"## Hypothesis\n{reason}\n\nError Pattern: {pattern}\n\n" + _answer_of_right(
-        believed, value
-    )
+    return f"## Hypothesis\n{reason}\n\nError Pattern: {pattern}\n\n" + _test_of(believed, value)
 
 
-def _answer_of_right(task: Task, value: Any) -> str:
-    steps = " Then ".join(source_of(after) for after in task.trace(value))
+def _test_of(task: Task, value: Any) -> str:
     return (
-        f"## Unit Test\n\n### Input Arguments\nA {task.kind}.\n"
+        f"## Unit Test\n\n### Input Arguments\nOne {task.kind}.\n"
         f"Arguments: ```{ENTRY_POINT}({source_of(value)})```\n\n"
-        f"### Output\nFirst {steps}.\nOutput: ```{source_of(task.trace(value)[-1])}```"
+        f"### Output\n{_reasons(task, value)}\nOutput: ```{source_of(task.trace(value)[-1])}```"
     )
 
 
-def _row(task: Task, completion: str, generator: Any) -> Row:
+def _reasons(task: Task, value: Any) -> str:
+    """The value after each step, a line each."""
+    return "\n".join(f"- {source_of(after)}" for after in task.trace(value))
+
+
+def _row(task: Task, completion: str, generator: Generator) -> Row:
     problem = task.problem()
     [message] = test_request(problem, problem.code, generator)
-    return Row(message.content, completion)
+    return Row(message.content, completion, generator)
 
 
-def _faults(task: Task, rng: random.Random) -> list[Task]:
-    """The task with its fault, and with another one."""
-    assert task.wrong is not None
-    others = [
-        Task(task.kind, task.steps, (place, near))
-        for place, step in enumerate(task.steps)
-        for near in step.neighbours()
-        if (place, near) != task.wrong
-    ]
-    return [task, *rng.sample(others, min(FAULTS - 1, len(others)))]
+def _rendered(template: str, task: Task, **variables: Any) -> str:
+    return render(template, signature=task.signature, description=task.description, **variables)
 
 
 def _pattern(task: Task) -> str:
@@ -143,7 +144,7 @@ def _pattern(task: Task) -> str:
     match task.kind:
         case "list":
             atoms = [[number] for number in range(10)]
-        case "string":
+        case "word" | "string":
             atoms = list(LETTERS)
         case "number":
             atoms = list(range(20))
