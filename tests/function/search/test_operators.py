@@ -111,6 +111,23 @@ CASES = [
     ("count all", "n = 0\nfor x in a:\n    n += 1\nreturn n",
      "n = 0\nfor x in a:\n    n += items.count(x)\nreturn n"),
     ("early return", "return items[0]", "if not items:\n    return None\nreturn items[0]"),
+    ("drop check", "if not items:\n    raise ValueError('none')\nreturn items", "return items"),
+    ("copy first", "for x in items:\n    items.remove(x)\nreturn items",
+     "for x in list(items):\n    items.remove(x)\nreturn items"),
+    ("signed digits", "return a.isdigit()", "return a.lstrip('-').isdigit()"),
+    ("exact division", "return int(a / b)", "return a // b"),
+    ("exact numbers", "return np.prod(items)", "return np.prod(items, dtype=object)"),
+    ("sum digits", "return int(a)", "return sum(map(int, a))"),
+    ("shortest", "return [a[i] + b[i] for i in range(len(a))]",
+     "return [a[i] + b[i] for i in range(min(len(a), len(b)))]"),
+    ("pattern", "return re.search('^a+$', b)", "return re.search('^a*$', b)"),
+    ("pattern", "return re.search('^a+$', b)", "return re.search('a+', b)"),
+    ("pattern", "x = '[a-z]+@'\nreturn re.findall(x, b)",
+     "x = '[a-zA-Z]+@'\nreturn re.findall(x, b)"),
+    ("normalise", "return a in items", "a = a.lower()\nreturn a in items"),
+    ("normalise", "return a + b",
+     "a = sorted(a)\nb = sorted(b)\nitems = sorted(items)\nreturn a + b"),
+    ("final return", "if a < b:\n    return a", "if a < b:\n    return a\nreturn b"),
 ]  # fmt: skip
 
 

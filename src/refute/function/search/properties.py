@@ -41,12 +41,16 @@ class Property:
     """Whether it holds, from the outcomes of `calls`."""
     certain: bool = False
     """Whether a program may break it on most inputs and still be doubted for it."""
+    keeps_values: bool = False
+    """Whether what a program returned is right in value even where it broke this."""
     mends: Verdict | None = None
     """What a fix must do where the program broke it; None: `holds`."""
     kinds: frozenset[str] = frozenset()
     """The only kinds of edits that can be meant; empty: any."""
     everywhere: bool = False
     """Whether it holds for inputs that no example is like, such as negative numbers."""
+    unless: Verdict | None = None
+    """What must not happen on any input: the property is then not meant."""
     likely: frozenset[str] = frozenset()
     """Kinds of edits that mend it more often than they mend other faults."""
 
@@ -143,8 +147,20 @@ def _kind_of_result(words: str, rows: Rows, code: str) -> Property | None:
             return None
         return value[0] is not None and not (kind is int and type(value[0]) is float)
 
+    def fraction(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        value = _value(outcomes[0])
+        return value is not None and type(value[0]) is float and not value[0].is_integer()
+
     what = "a whole number" if kind is int else f"a value of type {kind.__name__}"
-    return Property("kind of result", f"the examples show {what}", _alone, holds, certain=True)
+    return Property(
+        "kind of result",
+        f"the examples show {what}",
+        _alone,
+        holds,
+        certain=True,
+        keeps_values=True,
+        unless=fraction if kind is int else None,
+    )
 
 
 _CHECK = "check|checks|whether|determine|determines|verify|returns? true|is it"
@@ -276,7 +292,7 @@ def _rearranged(words: str, rows: Rows) -> Property | None:
 
 
 def _permuted(before: Any, after: Any) -> bool:
-    if not isinstance(before, str | list | tuple) or type(after) is not type(before):
+    if not isinstance(before, list | tuple) or type(after) is not type(before):
         return False
     return Counter(map(repr, before)) == Counter(map(repr, after))
 
@@ -285,7 +301,11 @@ def _ascending(words: str, rows: Rows) -> Property | None:
     """What is sorted is in order."""
     said = _said(words, "sort|sorts|sorted")
     down = _said(words, "descending|decreasing|reverse") is not None
-    if said is None or not all(_in_order(expected, down) for _, expected in rows):
+    if (
+        said is None
+        or _said(words, "by|according|based|key|custom")
+        or not all(_in_order(expected, down) for _, expected in rows)
+    ):
         return None
 
     def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
@@ -296,8 +316,10 @@ def _ascending(words: str, rows: Rows) -> Property | None:
 
 
 def _in_order(items: Any, down: bool) -> bool:
-    if not isinstance(items, list | tuple | str) or len(items) == 0:
-        return isinstance(items, list | tuple | str)
+    if not isinstance(items, list | tuple | str):
+        return False
+    if any(isinstance(item, list | tuple | dict) for item in items):
+        return False  # the order may be that of a part
     try:
         return list(items) == sorted(items, reverse=down)
     except TypeError:

@@ -1,0 +1,150 @@
+"""Programs that pass their examples and break what their description implies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from refute.function.contract import MethodResult
+from refute.function.search import search
+from refute.function.search.properties import properties
+from refute.problems import Call, FunctionProblem, UnitTest
+from refute.sandbox import Program, Sandbox
+from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.local import LocalSandbox
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[Sandbox]:
+    with LocalSandbox() as sandbox:
+        yield sandbox
+
+
+def solved(box: Sandbox, code: str, text: str, test: UnitTest) -> MethodResult:
+    name = code.split("def ")[1].split("(")[0]
+    problem = FunctionProblem("own/1", text, name, name, code, (test,))
+    return search(problem, box=box, max_candidates=1200)
+
+
+def agrees(box: Sandbox, result: MethodResult, name: str, *rows: tuple[Call, object]) -> bool:
+    program = Program(result.candidates[0].code, name)
+    outcomes = box.run(program, [call for call, _ in rows])
+    tests = [UnitTest(call, expected) for call, expected in rows]
+    return all(matches(o, expect_test(t)) for o, t in zip(outcomes, tests, strict=True))
+
+
+EMPTIES = """\
+def drop_small(items):
+    for item in items:
+        if item < 10:
+            items.remove(item)
+    return items
+"""
+
+
+def test_what_is_removed_stays_removed(box: Sandbox) -> None:
+    test = UnitTest(Call(([1, 20, 3, 40],)), [20, 40])
+    result = solved(box, EMPTIES, "Remove the numbers below ten.", test)
+    assert result.candidates[0].code == EMPTIES.replace("in items:", "in list(items):")
+    assert any("“remove”" in note for note in result.notes)
+    assert [f.kind for f in result.findings] == ["contradiction"]
+    assert result.failing == ()
+
+
+def test_the_same_program_is_left_alone_without_the_word(box: Sandbox) -> None:
+    test = UnitTest(Call(([1, 20, 3, 40],)), [20, 40])
+    result = solved(box, EMPTIES, "Work on the numbers.", test)
+    assert (result.candidates, result.findings) == ((), ())
+
+
+def test_the_largest_is_one_of_the_elements(box: Sandbox) -> None:
+    code = (
+        "def largest(items):\n    best = 0\n    for item in items:\n"
+        "        if item > best:\n            best = item\n    return best\n"
+    )
+    result = solved(box, code, "Find the largest number.", UnitTest(Call(([3, 9, 4],)), 9))
+    assert agrees(box, result, "largest", (Call(([-3, -1, -9],)), -1), (Call(([2, 5],)), 5))
+
+
+def test_a_check_says_false_where_it_crashed(box: Sandbox) -> None:
+    code = (
+        "import math\ndef square(n):\n    root = int(math.sqrt(n))\n    return root * root == n\n"
+    )
+    result = solved(box, code, "Check whether n is a square.", UnitTest(Call((16,)), True))
+    assert [f.kind for f in result.findings] == ["crash"]
+    assert agrees(box, result, "square", (Call((-4,)), False), (Call((25,)), True))
+
+
+def test_whole_numbers_stay_whole(box: Sandbox) -> None:
+    code = "def triangle(n):\n    return n * (n + 1) / 2\n"
+    result = solved(box, code, "The sum of the first n numbers.", UnitTest(Call((3,)), 6))
+    assert agrees(box, result, "triangle", (Call((10**17,)), 10**17 * (10**17 + 1) // 2))
+
+
+def test_a_number_that_may_be_a_fraction_is_left_alone(box: Sandbox) -> None:
+    code = "def middle(a, b):\n    return (a + b) / 2\n"
+    result = solved(box, code, "The middle of a and b.", UnitTest(Call((3, 5)), 4))
+    assert result.candidates == ()
+
+
+CHECKED = """\
+def first_n(items, n):
+    if n > len(items):
+        raise ValueError("not so many")
+    return items[:n]
+"""
+
+
+def test_arguments_that_nobody_excluded_are_answered(box: Sandbox) -> None:
+    test = UnitTest(Call(([4, 5, 6], 2)), [4, 5])
+    result = solved(box, CHECKED, "The n first elements of a list.", test)
+    assert "raise" not in result.candidates[0].code
+    assert [f.kind for f in result.findings] == ["crash"]
+
+
+@pytest.mark.parametrize("text", ["The n first elements; raises ValueError otherwise.", None])
+def test_a_check_that_its_author_describes_stays(box: Sandbox, text: str | None) -> None:
+    own = "The n first elements."
+    code = CHECKED.replace(":\n    if", f':\n    """{own}"""\n    if', 1)
+    result = solved(box, code, text or own, UnitTest(Call(([4, 5, 6], 2)), [4, 5]))
+    assert result.candidates == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "right"),
+    [
+        ("The highest power of two less than or equal to n.", "p * 2 < n", "p * 2 <= n"),
+        ("The sum of the squares from 1 to n.", "range(1, n)", "range(1, n + 1)"),
+        ("The words longer than n.", "len(w) >= n", "len(w) > n"),
+    ],
+)
+def test_bounds_that_the_description_states(
+    box: Sandbox, text: str, wrong: str, right: str
+) -> None:
+    code = {
+        "p * 2 < n": "def f(n):\n    p = 1\n    while p * 2 < n:\n        p *= 2\n    return p\n",
+        "range(1, n)": "def f(n):\n    return sum(i * i for i in range(1, n) if i < 4)\n",
+        "len(w) >= n": "def f(n, s):\n    return [w for w in s.split() if len(w) >= n]\n",
+    }[wrong]
+    test = {
+        "p * 2 < n": UnitTest(Call((10,)), 8),
+        "range(1, n)": UnitTest(Call((9,)), 14),
+        "len(w) >= n": UnitTest(Call((2, "a green apple")), ["green", "apple"]),
+    }[wrong]
+    result = solved(box, code, text, test)
+    assert result.candidates[0].code == code.replace(wrong, right)
+
+
+def test_properties_need_examples_that_agree() -> None:
+    text = "Remove what is too small, then sort the rest."
+
+    def names(expected: list[int]) -> set[str]:
+        test = UnitTest(Call(([3, 1, 2],)), expected)
+        problem = FunctionProblem("own/1", text, "f", "f", "def f(items): ...", (test,))
+        return {one.name for one in properties(problem, [test])}
+
+    assert {"order kept", "once", "nothing"} <= names([3, 2])
+    assert "order kept" not in names([2, 3])
+    assert "in order" in names([2, 3])
+    assert "in order" not in names([3, 2])
