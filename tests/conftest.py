@@ -16,6 +16,40 @@ os.environ.pop("COLUMNS", None)  # tables are as wide as they need, whoever runs
 
 ROOT = Path(__file__).resolve().parent.parent
 
+LONGEST = (
+    "test_bench_issues.py",
+    "test_redgreen_method.py",
+    "test_grading.py",
+    "test_pipeline.py",
+    "test_vet.py",
+    "test_cli_examples.py",
+    "test_select.py",
+    "test_model_resume.py",
+    "test_vet_attacks.py",
+    "test_llm_algorithms.py",
+    "test_environment.py",
+    "test_bench.py",
+    "test_cli_issues.py",
+    "test_agents_blind.py",
+    "test_hf.py",
+    "test_hybrid.py",
+    "test_bench_model.py",
+    "test_containers.py",
+    "test_build.py",
+    "test_blindness.py",
+    "test_literals.py",
+    "test_filtering.py",
+    "test_sft.py",
+    "test_data_cli.py",
+)
+"""Files of tests, longest first: `pytest_collection_modifyitems` starts with them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A long file begun last would keep one process busy while the others have nothing to do."""
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:

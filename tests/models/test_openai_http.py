@@ -309,7 +309,7 @@ def test_too_long_a_wait_is_told_at_once(server: Loopback, quick_patience: Patie
 )
 def test_every_request_ends(reply: Reply, server: Loopback) -> None:
     server.behaviour = lambda body, before: reply
-    patience = Patience(first_tries=2, attempt=0.5, total=30.0, pause=0.001)
+    patience = Patience(first_tries=2, attempt=2.0, total=300.0, pause=0.001)
     with pytest.raises(ModelUnavailable, match="no answer within"):
         ask(server, patience)
     assert len(server.requests) == 2
@@ -317,7 +317,7 @@ def test_every_request_ends(reply: Reply, server: Loopback) -> None:
 
 def test_the_total_deadline_ends_endless_patience(server: Loopback) -> None:
     server.behaviour = lambda body, before: error(503, "loading")
-    patience = Patience(tries=10**9, first_tries=10**9, total=0.5, pause=0.05, longest_pause=0.1)
+    patience = Patience(tries=10**9, first_tries=10**9, total=4.0, pause=0.05, longest_pause=0.1)
     with pytest.raises(ModelUnavailable, match="loading; the next try"):
         ask(server, patience)
     assert len(server.requests) >= 2
