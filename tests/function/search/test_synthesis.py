@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from refute.function.search import enumerate_child
 from refute.function.search.compose import composed, with_body
 from refute.function.search.engine import search
+from refute.function.search.enumerator import goals
 from refute.function.search.operations import binary_operations, unary_operations
 from refute.function.search.synthesis import expressible, synthesize
 from refute.problems import Call, FunctionProblem, UnitTest
@@ -133,7 +133,7 @@ def enumerated(params: list[str], inputs: list[Any], outputs: list[Any], **limit
     """Run the enumerator in this process: (expressions, candidates tried)."""
     constants = limits.pop("constants", [0, 1, 2, " ", ""])
     words = ("math", "combinations", "product", "factorial", "x ** y")
-    found, tried = enumerate_child.synthesize(
+    found, tried = goals.synthesize(
         params, inputs, outputs, constants, unary_operations(words), binary_operations(words),
         limits.get("seconds", 60.0), limits.get("most", 10**9),
     )  # fmt: skip

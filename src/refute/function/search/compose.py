@@ -17,7 +17,7 @@ _MODULES = ("collections", "itertools", "math")
 
 
 def composed(form: tuple[str, tuple[Any, ...]], taken: Collection[str]) -> str:
-    """Source of a form of `enumerate_child`; the loop variable is none of the names `taken`."""
+    """Source of a form of `enumerator`; the loop variable is none of the names `taken`."""
     names = ("e", "item", "element", "each")
     element = next((name for name in names if name not in taken), "refute_item")
     tree = _Neat().visit(_filled(form, element))

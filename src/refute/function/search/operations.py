@@ -1,6 +1,6 @@
 """The operations that `synthesis` builds expressions from, with what they cost.
 
-Templates over x and y (bodies of comprehensions come on top, see `enumerate_child`). Kinds of
+Templates over x and y (bodies of comprehensions come on top, see `enumerator`). Kinds of
 operands: b bool, n number, s str, q list or tuple or range, t set, d dict, o other. Costs are
 whole numbers: 1 what programs do all the time, 2 the rest.
 """

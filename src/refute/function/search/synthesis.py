@@ -1,7 +1,7 @@
 """Synthesis: the whole function as one small expression, where no local edit mends it.
 
 A program that misunderstands its task is out of reach of edits, but the right one is often a single
-expression over the parameters. `synthesize` enumerates such expressions (`enumerate_child`, inside
+expression over the parameters. `synthesize` enumerates such expressions (`enumerator`, inside
 the sandbox) from the trusted tests and writes the found ones into the user's source as the
 function's body. Three examples fit many expressions: see `expressible` and `BITS`.
 """
@@ -11,11 +11,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
+from refute.function.search import enumerator
 from refute.function.search.compose import composed, with_body
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.operations import binary_operations, unary_operations
@@ -232,11 +231,6 @@ def _constants(function: ast.FunctionDef) -> list[Any]:
     return found[:MOST_CONSTANTS]
 
 
-@cache
-def _enumerator() -> str:
-    return Path(__file__).with_name("enumerate_child.py").read_text("utf-8")
-
-
 def _enumerated(
     names: list[str],
     inputs: list[list[Any]],
@@ -253,7 +247,7 @@ def _enumerated(
     counted = MOST_TRIED if most is None else most
     call = Call((names, inputs, outputs, constants, unary, binary, allowed, counted))
     limits = Limits(cpu=allowed + 1.5, memory=1 << 30)
-    outcome = box.run(Program(_enumerator(), "synthesize"), [call], limits)[0]
+    outcome = box.run(Program(enumerator.source(), enumerator.ENTRY_POINT), [call], limits)[0]
     if not isinstance(outcome, Returned):
         return []
     found = outcome.value[0]

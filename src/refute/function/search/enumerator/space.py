@@ -1,0 +1,189 @@
+"""Distinct values by the cost of their expressions, and the clock that ends the enumeration."""
+
+from __future__ import annotations
+
+import collections
+import marshal
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from refute.function.search.enumerator.guards import LONGEST, MOST_BITS
+
+if TYPE_CHECKING:
+    from refute.function.search.enumerator.loops import Inner
+
+__all__ = ["FAILED", "Clock", "Node", "OutOfTime", "Rows", "Space", "Vals", "kind_of"]
+
+MOST_BYTES = 20_000
+"""Of an expression's values on all inputs, encoded."""
+
+
+class _Failed:
+    """The value of an expression that raised on an input without a known output."""
+
+    def __repr__(self) -> str:
+        return "<failed>"
+
+
+FAILED = _Failed()
+Vals = list[Any]
+Rows = Sequence[tuple[Any, ...]]
+
+
+class Node:
+    """An expression: a template with its parts, its value on each input, its kind and cost."""
+
+    __slots__ = ("cost", "kind", "parts", "template", "vals")
+
+    def __init__(
+        self, template: str, parts: Sequence[Node], vals: Vals, kind: str, cost: int
+    ) -> None:
+        self.template, self.parts, self.vals = template, parts, vals
+        self.kind, self.cost = kind, cost
+
+
+KINDS = {
+    bool: "b", int: "n", float: "n", str: "s", list: "q", tuple: "q", range: "q", set: "t",
+    frozenset: "t", dict: "d",
+}  # fmt: skip
+
+
+def kind_of(vals: Vals) -> str:
+    kinds = {KINDS.get(type(v), "o") for v in vals if v is not FAILED}
+    return kinds.pop() if len(kinds) == 1 else "o"
+
+
+def _fits(vals: Vals, kind: str) -> bool:
+    """Whether values are small enough to go on with; no complex numbers."""
+    if kind == "n":
+        return all(type(v) is not int or v.bit_length() <= MOST_BITS for v in vals)
+    if kind == "o":
+        return not any(type(v) is complex for v in vals)
+    return kind == "b" or all(len(v) <= LONGEST for v in vals if v is not FAILED)
+
+
+def _key(vals: Vals) -> int | None:
+    """What tells rows of values apart; None: they are too large."""
+    try:
+        data: bytes | str = marshal.dumps(vals, 2)
+    except ValueError:  # a range, a failure
+        data = repr(vals)
+    return hash(data) if len(data) <= MOST_BYTES else None
+
+
+class OutOfTime(Exception):
+    """Seconds or candidates are used up."""
+
+
+class Clock:
+    """Counts candidates; stops after `seconds` of CPU time, twice that, or `most` candidates."""
+
+    def __init__(self, seconds: float, most: int) -> None:
+        self.end, self.wall = time.process_time() + seconds, time.monotonic() + 2 * seconds
+        self.most, self.tried, self.hurried = most, 0, False
+
+    def hurry(self) -> None:
+        """What is found from now on is dearer than what there is: a third of the time is enough."""
+        if not self.hurried:
+            self.hurried = True
+            now = time.process_time()
+            self.end = min(self.end, now + (self.end - now) / 3)
+            self.most = min(self.most, self.tried + (self.most - self.tried) // 3)
+
+    def tick(self) -> None:
+        self.tried += 1
+        if self.tried > self.most or (
+            not self.tried & 31 and (time.process_time() > self.end or time.monotonic() > self.wall)
+        ):
+            raise OutOfTime
+
+
+def _varies(node: Node) -> bool:
+    return node.template[0] != "#" if not node.parts else True
+
+
+class Space:
+    """All distinct values over a row of environments, by the cost of their expressions."""
+
+    def __init__(
+        self, clock: Clock, firm: int, accept: Callable[[Node], bool] | None = None
+    ) -> None:
+        self.clock, self.accept = clock, accept
+        self.firm = firm
+        """Environments, the first ones, in which an expression must not raise."""
+        self.levels: dict[int, list[Node]] = collections.defaultdict(list)
+        self.hits: set[int] = set()
+        self.seen: set[int] = set()
+        self.inner: dict[int, Inner | None] = {}
+        self.grown = 1
+
+    def add(self, template: str, parts: Sequence[Node], vals: Vals, cost: int) -> None:
+        key = _key(vals)
+        if key is None:
+            return
+        if key in self.seen:
+            if key in self.hits and self.accept is not None:
+                # As good on all inputs; it may still use more of the parameters.
+                self.accept(Node(template, parts, vals, kind_of(vals), cost))
+            return
+        self.seen.add(key)
+        kind = kind_of(vals)
+        if not _fits(vals, kind):
+            return
+        if parts and not any(map(_varies, parts)):
+            return  # a constant
+        node = Node(template, parts, vals, kind, cost)
+        if self.accept is not None and self.accept(node):
+            self.hits.add(key)
+            if parts:
+                return
+        self.levels[cost].append(node)
+
+    def evaluate(self, function: Callable[..., Any], *columns: Vals) -> Vals | None:
+        """Values of a function on columns of arguments; None: it raised where it must not."""
+        self.clock.tick()
+        try:
+            vals: Vals = list(map(function, *columns))
+            # Hardly anything takes a failure for an argument without raising in its turn.
+            if not any(value is FAILED for column in columns for value in column[self.firm :]):
+                return vals
+        except Exception:
+            pass
+        vals = []
+        for number, row in enumerate(zip(*columns, strict=True)):
+            if any(value is FAILED for value in row):
+                vals.append(FAILED)
+                continue
+            try:
+                vals.append(function(*row))
+            except Exception:
+                if number < self.firm:
+                    return None
+                vals.append(FAILED)
+        return vals
+
+    def grow_unary(self, cost: int, unary: Rows) -> None:
+        for price, template, kinds, _, function in unary:
+            for node in self.levels.get(cost - price, ()):
+                if node.kind in kinds or kinds == "o":
+                    vals = self.evaluate(function, node.vals)
+                    if vals is not None:
+                        self.add(template, (node,), vals, cost)
+
+    def grow_binary(self, cost: int, binary: Rows) -> None:
+        for one in range(1, cost - 1):
+            for price, template, first, second, symmetric, _, function in binary:
+                other = cost - price - one
+                if other < 1 or (symmetric and other < one):
+                    continue
+                rights = [n for n in self.levels.get(other, ()) if n.kind in second]
+                for left in self.levels.get(one, ()) if rights else ():
+                    if left.kind not in first:
+                        continue
+                    for right in rights:
+                        if left is right or left.template[0] == right.template[0] == "#":
+                            continue
+                        vals = self.evaluate(function, left.vals, right.vals)
+                        if vals is not None:
+                            self.add(template, (left, right), vals, cost)
