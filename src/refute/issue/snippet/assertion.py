@@ -52,6 +52,16 @@ _TRULY_OURS = (
     "FileNotFoundError",
 )
 """Exceptions that an incomplete example raises by itself."""
+_OF_BUGS = (
+    "TypeError",
+    "AttributeError",
+    "KeyError",
+    "IndexError",
+    "UnboundLocalError",
+    "ZeroDivisionError",
+    "RecursionError",
+)
+"""Exceptions that a library does not raise to say that it was used wrongly."""
 
 
 def claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> list[Claim]:
@@ -141,6 +151,8 @@ def _of_error(
         confidence, why = 0.5, f"it raises {name}, which the issue names"
     elif re.search(r"\b(crash\w*|exception|raises?|traceback|throws?)\b", title, re.I):
         confidence, why = 0.4, f"it crashes, as the title says ({name})"
+    elif name in _OF_BUGS and re.search(r"\b(fail\w*|errors?|breaks?|broken)\b", title, re.I):
+        confidence, why = 0.4, f"it fails, as the title says ({name})"
     else:
         return 0.0, "the issue tells of no such exception"
     if _ABOUT_MESSAGE.search(title):
@@ -161,6 +173,8 @@ def _compared(script: Script, index: int, actual: Value, wanted: Expected) -> Cl
         else:
             if value == own and type(value) is type(own):
                 return None
+            if isinstance(own, str) and not isinstance(value, str):
+                text = repr(text.strip())
             return _claim(script, index, "equals", confidence, why, expected=text.strip())
     if shows(text, actual) or not (wanted.sure or alike(text, actual)):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from refute.issue.snippet.names import Names
@@ -93,6 +93,10 @@ def _without_foreign(row: Statement, names: Names) -> Statement | None:
     return row
 
 
+_OF_A_FIELD = ("F", "Sum", "Avg", "Min", "Max", "OuterRef", "StdDev", "Variance")
+"""What takes a field's name, mostly a number's."""
+
+
 # -- Django's models -------------------------------------------------------------------------------
 
 
@@ -113,7 +117,29 @@ def models_of(rows: Sequence[Statement]) -> Prelude:
     order = {id(row): place for place, row in enumerate(rows)}
     chosen = {id(defined[name]): defined[name] for name in wanted}
     kept = sorted(chosen.values(), key=lambda row: order[id(row)])
-    return Prelude(tuple(_ordered(kept)), names=frozenset(wanted))
+    return Prelude(tuple(map(_with_on_delete, _ordered(kept))), names=frozenset(wanted))
+
+
+def _with_on_delete(row: Statement) -> Statement:
+    """The model as Django 2.0 and later ask for it: relations say what follows a deletion."""
+    lacking = [
+        part
+        for part in ast.walk(row.node)
+        if isinstance(part, ast.Call)
+        and ast.unparse(part.func).endswith(("ForeignKey", "OneToOneField"))
+        and len(part.args) == 1
+        and all(keyword.arg not in ("on_delete", None) for keyword in part.keywords)
+    ]
+    if not lacking:
+        return row
+    node = parse_module(row.source).body[0]
+    for part in ast.walk(node):
+        if any(ast.dump(part) == ast.dump(other) for other in lacking):
+            assert isinstance(part, ast.Call)
+            cascade = ast.parse("models.CASCADE", mode="eval").body
+            part.keywords.append(ast.keyword("on_delete", cascade))
+    source = ast.unparse(ast.fix_missing_locations(node))
+    return replace(row, source=source, node=parse_module(source).body[0])
 
 
 def reduced(prelude: Prelude, lost: set[str]) -> Prelude:
@@ -167,6 +193,7 @@ def stub_models(rows: Sequence[Statement], missing: Iterable[str]) -> dict[str, 
     Its fields are those that the issue's queries name.
     """
     made: dict[str, str] = {}
+    aliases = set(_aliases(rows))
     for name in sorted(missing):
         if not name[:1].isupper():
             continue
@@ -178,7 +205,8 @@ def stub_models(rows: Sequence[Statement], missing: Iterable[str]) -> dict[str, 
                     continue
                 used = True
                 for field, kind in _fields(call):
-                    fields.setdefault(field, kind)
+                    if field not in aliases:
+                        fields.setdefault(field, kind)
             used |= f"{name}.objects" in row.source
         if used:
             lines = [f"    {field} = {kind}" for field, kind in fields.items()] or ["    pass"]
@@ -186,8 +214,22 @@ def stub_models(rows: Sequence[Statement], missing: Iterable[str]) -> dict[str, 
     return made
 
 
+def _aliases(rows: Sequence[Statement]) -> Iterator[str]:
+    """Names that the issue's queries give to expressions: they are no fields."""
+    for call in (part for row in rows for part in ast.walk(row.node) if isinstance(part, ast.Call)):
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if method in ("annotate", "alias", "aggregate", "extra"):
+            yield from (keyword.arg for keyword in call.keywords if keyword.arg)
+
+
 def _fields(call: ast.Call) -> Iterable[tuple[str, str]]:
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    for part in ast.walk(call):
+        match part:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(field)), *_]) if (
+                name in _OF_A_FIELD and re.fullmatch(r"(?!pk$|id$)[a-z]+(?:_?[a-z0-9]+)*", field)
+            ):
+                yield field, "models.IntegerField(null=True)"
     if method in ("filter", "exclude", "get", "create", "get_or_create", "update_or_create"):
         for keyword in call.keywords:
             field = (keyword.arg or "").partition("__")[0]

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 __all__ = ["Shown", "likeness", "named_errors", "shown_errors"]
 
-_NAME = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|DoesNotExist|Exit|NotFound|Http404)"
+_NAME = (
+    r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Warning|DoesNotExist|Exit|NotFound|Http404)"
+    r"|ImproperlyConfigured|PermissionDenied|SuspiciousOperation|MultipleObjectsReturned)"
+)
 _LINE = re.compile(rf"^\s*(?:E\s+)?({_NAME})(?::[ \n](.*))?$")
 _DOTTED = re.compile(r"^((?:[a-z_]\w*\.)+\w*[Ee]rror)(?:: (.*))?$")
 """Exceptions of lower case, such as `re.error` and `socket.error`."""

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from refute.issue.snippet.evidence import Seen, Value
+from refute.issue.snippet.needed import changed
 from refute.issue.snippet.read import Piece
-from refute.issue.snippet.script import Script, Statement
+from refute.issue.snippet.script import Script, Statement, missing_names
 from refute.literals import NotLiteral, parse_literal
 
 __all__ = ["Expected", "alike", "expectations", "shows"]
@@ -43,6 +44,11 @@ _EQUAL = re.compile(
     r"\bshould (?:be|compare|evaluate)(?: as| to)? (?:equal|the same)|\bnot (?:compare )?equal\b",
     re.I,
 )
+_LITERAL = re.compile(
+    r"(?:'[^'\n]*'|\"[^\"\n]*\"|-?\d+(?:\.\d+)?|None|True|False)"
+    r"(?= (?:for|in|as|instead|rather|but|and|since|because|here|there)\b)"
+)
+"""A value with which a sentence goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +123,12 @@ def _of_equality(
 
 def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:
     own = script.statements[index]
+    names = missing_names([own.node])
     for number, row in enumerate(script.statements):
-        if number != index and ast.dump(row.node) == ast.dump(own.node) and row.shown:
+        if number == index or not row.shown or ast.dump(row.node) != ast.dump(own.node):
+            continue
+        between = script.statements[min(index, number) + 1 : max(index, number)]
+        if not any(changed(other) & names for other in between):  # else it is not the same any more
             yield True, row.shown
 
 
@@ -181,9 +191,17 @@ def _squeezed(text: str) -> str:
 
 
 def _clean(text: str) -> str:
+    literal = _LITERAL.match(text.strip())
+    if literal is not None:
+        return literal[0]
     value = re.split(r"(?<=[\w)\]}'\"`])[.,;](?:\s|$)", text.strip() + " ", maxsplit=1)[0].strip()
     quoted = re.match(r"`+([^`]+)`+", value)
     return quoted[1].strip() if quoted else value.strip("` ")
+
+
+def _numbers(*texts: str) -> bool:
+    """Whether all texts are numbers as text."""
+    return all(re.fullmatch(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?", text, re.I) for text in texts)
 
 
 def alike(value: str, actual: Value) -> bool:
@@ -191,8 +209,10 @@ def alike(value: str, actual: Value) -> bool:
     if not value or shows(value, actual):
         return False
     try:
-        return type(parse_literal(value)) is type(parse_literal(actual.repr))
+        wanted, own = parse_literal(value), parse_literal(actual.repr)
     except NotLiteral:
         pass
+    else:
+        return type(wanted) is type(own) or (isinstance(own, str) and _numbers(value, own))
     ratio = difflib.SequenceMatcher(None, _squeezed(value), _squeezed(actual.str)).ratio()
     return ratio >= 0.5

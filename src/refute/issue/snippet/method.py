@@ -26,7 +26,7 @@ from refute.issue.snippet.given import given_tests, relative_home
 from refute.issue.snippet.inline import with_inline_code
 from refute.issue.snippet.promise import missing_attribute
 from refute.issue.snippet.read import Piece, read_issue_text
-from refute.issue.snippet.script import Script, statements
+from refute.issue.snippet.script import Script, missing_names, statements
 from refute.issue.snippet.spoken import spoken_calls
 from refute.issue.snippet.subject import Subject
 from refute.issue.snippet.trials import Bench, Ran, result_of
@@ -75,6 +75,8 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
         subject = Subject(problem.text, pieces, statements(pieces), original)
         case = Case(subject, Bench(original, bounds))
         found = None if nothing else case.best()
+        if found is None and subject.models_alone:
+            found = case.second(subject.with_models_inside())
         if found is None and more:
             found = case.second(subject.read_as(more, statements(more)))
         if found is None:
@@ -124,7 +126,7 @@ class Case:
         return self._tried(candidates)
 
     def second(self, subject: Subject) -> Found | None:
-        """The best test of the same issue read in another way: of what was not run yet."""
+        """The best test of the same issue read in another way, of what was not run yet."""
         self.subject = subject
         return self._tried(self._claims())
 
@@ -184,9 +186,20 @@ class Case:
             self.steps.append(_probed(one, by_name.get(draft.name)))
             if seen is not None:
                 for claim in claims(self.subject.title, self.subject.pieces, one.script, seen):
-                    found += [(c, one.imports) for c in (claim, *_in_full(claim, one.script))]
+                    if self._of_repository(claim, one.imports):
+                        found += [(c, one.imports) for c in (claim, *_in_full(claim, one.script))]
         found.sort(key=lambda pair: (-pair[0].confidence, len(pair[0].setup)))
         return found
+
+    def _of_repository(self, claim: Claim, imports: tuple[str, ...]) -> bool:
+        """Whether what the claim runs has to do with the repository, not with Python alone."""
+        rows = (*claim.setup, claim.focus)
+        used = missing_names([row.node for row in rows])
+        if used & (self.subject.prelude.names | {"self"}):
+            return True
+        own = [row.source for row in rows if row.source.startswith(("import ", "from "))]
+        completed = [line for line in imports if any(_binds(line, name) for name in used)]
+        return any(map(self.subject.names.of_repository, (*own, *completed)))
 
     def _tried(self, candidates: Sequence[tuple[Claim, tuple[str, ...]]]) -> Found | None:
         """The best candidate that fails as it claims; all are run in one file."""

@@ -65,6 +65,11 @@ class Names:
                   for end in (".py", "/__init__.py")}  # fmt: skip
         return tuple(sorted(wanted & self._files.keys()))
 
+    def of_repository(self, statement: str) -> bool:
+        """Whether an import takes something from the repository itself."""
+        words = statement.replace(",", " ").split()
+        return len(words) > 1 and bool(self.modules(words[1].partition(".")[0]))
+
     def home_of(self, name: str) -> tuple[str, ...]:
         """Paths of the files, tests left out, that define a class or function of that name."""
         pattern = re.compile(rf"^(?:class|def|async def) +{re.escape(name)}\b", re.MULTILINE)

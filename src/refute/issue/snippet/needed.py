@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from refute.issue.snippet.script import Statement, bound_names, missing_names
 
-__all__ = ["needed"]
+__all__ = ["changed", "needed"]
 
 
 def needed(before: Sequence[Statement], focus: Statement) -> tuple[Statement, ...]:
@@ -15,7 +15,7 @@ def needed(before: Sequence[Statement], focus: Statement) -> tuple[Statement, ..
     names = set(missing_names([focus.node]))
     kept: list[Statement] = []
     for row in reversed(before):
-        if not (_changed(row) & names):
+        if not (changed(row) & names):
             continue
         if isinstance(row.node, ast.Assign) and not _owners(row.node):
             names -= bound_names(row.node)  # what they were before is of no matter
@@ -25,7 +25,7 @@ def needed(before: Sequence[Statement], focus: Statement) -> tuple[Statement, ..
     return tuple(reversed(kept))
 
 
-def _changed(row: Statement) -> frozenset[str]:
+def changed(row: Statement) -> frozenset[str]:
     """Names that a statement binds or may change."""
     value = row.expression
     if value is None:

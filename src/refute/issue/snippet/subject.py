@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -35,7 +36,9 @@ class Subject:
         pieces: tuple[Piece, ...],
         rows: Mapping[int, tuple[Statement, ...]],
         original: Original,
-        files: Mapping[str, str] | None = None,
+        *,
+        like: Subject | None = None,
+        models_inside: bool = False,
     ) -> None:
         self.text, self.pieces = text, pieces
         self.title = text.strip().partition("\n")[0]
@@ -43,17 +46,30 @@ class Subject:
         self.rows = [row for part in rows.values() for row in part]
         """The statements of all pieces."""
         self._by_piece = dict(rows)
+        self._models_inside = models_inside
         self._original = original
         self._paths = original.paths()
-        self.files = original.sources() if files is None else files
+        self._like = like
+        self.files: Mapping[str, str] = original.sources() if like is None else like.files
         """Path -> source of the repository's Python files."""
-        self.names = Names(self.files)
+        self.names: Names = Names(self.files) if like is None else like.names
 
     def read_as(
         self, pieces: tuple[Piece, ...], rows: Mapping[int, tuple[Statement, ...]]
     ) -> Subject:
         """The same issue, its text read in another way."""
-        return Subject(self.text, pieces, rows, self._original, self.files)
+        return Subject(self.text, pieces, rows, self._original, like=self)
+
+    @property
+    def models_alone(self) -> bool:
+        """Whether the issue defines models and asks no database for their rows."""
+        asks = re.compile(r"\bobjects\b|\.save\(|\.(?:create|get|filter)\(")
+        return bool(self.prelude.statements) and not any(asks.search(r.source) for r in self.rows)
+
+    def with_models_inside(self) -> Subject:
+        """The same issue, the definition of its models a part of what is run."""
+        rows = self._by_piece
+        return Subject(self.text, self.pieces, rows, self._original, like=self, models_inside=True)
 
     @property
     def errors(self) -> tuple[Shown, ...]:
@@ -62,7 +78,11 @@ class Subject:
 
     @cached_property
     def prelude(self) -> Prelude:
-        """The models that the issue defines or uses."""
+        """The models that the issue defines or uses, for the level of the module."""
+        return Prelude() if self._models_inside else self._models
+
+    @cached_property
+    def _models(self) -> Prelude:
         prelude = models_of(self.rows)
         missing = Script(prelude.statements, ()).missing(prelude.names)
         lost = {name for name in missing if self.names.import_of(name) is None}
@@ -89,16 +109,20 @@ class Subject:
     @cached_property
     def homes(self) -> list[str]:
         """Test files that the test may go to, the best first."""
+        homes = self._by_text if self._like is None else self._like._by_text
+        if self._models.names:
+            homes = home_for_models(homes, self._models.names, self.files)
+        return homes
+
+    @cached_property
+    def _by_text(self) -> list[str]:
         code = frame_files(self.text, self.files)
         for row in self.rows:
             if row.source.startswith(("import ", "from ")):
                 code += _homes_of(row.source, self.names)
         for name in sorted(Script(tuple(self.rows), ()).missing()):
             code += _homes_of(self.names.import_of(name), self.names)
-        homes = homes_for_tests(self.text, list(dict.fromkeys(code)), self.files)
-        if self.prelude.names:
-            homes = home_for_models(homes, self.prelude.names, self.files)
-        return homes
+        return homes_for_tests(self.text, list(dict.fromkeys(code)), self.files)
 
     @property
     def styles(self) -> list[Style]:
