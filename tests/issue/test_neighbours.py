@@ -38,3 +38,19 @@ def test_every_form_of_import(imports: str) -> None:
 def test_what_imports_nothing_of_the_module(line: str) -> None:
     files = {"shapes/core/line.py": "def area(): ...\n", "tests/test_b.py": line + TEST}
     assert neighbouring_tests(["shapes/core/line.py"], files) == ()
+
+
+def test_what_a_test_is_named_after_where_several_modules_are_called_the_same() -> None:
+    files = {
+        "shop/models/base.py": "",
+        "shop/views/generic/base.py": "",
+        "tests/basic/test_a.py": "from shop.models.base import Model\n" + TEST,
+        "tests/other/test_base.py": "import shop.models\n" + TEST,
+        "tests/generic_views/test_base.py": TEST,
+    }
+    assert neighbouring_tests(["shop/models/base.py"], files, most=1) == ("tests/basic/test_a.py",)
+    found = neighbouring_tests(["shop/views/generic/base.py"], files)
+    assert found == ("tests/generic_views/test_base.py",)
+    del files["shop/views/generic/base.py"]
+    found = neighbouring_tests(["shop/models/base.py"], files, most=1)
+    assert found == ("tests/other/test_base.py",)

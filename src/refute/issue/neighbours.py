@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -40,7 +41,9 @@ def neighbouring_tests(
     if not tests or not code:
         return ()
     order = {path: place for place, path in enumerate(_by_text(code, tests, files, hint))}
-    scores = {path: _nearness(path, files[path], code) for path in tests}
+    stems = Counter(_stem(PurePosixPath(path)) for path in files if not is_test_file(path))
+    common = frozenset(stem for stem, count in stems.items() if count > 1)
+    scores = {path: _nearness(path, files[path], code, common) for path in tests}
     near = [path for path in tests if scores[path] > 0]
     near.sort(key=lambda path: (-scores[path], order[path], path))
     return tuple(near[:most])
@@ -53,15 +56,20 @@ def _by_text(
     return ranked(" ".join(names), {path: files[path] for path in tests})
 
 
-def _nearness(test: str, source: str, code: Sequence[str]) -> int:
+def _nearness(test: str, source: str, code: Sequence[str], common: Collection[str]) -> int:
     imported = _imported(source)
-    return max(_to_one(PurePosixPath(test), imported, PurePosixPath(path)) for path in code)
+    return max(_to_one(PurePosixPath(test), imported, PurePosixPath(path), common) for path in code)
 
 
-def _to_one(test: PurePosixPath, imported: frozenset[str], code: PurePosixPath) -> int:
-    stem = code.parent.name if code.stem == "__init__" else code.stem
+def _to_one(
+    test: PurePosixPath, imported: frozenset[str], code: PurePosixPath, common: Collection[str]
+) -> int:
+    """`common`: what several modules are called (`base`); a test named so may be another's."""
+    stem = _stem(code)
     score = 0
-    if _bare(test.stem) == stem:
+    if stem in common and not (_words(test) & _words(code)) - {stem}:
+        pass
+    elif _bare(test.stem) == stem:
         score += 8
     elif stem in test.parts[:-1] or f"test_{stem}" in test.parts:
         score += 4
@@ -73,7 +81,18 @@ def _to_one(test: PurePosixPath, imported: frozenset[str], code: PurePosixPath) 
     elif len(module) > 1 and ".".join(module[:-1]) in imported:
         score += 2
     shared = sum(a == b for a, b in zip(test.parts, code.parts, strict=False))
-    return score + (1 if shared >= 2 else 0)
+    helper = "test" not in test.stem  # models.py, views.py: of tests, seldom with any
+    return score + (1 if shared >= 2 else 0) - (1 if helper else 0)
+
+
+def _stem(code: PurePosixPath) -> str:
+    """What a module is called."""
+    return code.parent.name if code.stem == "__init__" else code.stem
+
+
+def _words(path: PurePosixPath) -> set[str]:
+    """`generic` and `views` of `tests/generic_views/test_base.py`."""
+    return {word for part in path.parts[:-1] for word in part.split("_")} - {"test", "tests"}
 
 
 def _bare(stem: str) -> str:
