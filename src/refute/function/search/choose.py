@@ -53,6 +53,7 @@ class Cluster:
 
     @property
     def best(self) -> Result:
+        """The likeliest member."""
         return self.members[0]
 
 

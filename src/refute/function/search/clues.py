@@ -96,6 +96,7 @@ class Clues:
 
     @property
     def required(self) -> int:
+        """How many positional arguments a call must have."""
         return sum(not p.default and not p.keyword_only for p in self.parameters)
 
 

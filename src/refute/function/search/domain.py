@@ -23,9 +23,13 @@ __all__ = ["Constants", "Domain", "Mappings", "Numbers", "Part", "Sequences", "l
 class Part(Protocol):
     """One kind of value of a domain."""
 
-    def accepts(self, value: Any) -> bool: ...
+    def accepts(self, value: Any) -> bool:
+        """Whether the value belongs to this part of the domain."""
+        ...
 
-    def sample(self, rng: Random) -> Any: ...
+    def sample(self, rng: Random) -> Any:
+        """A value of this part, drawn with `rng`."""
+        ...
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
         """Neighbours of an accepted value, simplest first; some may lie outside the domain."""
@@ -43,15 +47,19 @@ class Constants:
     values: tuple[Any, ...]
 
     def accepts(self, value: Any) -> bool:
+        """Whether the value belongs to this part of the domain."""
         return any(type(value) is type(one) and value == one for one in self.values)
 
     def sample(self, rng: Random) -> Any:
+        """A value of this part, drawn with `rng`."""
         return rng.choice(self.values)
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        """Neighbours of an accepted value, simplest first (see `Part.near`)."""
         yield from (one for one in self.values if one is not value)
 
     def edges(self) -> Iterator[Any]:
+        """Values at or just past the borders of what was seen."""
         return iter(())
 
 
@@ -66,6 +74,7 @@ class Numbers:
     """Numbers at which the code may change its mind: constants it compares with, and neighbours."""
 
     def bounds(self) -> tuple[float, float]:
+        """The smallest and largest accepted number: the seen sign, about twice the magnitude."""
         reach = 2 * max(abs(self.low), abs(self.high)) + 10
         low = 1.0 if self.low >= 1 else 0.0 if self.low >= 0 else -reach
         if self.type is float and 0 < self.low < 1:
@@ -73,10 +82,12 @@ class Numbers:
         return low, -1.0 if self.high <= -1 else reach
 
     def accepts(self, value: Any) -> bool:
+        """Whether the value belongs to this part of the domain."""
         low, high = self.bounds()
         return type(value) is self.type and low <= value <= high
 
     def sample(self, rng: Random) -> Any:
+        """A value of this part, drawn with `rng`."""
         low, high = self.bounds()
         if rng.random() < 0.25:
             marks = [mark for mark in self.marks if low <= mark <= high]
@@ -89,6 +100,7 @@ class Numbers:
         return round(rng.uniform(low, high), rng.choice((0, 1, 1, 2)))
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        """Neighbours of an accepted value, simplest first (see `Part.near`)."""
         for step in (1, -1, 2, -2):
             yield value + step
         if self.type is float:
@@ -104,6 +116,7 @@ class Numbers:
         yield self.sample(rng)
 
     def edges(self) -> Iterator[Any]:
+        """Values at or just past the borders of what was seen."""
         for value in (0, 1, -1, 2, *self.marks, self.low - 1, self.high + 1, *_TELLING):
             yield self.type(value)
             if self.low < 0:
@@ -144,6 +157,7 @@ class Sequences:
     places: tuple[Domain, ...] = ()
 
     def accepts(self, value: Any) -> bool:
+        """Whether the value belongs to this part of the domain."""
         if type(value) is not self.type:
             return False
         if self.places:
@@ -162,6 +176,7 @@ class Sequences:
         return not (self.ascending and any(a > b for a, b in pairwise(value)))
 
     def sample(self, rng: Random) -> Any:
+        """A value of this part, drawn with `rng`."""
         if self.places:
             return self.type(place.sample(rng) for place in self.places)
         size = rng.randint(max(1, self.shortest - 1), self.longest + 2)
@@ -171,6 +186,7 @@ class Sequences:
         return self._build(items)
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        """Neighbours of an accepted value, simplest first (see `Part.near`)."""
         items = sorted(value, key=repr) if self.type in (set, frozenset) else list(value)
         for index in _some(len(items), rng):
             for other in islice(self._at(index).near(items[index], rng), 3):
@@ -218,6 +234,7 @@ class Sequences:
         return self.type(_sorted(items) if self.ascending else items)
 
     def edges(self) -> Iterator[Any]:
+        """Values at or just past the borders of what was seen."""
         if self.places:
             return
         yield self.type([])
@@ -238,6 +255,7 @@ class Mappings:
     """When not empty, records: every dictionary has these keys, each with its own domain."""
 
     def accepts(self, value: Any) -> bool:
+        """Whether the value belongs to this part of the domain."""
         if self.fields:
             return (
                 type(value) is dict
@@ -251,12 +269,14 @@ class Mappings:
         )
 
     def sample(self, rng: Random) -> Any:
+        """A value of this part, drawn with `rng`."""
         if self.fields:
             return {key: part.sample(rng) for key, part in self.fields}
         size = rng.randint(max(1, self.shortest - 1), self.longest + 2)
         return {self.key.sample(rng): self.value.sample(rng) for _ in range(size)}
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        """Neighbours of an accepted value, simplest first (see `Part.near`)."""
         for key, part in self.fields:
             yield from ({**value, key: near} for near in islice(part.near(value[key], rng), 4))
         if self.fields:
@@ -273,6 +293,7 @@ class Mappings:
             yield dict.fromkeys(value, first)
 
     def edges(self) -> Iterator[Any]:
+        """Values at or just past the borders of what was seen."""
         yield {}
 
 
@@ -283,18 +304,22 @@ class Domain:
     parts: tuple[Part, ...] = ()
 
     def accepts(self, value: Any) -> bool:
+        """Whether the value belongs to any part."""
         return any(part.accepts(value) for part in self.parts)
 
     def sample(self, rng: Random) -> Any:
+        """A value of one of the parts, drawn with `rng`."""
         return rng.choice(self.parts).sample(rng) if self.parts else rng.randint(0, 9)
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
+        """Neighbours of an accepted value, simplest first (see `Part.near`)."""
         for part in self.parts:
             if part.accepts(value):
                 yield from part.near(value, rng)
                 return
 
     def edges(self) -> Iterator[Any]:
+        """Values at or just past the borders of what was seen."""
         for part in self.parts:
             yield from part.edges()
 

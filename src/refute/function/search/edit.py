@@ -48,6 +48,7 @@ class Edit:
 
     @property
     def line(self) -> int:
+        """Line of the first statement that it changes; 1 outside of any function."""
         return self.stmts[0].lineno if self.stmts else 1
 
 

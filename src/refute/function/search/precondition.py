@@ -36,6 +36,7 @@ class Precondition:
     """No input was known: the domains are guesses."""
 
     def holds(self, args: Sequence[Any]) -> bool:
+        """Whether arguments look like the known ones, in number, singly and together."""
         if len(args) not in self.arities:
             return False
         return all(

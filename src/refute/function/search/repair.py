@@ -49,6 +49,7 @@ class Repair:
 
     @property
     def fails(self) -> bool:
+        """Whether the code under test fails a test."""
         return not all(self.passed)
 
 

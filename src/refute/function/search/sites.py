@@ -41,6 +41,7 @@ class Site:
     """From the statement's expression down to the owner."""
 
     def change(self, new: object) -> Change:
+        """The change that puts `new` in the place of the expression."""
         return Change(self.owner, self.field, self.index, new)
 
     @property

@@ -59,6 +59,7 @@ class Texts:
         )
 
     def accepts(self, value: Any) -> bool:
+        """Whether the value belongs to this part of the domain."""
         if type(value) is not str or not min(self.shortest, 1) <= len(value):
             return False
         if self.vocabulary:
@@ -88,6 +89,7 @@ class Texts:
         return "  " not in value or any("  " in one for one in self.seen)
 
     def sample(self, rng: Random) -> str:
+        """A value of this part, drawn with `rng`."""
         if self.vocabulary:
             if not self.separator:
                 return rng.choice(self.vocabulary)
@@ -112,6 +114,7 @@ class Texts:
         return " ".join(rng.choice(tokens) if tokens else "ab" for _ in range(count))
 
     def near(self, value: str, rng: Random) -> Iterator[str]:
+        """Neighbours of an accepted value, simplest first (see `Part.near`)."""
         if self.vocabulary and not self.separator:
             yield from self.vocabulary
             return
@@ -148,6 +151,7 @@ class Texts:
         yield from value[:2]
 
     def edges(self) -> Iterator[str]:
+        """Values at or just past the borders of what was seen."""
         yield ""
         yield from self.alphabet[:2]
         if not (self.vocabulary or self.layouts or self.balanced):

@@ -49,6 +49,7 @@ class Result:
 
     @property
     def fits(self) -> bool:
+        """Whether it passed every test."""
         return all(self.passed)
 
 
@@ -80,10 +81,12 @@ class Trial:
 
     @property
     def calls(self) -> list[Invocation]:
+        """What the tests run, in their order."""
         return [test.call for test in self.tests]
 
     @property
     def limits(self) -> Limits:
+        """Limits of one candidate, tight: thousands run."""
         return Limits(cpu=0.15, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=1)
 
     def check_budget(self) -> None:

@@ -112,6 +112,7 @@ LENGTHS = {
 
 
 def function_of(source: str, names: str) -> Callable[..., Any]:
+    """The function of a template over `names` ("x", "x, y"), guarded where it must be."""
     function = GUARDED.get(source)
     if function is None:
         function = eval(f"lambda {names}: {source}", dict(NAMES))

@@ -50,6 +50,7 @@ KINDS = {
 
 
 def kind_of(vals: Vals) -> str:
+    """The kind (see `operations`) that all values share, failures left out; "o": several."""
     kinds = {KINDS.get(type(v), "o") for v in vals if v is not FAILED}
     return kinds.pop() if len(kinds) == 1 else "o"
 
@@ -92,6 +93,7 @@ class Clock:
             self.most = min(self.most, self.tried + (self.most - self.tried) // 3)
 
     def tick(self) -> None:
+        """Count one candidate. Raises `OutOfTime`."""
         self.tried += 1
         if self.tried > self.most or (
             not self.tried & 31 and (time.process_time() > self.end or time.monotonic() > self.wall)
@@ -119,6 +121,7 @@ class Space:
         self.grown = 1
 
     def add(self, template: str, parts: Sequence[Node], vals: Vals, cost: int) -> None:
+        """Keep an expression, unless a cheaper one has the same values or they are too large."""
         key = _key(vals)
         if key is None:
             return
@@ -164,6 +167,7 @@ class Space:
         return vals
 
     def grow_unary(self, cost: int, unary: Rows) -> None:
+        """Add what operations on one value give at this cost. Raises `OutOfTime`."""
         for price, template, kinds, _, function in unary:
             for node in self.levels.get(cost - price, ()):
                 if node.kind in kinds or kinds == "o":
@@ -172,6 +176,7 @@ class Space:
                         self.add(template, (node,), vals, cost)
 
     def grow_binary(self, cost: int, binary: Rows) -> None:
+        """Add what operations on two values give at this cost. Raises `OutOfTime`."""
         for one in range(1, cost - 1):
             for price, template, first, second, symmetric, _, function in binary:
                 other = cost - price - one

@@ -189,10 +189,12 @@ def early_returns(function: ast.FunctionDef, facts: Facts) -> Iterator[Draft]:
 
 
 def store(name: str) -> ast.Name:
+    """A variable that is assigned."""
     return ast.Name(id=name, ctx=ast.Store())
 
 
 def is_docstring(stmt: ast.stmt) -> bool:
+    """Whether the statement is a text that stands alone."""
     return (
         isinstance(stmt, ast.Expr)
         and isinstance(stmt.value, ast.Constant)
