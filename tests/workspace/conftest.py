@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,3 +46,18 @@ def workspace(shop: Shop, level: str) -> Iterator[WorkingCopy]:
     with_level = opened(shop.base, level)
     yield with_level
     with_level.close()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The engine's state; its `log.jsonl` holds the command lines."""
+    program = tmp_path / "bin" / "podman"
+    program.parent.mkdir()
+    script = Path(__file__).with_name("fake_engine.py")
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
+    program.chmod(0o755)
+    state = tmp_path / "state"
+    state.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_ENGINE", str(state))
+    return state

@@ -27,21 +27,6 @@ TESTS = Selection(("tests/test_cart.py",))
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The engine's state; its `log.jsonl` holds the command lines."""
-    program = tmp_path / "bin" / "podman"
-    program.parent.mkdir()
-    script = Path(__file__).with_name("fake_engine.py")
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
-    program.chmod(0o755)
-    state = tmp_path / "state"
-    state.mkdir()
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_ENGINE", str(state))
-    return state
-
-
-@pytest.fixture
 def container(shop: Shop, engine: Path) -> WorkingCopy:
     recipe = Recipe(
         image=str(shop.path),

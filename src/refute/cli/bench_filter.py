@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from refute.cli.output import consoles, print_json, remark
 from refute.cli.selected import Selected
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["filter_fixes"]
 
 
-def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: bool) -> int:
+def filter_fixes(
+    selected: Selected, fixes: Path, *, workspace: str, jobs: int | None, as_json: bool
+) -> int:
     """Judge the fixes of a file of SWE-bench's predictions by the tests of a run of bench.
 
     The judgements go into `RUN/filter/NAME`; the same command goes on where it stopped. Exit status
@@ -32,6 +34,7 @@ def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: 
     from refute.issue.bench import variant
     from refute.issue.filtering import FilterSettings, evaluate_filter
     from refute.issue.grading import default_jobs
+    from refute.issue.places import check_engine
     from refute.issue.predictions import read_predictions
     from refute.report.filters import filter_document, print_filter
     from refute.report.terminal import counting
@@ -45,6 +48,8 @@ def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: 
         raise InputError(f"{selected.run}: not a run of refute bench over issues")
     if header["dataset"] != selected.dataset:
         raise InputError(f"{selected.run}: is over {header['dataset']}, not {selected.dataset}")
+    backend: Any = workspace
+    check_engine(backend)
     proposed = read_predictions(fixes)
     tasks = _tasks(selected, proposed, err)
     settings = FilterSettings(
@@ -52,6 +57,7 @@ def filter_fixes(selected: Selected, fixes: Path, *, jobs: int | None, as_json: 
         fixes=str(fixes),
         fixer=next((one.model for one in proposed.values() if one.model), "None"),
         tests=" ".join(filter(None, (variant(header), header.get("model")))),
+        workspace=backend,
     )
     directory = selected.run / "filter" / fixes.name.split(".")[0]
     with Journal(directory, settings.header()) as journal:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.bench_filter import filter_fixes
-from refute.cli.options import FILE, gathering
+from refute.cli.options import FILE, gathering, workspace_option
 from refute.cli.output import consoles, print_json, remark
 from refute.cli.reproducing import ReproducingOptions, chosen_reproducer, maybe_session
 from refute.cli.status import UNAVAILABLE
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from refute.problems import IssueProblem
     from refute.runs import Journal
     from refute.runs.loop import Ending
+    from refute.workspace.opening import Backend
 
 __all__ = ["IssueBenchOptions", "bench_issues", "issue_bench_options"]
 
@@ -43,6 +44,7 @@ class IssueBenchOptions:
     grade: bool = False
     fixes: Path | None = None
     """Proposed fixes that the tests of the run are to filter (section 5.3)."""
+    workspace: str = "local"
 
 
 _OPTIONS = (
@@ -71,6 +73,7 @@ _OPTIONS = (
         metavar="FIXES",
         help="Issues: judge these fixes (SWE-bench predictions) by the tests of --run.",
     ),
+    workspace_option,
 )
 
 
@@ -90,12 +93,14 @@ def bench_issues(
 ) -> int:
     """The command. Exit status 3: some issues have no prediction (run again to go on)."""
     if issues.fixes is not None:
-        return filter_fixes(selected, issues.fixes, jobs=jobs, as_json=as_json)
+        where = issues.workspace
+        return filter_fixes(selected, issues.fixes, workspace=where, jobs=jobs, as_json=as_json)
     from dataclasses import replace
 
     from refute.errors import InputError
     from refute.issue.bench import Settings, resumed, save_predictions, variant
     from refute.issue.grading import default_jobs
+    from refute.issue.places import as_placed, check_engine
     from refute.report.terminal import counting
     from refute.runs import Journal, new_run, read_header
 
@@ -118,13 +123,14 @@ def bench_issues(
         settings = resumed(settings, header, selected.given)
     if settings.patch_may_be_wrong and not settings.code_patch:
         raise InputError("--patch-may-be-wrong is about the patch of --given-patch; give one")
+    check_engine(settings.workspace)
     items = issue_items(settings.dataset, selected.data, settings.ids, settings.limit)
     given = _given(items, settings, err)
     methods = _methods(settings, given)
     directory = selected.run or new_run(
         selected.runs_dir, f"{Path(settings.dataset).stem}-{variant(asdict(settings))}"
     )
-    problems = [item.problem for item in items]
+    problems = [as_placed(item.problem, settings.workspace) for item in items]
     with Journal(directory, settings.header(problems, given)) as journal:
         remark(err, [f"{len(items)} issues into {directory}"])
         try:
@@ -172,7 +178,7 @@ async def _work(
             settings,
             journal,
             asker=lambda id: None if session is None else session.asker(id),
-            place=_place,
+            place=_placing(settings.workspace),
             at_once=at_once,
             progress=progress,
         )
@@ -215,14 +221,17 @@ def _methods(settings: Settings, given: Mapping[str, Given]) -> dict[str, Reprod
     }
 
 
-def _place(problem: IssueProblem) -> Spawn:
-    from refute.workspace.contract import WorkspaceUnavailable
-    from refute.workspace.opening import open_local, prepare
+def _placing(backend: Backend) -> Callable[[IssueProblem], Spawn]:
+    """How workspaces are opened: what has to be built is built first, so that the time that it
+    takes is not the method's."""
+    from refute.issue.places import prepared
+    from refute.workspace.opening import open_workspace
 
-    if problem.recipe is None:
-        raise WorkspaceUnavailable(f"{problem.id}: the data set says no environment")
-    base = prepare(problem.repo, problem.base_commit, problem.recipe, problem.id)
-    return lambda: open_local(base)
+    def place(problem: IssueProblem) -> Spawn:
+        base = prepared(problem, backend)
+        return lambda: open_workspace(base, backend=backend)
+
+    return place
 
 
 def _say_missing(

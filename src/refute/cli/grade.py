@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import json_option
+from refute.cli.options import json_option, workspace_option
 from refute.cli.output import consoles, print_json, remark
 from refute.cli.selected import run_options, selecting_options, split_ids
 from refute.cli.status import UNAVAILABLE
@@ -67,13 +67,7 @@ __all__ = ["command", "grade_run"]
     help="reproduction: a patch adds a script, and its exit status decides.",
 )
 @click.option("--script", metavar="PATH", help="The script of that mode (default: the new file).")
-@click.option(
-    "--workspace",
-    type=click.Choice(["local", "docker", "podman"]),
-    default="local",
-    show_default=True,
-    help="Where tests run.",
-)
+@workspace_option
 @click.option(
     "--compat",
     type=click.Choice(["swtbench"]),
@@ -113,6 +107,7 @@ def command(
     """
     from refute.issue.grade import Terms
     from refute.issue.grading import GradingSettings
+    from refute.issue.places import check_engine
     from refute.issue.summary import summarize
     from refute.report.grade import grade_document, print_grades
     from refute.runs import new_run
@@ -124,6 +119,7 @@ def command(
     tasks, model = _tasks(items, predictions, err)
     kind: Any = mode
     backend: Any = workspace
+    check_engine(backend)
     types: Any = patch_types
     settings = GradingSettings(
         dataset=dataset,
@@ -218,7 +214,7 @@ def grade_run(
 
     for number, file in enumerate(files):
         tasks, model = _tasks(items, str(file), err)
-        settings = GradingSettings(dataset, str(file), model, Terms())
+        settings = GradingSettings(dataset, str(file), model, Terms(), bench.workspace)
         folder = directory / "grades" / file.stem
         records = _graded(tasks, settings, folder, jobs, err)
         if number:

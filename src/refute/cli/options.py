@@ -26,6 +26,7 @@ __all__ = [
     "session_options",
     "target_argument",
     "tests_option",
+    "workspace_option",
 ]
 
 FILE = click.Path(path_type=Path)
@@ -46,6 +47,13 @@ budget_option = click.option(
 )
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="Same seed, same work."
+)
+workspace_option = click.option(
+    "--workspace",
+    type=click.Choice(["local", "docker", "podman"]),
+    default="local",
+    show_default=True,
+    help="Issues: where tests run; in the images that the rows name, or here.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 

@@ -37,6 +37,7 @@ from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.runs import Journal
 from refute.runs.loop import Ending, work_off
 from refute.workspace.contract import WorkspaceUnavailable
+from refute.workspace.opening import Backend
 
 __all__ = [
     "PREDICTIONS",
@@ -77,6 +78,7 @@ class Settings:
     calls: int = 60
     seconds: float = 1800.0
     test_seconds: float = 300.0
+    workspace: Backend = "local"
 
     @property
     def bounds(self) -> Bounds:

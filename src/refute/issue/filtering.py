@@ -20,22 +20,22 @@ from functools import partial
 from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
+from refute.issue.contract import Spawn
 from refute.issue.coverage import counted_lines
 from refute.issue.patches import split_fix
+from refute.issue.places import spawner
 from refute.issue.records import Record
 from refute.issue.standings import standings
 from refute.issue.states import State, StateStore, run_lane, test_files
 from refute.issue.verdict import Status, judge, transitions
-from refute.problems import IssueKey, IssueProblem
+from refute.problems import IssueKey
 from refute.runs import Journal
 from refute.runs.recording import record_tasks
-from refute.workspace.contract import PatchRejected, TestReport, Workspace, WorkspaceUnavailable
-from refute.workspace.opening import Backend, open_workspace, prepare
+from refute.workspace.contract import PatchRejected, TestReport, WorkspaceUnavailable
+from refute.workspace.opening import Backend
 from refute.workspace.store import cache_folder
 
 __all__ = ["FilterSettings", "FilterTask", "Judged", "evaluate_filter", "judge_fix", "read_judged"]
-
-Spawner = Callable[[], Workspace]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def read_judged(records: Mapping[str, Record]) -> list[Judged]:
 
 def judge_fix(
     task: FilterTask,
-    spawn: Spawner,
+    spawn: Spawn,
     store: StateStore,
     *,
     timeout: float,
@@ -154,9 +154,7 @@ def judge_fix(
 # -- the golden tests ------------------------------------------------------------------------------
 
 
-def _resolves(
-    code: str, key: IssueKey, spawn: Spawner, run: Callable[..., list[TestReport]]
-) -> bool:
+def _resolves(code: str, key: IssueKey, spawn: Spawn, run: Callable[..., list[TestReport]]) -> bool:
     files = test_files(key.test_patch)
     # The counted lines are those of grading, so that its golden states are found in the store.
     lines = counted_lines(key.patch)
@@ -179,7 +177,7 @@ def _resolves(
 # -- the generated tests ---------------------------------------------------------------------------
 
 
-def _verdict(code: str, tests: str, spawn: Spawner, run: Callable[..., list[TestReport]]) -> Status:
+def _verdict(code: str, tests: str, spawn: Spawn, run: Callable[..., list[TestReport]]) -> Status:
     if not tests.strip():
         return "empty"
     files = test_files(tests)
@@ -201,7 +199,7 @@ def _verdict(code: str, tests: str, spawn: Spawner, run: Callable[..., list[Test
     return judge([before], [after], base_before, base_after).status
 
 
-def _applies(patches: Sequence[str], spawn: Spawner) -> bool:
+def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
     with spawn() as workspace:
         try:
             for patch in patches:
@@ -223,28 +221,13 @@ def _start(
 def _work(settings: FilterSettings, slots: AbstractContextManager[Any], task: FilterTask) -> Record:
     start, problem = time.monotonic(), task.item.problem
     store = StateStore(cache_folder() / "states", problem, settings.workspace)
-    spawn = _spawner(problem, settings.workspace)
+    spawn = spawner(problem, settings.workspace)
     try:
         judged = judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots)
     except WorkspaceUnavailable as error:
         return _error(task, " ".join(str(error).split()))
     seconds = round(time.monotonic() - start, 3)
     return {**asdict(judged), "content": task.content, "repo": problem.repo, "seconds": seconds}
-
-
-def _spawner(problem: IssueProblem, backend: Backend) -> Spawner:
-    base = None
-
-    def spawn() -> Workspace:
-        nonlocal base
-        if base is None:
-            if problem.recipe is None:
-                raise WorkspaceUnavailable(f"{problem.id}: the data set says no environment")
-            place = (problem.repo, problem.base_commit, problem.recipe, problem.id)
-            base = prepare(*place, backend=backend)
-        return open_workspace(base, backend=backend)
-
-    return spawn
 
 
 def _error(task: FilterTask, reason: str) -> Record:

@@ -23,6 +23,7 @@ from refute.datasets.swe import IssueItem
 from refute.errors import InputError
 from refute.issue.golden import missing_fail_to_pass, works
 from refute.issue.grade import IssueGrade, Terms, grade_prediction
+from refute.issue.places import spawner
 from refute.issue.predictions import PatchType, Prediction, patch_of
 from refute.issue.records import Record, grade_record, write_evidence
 from refute.issue.states import StateStore
@@ -30,7 +31,7 @@ from refute.problems import IssuePrediction
 from refute.runs import Journal, cores
 from refute.runs.recording import record_tasks
 from refute.workspace.contract import PatchRejected, Workspace, WorkspaceUnavailable
-from refute.workspace.opening import Backend, open_workspace, prepare
+from refute.workspace.opening import Backend
 from refute.workspace.store import cache_folder
 
 __all__ = ["GradingSettings", "Task", "default_jobs", "run_grading"]
@@ -131,22 +132,7 @@ def _work(
 
 def _grade(settings: GradingSettings, slots: AbstractContextManager[Any], task: Task) -> IssueGrade:
     problem, prediction = task.item.problem, task.prediction
-    base = None
-
-    def spawn() -> Workspace:
-        nonlocal base
-        if base is None:
-            if problem.recipe is None:
-                raise WorkspaceUnavailable(f"{problem.id}: the data set says no environment")
-            base = prepare(
-                problem.repo,
-                problem.base_commit,
-                problem.recipe,
-                problem.id,
-                backend=settings.workspace,
-            )
-        return open_workspace(base, backend=settings.workspace)
-
+    spawn = spawner(problem, settings.workspace)
     patch = prediction.patch
     if patch.strip() and settings.types != ("vanilla",):
         with spawn() as workspace:

@@ -1,0 +1,114 @@
+"""`--workspace podman` of the verbs over issues, with the engine that runs the commands here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shops import Shop
+
+from refute.cli import run as run_cli
+from refute.workspace import opening
+from refute.workspace.containers import ContainerRoom
+from refute.workspace.recipe import WORK_TREE
+
+ISSUE = """total falls below zero
+
+>>> from shop.cart import total
+>>> total([10], 20)
+-10
+
+I expected 0.
+"""
+WHERE = ("--workspace", "podman", "--jobs", "1", "--run", "run", "--json")
+SNIPPET = ("bench", "rows.jsonl", "--method", "snippet")
+
+
+@pytest.fixture
+def rows(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One instance, whose environment is its image alone."""
+    environment = {
+        "python": "no such version",
+        "test_command": "pytest -p no:cacheprovider",
+        "env": {"PYTHONPATH": WORK_TREE, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    }
+    row = {
+        "instance_id": "shop__shop-1",
+        "repo": "shop/shop",
+        "base_commit": shop.later,
+        "problem_statement": ISSUE,
+        "patch": "",
+        "test_patch": "",
+        "FAIL_TO_PASS": "[]",
+        "PASS_TO_PASS": "[]",
+        "environment": environment,
+        "image": str(shop.path),
+    }
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REFUTE_REPOS", str(tmp_path / "no-clones"))
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
+
+
+def test_bench_works_in_the_image(
+    rows: Path, engine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is no clone and no interpreter for the instance: all that it needs is in the image."""
+    room: Any = partial(
+        ContainerRoom,
+        tree=str(engine / "testbed"),
+        packages=str(Path(sys.executable).parent),
+        own=str(engine / "own"),
+    )
+    monkeypatch.setattr(opening, "ContainerRoom", room)
+    status = run_cli([*SNIPPET, *WHERE])
+    out, err = capsys.readouterr()
+    assert status == 0, err
+    assert json.loads(out)["status"] == {"predicted": 1, "abstained": 0, "error": 0}, out
+    (line,) = Path("run/predictions.jsonl").read_text().splitlines()
+    assert "total([10], 20)" in json.loads(line)["model_patch"]
+    calls = [json.loads(line) for line in (engine / "log.jsonl").read_text().splitlines()]
+    assert {call[0] for call in calls} >= {"run", "exec", "rm"}
+    header = json.loads(Path("run/journal.jsonl").read_text().splitlines()[0])
+    assert header["settings"]["workspace"] == "podman", "the run goes on in containers"
+    status = run_cli([*SNIPPET, "--run", "run", "--workspace", "local"])
+    assert status == 2
+    assert 'workspace = "podman", not "local"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [SNIPPET, ("grade", "rows.jsonl", "gold"), (*SNIPPET, "--filter", "fixes.jsonl")]
+)
+def test_without_an_engine(
+    arguments: tuple[str, ...],
+    rows: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if "--filter" in arguments:
+        run_cli([*SNIPPET, "--run", "run"])  # a run to take the tests from, were there an engine
+        capsys.readouterr()
+    monkeypatch.setenv("PATH", "/nonexistent")
+    status = run_cli([*arguments, *WHERE])
+    out, err = capsys.readouterr()
+    assert (status, out) == (3, "")
+    assert err == (
+        "refute: no workspace: podman is not installed here; --workspace local needs none\n"
+    )
+
+
+def test_an_image_that_is_not_there(
+    rows: Path, engine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = json.loads(rows.read_text())
+    rows.write_text(json.dumps({**row, "image": "no/such:image"}) + "\n")
+    status = run_cli([*SNIPPET, *WHERE])
+    out, err = capsys.readouterr()
+    assert status == 3
+    assert json.loads(out)["status"]["error"] == 1, "unavailable is not failed"
+    assert "shop__shop-1: no prediction: podman run: no such image" in err
