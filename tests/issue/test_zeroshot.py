@@ -11,7 +11,7 @@ from refute.issue.contract import Bounds, Reproduction
 from refute.issue.libro import Judged, chosen, libro, says_yes
 from refute.issue.original import Trial
 from refute.issue.zeroshot import Given, zeroshot
-from refute.models.contract import Message, ModelUnavailable
+from refute.models.contract import ContextTooLong, Message, ModelUnavailable
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 
@@ -121,6 +121,51 @@ def test_context_is_bounded(project: Project) -> None:
     answers = Answers([RIGHT])
     run(ScriptedModel(answers), project, zeroshot, context_tokens=200)
     assert answers.prompts[0].count("[start of ") <= 4  # two are the example's
+
+
+@pytest.mark.parametrize("method", [zeroshot, libro])
+def test_an_issue_that_is_too_long_is_an_error(project: Project, method: object) -> None:
+    asked: list[int] = []
+
+    def said(messages: Sequence[Message], index: int) -> str:
+        asked.append(len(messages[-1].content))
+        raise ContextTooLong("too long")
+
+    with pytest.raises(ContextTooLong):
+        run(ScriptedModel(said), project, method, context_tokens=4000)
+    assert len(asked) == 4, "with 4000, 2000, 1000 and 500 tokens"
+
+
+def test_the_step_says_how_much_was_shown(project: Project) -> None:
+    sizes: list[int] = []
+
+    def said(messages: Sequence[Message], index: int) -> str:
+        sizes.append(len(messages[-1].content))
+        if len(sizes) == 1:
+            raise ContextTooLong("too long")
+        return RIGHT
+
+    found = run(ScriptedModel(said), project, zeroshot, context_tokens=1000)
+    assert found.steps[0]["context_tokens"] == 500
+    assert len(sizes) == 2
+
+
+def test_a_long_draft_is_cut_for_the_judge(project: Project) -> None:
+    long = RIGHT.replace("    assert", "    # " + "long " * 2000 + "\n    assert")
+    judged: list[int] = []
+
+    def said(messages: Sequence[Message], index: int) -> str:
+        if "<run>" not in messages[-1].content:
+            return long
+        judged.append(len(messages[-1].content))
+        if judged[-1] > 6000:
+            raise ContextTooLong("too long")
+        return "yes"
+
+    found = run(ScriptedModel(said), project, libro, samples=1)
+    assert [size > 6000 for size in judged] == [True, False]
+    assert found.steps[0]["accepted"] is True
+    assert "long long" in found.prediction.patch
 
 
 def test_without_a_model(project: Project) -> None:

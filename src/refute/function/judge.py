@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from refute.function.llm.asking import together
 from refute.function.llm.build import build
 from refute.function.llm.hybrid_engine import multiplied
 from refute.function.llm.options import Options
@@ -28,6 +27,7 @@ from refute.function.llm.vote import same_output
 from refute.function.show import call_source
 from refute.models.contract import Asker
 from refute.models.reward import Scorer
+from refute.models.rounds import together
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program, Returned

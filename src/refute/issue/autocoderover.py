@@ -82,6 +82,8 @@ async def autocoderover(
         except OutOfBounds as error:
             prediction = IssuePrediction(problem.id, "", notes=(f"ended by the bounds: {error}",))
         except ContextTooLong:
+            if not steps:
+                raise  # not even the first question fits: nothing was tried
             notes = ("ended: the conversation is too long for the model",)
             prediction = IssuePrediction(problem.id, "", notes=notes)
     return Reproduction(prediction, tuple(steps))

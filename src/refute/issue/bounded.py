@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from refute.issue.contract import Bounds
-from refute.models.contract import Asker, Completion, Message, Sampling, Tally
+from refute.models.contract import Asker, Completion, ContextTooLong, Message, Sampling, Tally
 
 __all__ = ["Bounded", "OutOfBounds"]
 
@@ -54,4 +54,8 @@ class Bounded:
         if n > self.left:
             raise OutOfBounds(f"{n} more samples asked for, {self.left} are left")
         self.used += n
-        return await self._ask.ask(messages, n=n, first=first, sampling=sampling)
+        try:
+            return await self._ask.ask(messages, n=n, first=first, sampling=sampling)
+        except ContextTooLong:
+            self.used -= n  # nothing was drawn: it may be asked for again, shorter
+            raise

@@ -51,7 +51,8 @@ class Reproducer(Protocol):
     ) -> Reproduction:
         """Work on one issue. `ask` is None where no model was given.
 
-        Raises `ModelUnavailable`, `AnswersPending`, `BudgetExceeded`, `WorkspaceUnavailable`;
+        Raises `ModelUnavailable`, `AnswersPending`, `BudgetExceeded`, `WorkspaceUnavailable`, and
+        `ContextTooLong` where the issue fits into no question, however little is shown besides;
         whatever the model says or the tests do is no error.
         """
         ...

@@ -17,15 +17,18 @@ from typing import Any
 
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction, Spawn
-from refute.issue.original import Original, Trial, described
+from refute.issue.original import Original, Trial, described, shortened
 from refute.issue.zeroshot import Given, drafts
-from refute.models.contract import Asker, Message, ModelUnavailable, Sampling
+from refute.models.contract import Asker, ContextTooLong, Message, ModelUnavailable, Sampling
+from refute.models.rounds import together
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 
 __all__ = ["chosen", "libro", "says_yes"]
 
 JUDGE = Sampling(temperature=0.0, top_p=1.0, max_tokens=512)
+_SHORT = 1500
+"""Characters of a draft, and of its run, where the judge's question would be too long."""
 _ANSWER = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 
 
@@ -54,7 +57,11 @@ async def libro(
     given: Given | None = None,
     context_tokens: int = CONTEXT_TOKENS,
 ) -> Reproduction:
-    """See the module's docstring and `Reproducer`."""
+    """See the module's docstring and `Reproducer`.
+
+    Raises `ContextTooLong` where the issue and a little of the repository, or of a draft, are too
+    much for the model.
+    """
     if ask is None:
         raise ModelUnavailable("libro asks a model; add --model")
     with await asyncio.to_thread(spawn) as workspace:
@@ -73,7 +80,7 @@ async def libro(
         for patch in dict.fromkeys(draft.patch for draft in answers):
             ran[patch] = await asyncio.to_thread(original.attempt, patch)
         trials = [ran[draft.patch] for draft in answers]
-    judged = await asyncio.gather(*(_judged(problem.text, trial, ask) for trial in trials))
+    judged = await together(_judged(problem.text, trial, ask) for trial in trials)
     best = chosen(judged)
     steps = [_step(draft.answer, one) for draft, one in zip(answers, judged, strict=True)]
     if best is None:
@@ -104,9 +111,18 @@ def says_yes(answer: str) -> bool:
 async def _judged(issue: str, trial: Trial, ask: Asker) -> Judged:
     if not trial.failing:
         return Judged(trial)
-    prompt = render("libro_judge", issue=issue, patch=trial.patch, run=described(trial))
+    try:
+        answer = await _opinion(issue, trial.patch, described(trial), ask)
+    except ContextTooLong:
+        short = described(trial, _SHORT)
+        answer = await _opinion(issue, shortened(trial.patch, _SHORT), short, ask)
+    return Judged(trial, says_yes(answer))
+
+
+async def _opinion(issue: str, patch: str, run: str, ask: Asker) -> str:
+    prompt = render("libro_judge", issue=issue, patch=patch, run=run)
     (answer,) = await ask.ask([Message("user", prompt)], sampling=JUDGE)
-    return Judged(trial, says_yes(answer.text))
+    return answer.text
 
 
 def _step(answer: str, one: Judged) -> dict[str, Any]:

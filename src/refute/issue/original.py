@@ -18,7 +18,7 @@ from refute.workspace.contract import (
     Workspace,
 )
 
-__all__ = ["FAILING", "Original", "Trial", "described"]
+__all__ = ["FAILING", "Original", "Trial", "described", "shortened"]
 
 FAILING = ("failed", "error")
 LARGEST_FILE = 1 << 20

@@ -124,6 +124,8 @@ class _Agent:
         except OutOfBounds as error:
             return f"ended by the bounds: {error}"
         except ContextTooLong:
+            if not self.steps:
+                raise  # not even the first question fits: nothing was tried
             return "ended: the conversation is too long for the model"
         return ""
 

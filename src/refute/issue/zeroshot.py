@@ -17,15 +17,19 @@ from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.edits import Form, read_edits
 from refute.issue.original import Original
 from refute.issue.patches import touched_files
-from refute.models.contract import Asker, Message, ModelUnavailable, Sampling
+from refute.models.contract import Asker, ContextTooLong, Message, ModelUnavailable, Sampling
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 
-__all__ = ["Given", "drafts", "form_of", "zeroshot"]
+__all__ = ["LEAST_TOKENS", "Given", "drafts", "form_of", "zeroshot"]
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
 """For several samples of one prompt (pass@k, LIBRO: T = 0.7, section 5.1)."""
+
+
+LEAST_TOKENS = 500
+"""Of the repository: with less of it nothing can be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class Draft:
     """Unified diff, made by us from the answer's edits; "" where nothing of it could be used."""
     problems: tuple[str, ...] = ()
     """What could not be used, a line each."""
+    context_tokens: int = CONTEXT_TOKENS
+    """Tokens of the repository that the prompt had room for."""
 
 
 def form_of(method: str) -> Form:
@@ -98,24 +104,36 @@ async def drafts(
     given: Given,
     context_tokens: int,
 ) -> list[Draft]:
-    """`samples` answers to the zero-shot prompt, each read as a patch of the original code."""
+    """`samples` answers to the zero-shot prompt, each read as a patch of the original code.
+
+    Where the prompt does not fit into the model's context, it is put again with half as much of the
+    repository. Raises `ContextTooLong` where even a little is too much.
+    """
     if ask is None:
         raise ModelUnavailable("this method asks a model; add --model")
-    prompt = await asyncio.to_thread(
-        _prompt, problem.text, original, form=form, given=given, tokens=context_tokens
-    )
     sampling = GREEDY if samples == 1 else VARIED
-    completions = await ask.ask([Message("user", prompt)], n=samples, sampling=sampling)
+    tokens = context_tokens
+    while True:
+        prompt = await asyncio.to_thread(
+            _prompt, problem.text, original, form=form, given=given, tokens=tokens
+        )
+        try:
+            completions = await ask.ask([Message("user", prompt)], n=samples, sampling=sampling)
+            break
+        except ContextTooLong:
+            tokens //= 2
+            if tokens < LEAST_TOKENS:
+                raise
     return [
-        await asyncio.to_thread(read_draft, completion.text, original, form)
+        await asyncio.to_thread(_read, completion.text, original, form, tokens)
         for completion in completions
     ]
 
 
-def read_draft(answer: str, original: Original, form: Form) -> Draft:
+def _read(answer: str, original: Original, form: Form, tokens: int) -> Draft:
     """The edits of an answer as one patch of the original code."""
     applied = read_edits(answer, form).apply(original.source)
-    return Draft(answer, applied.patch, tuple(applied.problems))
+    return Draft(answer, applied.patch, tuple(applied.problems), tokens)
 
 
 def _prompt(issue: str, original: Original, *, form: Form, given: Given, tokens: int) -> str:
@@ -137,4 +155,9 @@ def shown(files: Sequence[SourceFile]) -> list[dict[str, str]]:
 
 
 def _step(draft: Draft) -> dict[str, Any]:
-    return {"kind": "draft", "answer": draft.answer, "problems": list(draft.problems)}
+    return {
+        "kind": "draft",
+        "answer": draft.answer,
+        "problems": list(draft.problems),
+        "context_tokens": draft.context_tokens,
+    }

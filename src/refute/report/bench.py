@@ -97,9 +97,11 @@ def print_bench(result: Result, console: Console) -> None:
 def cost_text(cost: Cost) -> str:
     """What does not depend on how often the run was interrupted."""
     price = "price not known" if cost.usd is None else f"${cost.usd:.4f}"
+    too_long = f", {cost.too_long:,} too long for the model" if cost.too_long else ""
     return (
         f"{cost.samples:,} samples, {cost.prompt_tokens:,} + {cost.completion_tokens:,} tokens, "
-        f"{price}; {cost.unreadable:,} answers unreadable, {cost.saved:,} votes not needed"
+        f"{price}; {cost.unreadable:,} answers unreadable{too_long}, "
+        f"{cost.saved:,} votes not needed"
     )
 
 

@@ -200,6 +200,7 @@ def _problem(record: Record) -> tuple[str, Mapping[str, Any]]:
         "lines": [line for lines in record["edits"][:1] for line in lines],
         "notes": [] if record.get("log", {}).get("edits") else record["notes"],
         "unreadable": record.get("log", {}).get("unreadable", {}),
+        "too_long": record.get("log", {}).get("too_long", 0),
     }
     return group, view
 

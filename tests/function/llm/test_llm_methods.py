@@ -178,7 +178,7 @@ def test_other_seeds_draw_other_samples() -> None:
     assert len(set.union(*drawn)) == 3
 
 
-def test_a_request_that_is_too_long_is_an_unreadable_answer() -> None:
+def test_a_request_that_is_too_long_is_counted_by_itself() -> None:
     def answer(messages: Sequence[Message], number: int) -> str:
         if len(messages) > 1:
             raise ContextTooLong
@@ -186,12 +186,26 @@ def test_a_request_that_is_too_long_is_an_unreadable_answer() -> None:
 
     result = run("utgen", asker(answer), Options())
     assert not result.tests
-    assert result.unreadable["context"] >= 8
+    assert result.too_long >= 8
+    assert not result.unreadable, "nothing was there to be read"
     voteless = run("utgen", asker(answer), Options(vote=False))
     assert [edit.reason for edit in voteless.edits] == [
-        "discarded: the answer is unreadable (context)"
+        "discarded: the request is too long for the model"
     ] * 3
-    assert run("no-ut", asker(answer), Options()).unreadable == {"context": 3}
+    judged = run("no-ut", asker(answer), Options())
+    assert (judged.too_long, dict(judged.unreadable)) == (3, {})
+
+
+def test_where_every_request_is_too_long() -> None:
+    def answer(messages: Sequence[Message], number: int) -> str:
+        raise ContextTooLong
+
+    result = run("utgen", asker(answer), Options())
+    assert result.too_long == Options().tries
+    assert result.result.notes == (
+        f"0 tests from {Options().tries} answers "
+        f"({Options().tries} not asked for: too long for the model)",
+    )
 
 
 @pytest.mark.parametrize("error", [AnswersPending("later"), BudgetExceeded("enough")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from refute.function.llm.programs import grafted, read_program
@@ -113,3 +115,78 @@ def test_what_does_not_parse_in_the_end_is_no_program() -> None:
     one_line = "a = 1; f = 2\ndef f(x): return a\n"
     code = grafted(one_line, "def f(x):\n    return 3\n", "f")
     assert code == "a = 1; f = 2\ndef f(x):\n    return 3\n"
+
+
+DESCRIBED = '''class Box:
+    """A box."""
+
+    def put(self, x):
+        """Put x in.
+
+          indented
+        """
+        return x  # old
+
+
+def f(x):
+    """What f does.
+
+    >>> f(1)
+    2
+    """
+    return x  # old
+
+
+def g(x): "In one line."; return x  # old
+'''
+
+
+def test_a_docstring_that_the_answer_leaves_out_is_kept() -> None:
+    new = "def f(x):\n    # new\n    return x + 1\n"
+    module = grafted(DESCRIBED, new, "f")
+    assert module == DESCRIBED.replace(
+        "    return x  # old\n\n\ndef g", "    # new\n    return x + 1\n\n\ndef g"
+    ).replace('    """\n    # new\n    return', '    """\n    return').replace(
+        'def f(x):\n    """What', 'def f(x):\n    # new\n    """What'
+    )
+    assert module is not None
+    assert grafted(module, new, "f") == module, "again and again it is the same"
+
+
+def test_another_docstring_stands() -> None:
+    new = 'def f(x):\n    """New."""\n    return x + 1\n'
+    module = grafted(DESCRIBED, new, "f")
+    assert module is not None
+    assert new in module
+    assert "What f does" not in module
+
+
+@pytest.mark.parametrize(
+    ("program", "entry", "wanted"),
+    [
+        ("def f(x): return 7\n", "f", [("f", "What f does.\n\n>>> f(1)\n2")]),
+        ("def g(x):\n  return 7\n", "g", [("g", "In one line.")]),
+        (
+            "class Box:\n    def put(self, x): return 7\n",
+            "Box.put",
+            [("Box", "A box."), ("put", "Put x in.\n\nindented")],
+        ),
+        ("def put(self, x):\n    return 7\n", "Box.put", [("put", "Put x in.\n\nindented")]),
+        ("def f(x):\n\tdef k():\n\t\treturn 7\n\treturn k()\n", "f", [("f", "What f does.")]),
+    ],
+)
+def test_docstrings_in_every_layout(
+    program: str, entry: str, wanted: list[tuple[str, str]]
+) -> None:
+    module = grafted(DESCRIBED, program, entry)
+    assert module is not None
+    assert "7" in module
+    said = {
+        node.name: ast.get_docstring(node) or ""
+        for node in ast.walk(ast.parse(module))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+    for name, text in wanted:
+        assert said[name].startswith(text)
+    again = grafted(module, program, entry)
+    assert again == module

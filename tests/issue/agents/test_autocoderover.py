@@ -102,7 +102,9 @@ def test_bounds_and_context(project: Project) -> None:
     found = reproduce(scripted(["Enough."]), project, autocoderover, bounds=Bounds(calls=0))
     assert found.prediction.patch == ""
     assert "ended by the bounds" in found.prediction.notes[0]
-    too_long = scripted([ContextTooLong("too long")] * 5)
+    with pytest.raises(ContextTooLong):  # nothing was tried: no prediction, an error
+        reproduce(scripted([ContextTooLong("too long")] * 5), project, autocoderover)
+    too_long = scripted(["search_class(A)", *[ContextTooLong("too long")] * 5])
     found = reproduce(too_long, project, autocoderover)
     assert found.prediction.notes == ("ended: the conversation is too long for the model",)
     with pytest.raises(ModelUnavailable, match="add --model"):

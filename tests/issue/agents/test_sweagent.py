@@ -179,6 +179,8 @@ def test_a_conversation_that_is_too_long_is_shortened(project: Project) -> None:
     gone = scripted([command("ls"), *[ContextTooLong("too long")] * 3])
     found = reproduce(gone, project, sweagent)
     assert found.prediction.notes[0] == "ended: the conversation is too long for the model"
+    with pytest.raises(ContextTooLong):  # nothing was tried: no prediction, an error
+        reproduce(scripted([ContextTooLong("too long")] * 3), project, sweagent)
 
 
 def test_old_observations_are_left_out() -> None:

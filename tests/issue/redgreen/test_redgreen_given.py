@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction
 from refute.issue.methods import Options, reproducer
 from refute.issue.redgreen import method
 from refute.issue.zeroshot import Given
+from refute.models.contract import ContextTooLong, Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 
 from ..projects import FIX, Project
 from .oracle import Answers
 
+Script = Callable[[Sequence[Message], int], str]
 NONSENSE = "I do not know."
 TOUCHES_TESTS = """diff --git a/tests/test_colour.py b/tests/test_colour.py
 --- a/tests/test_colour.py
@@ -39,7 +43,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(method, "memory_of", lambda problem: tmp_path)
 
 
-def run(answers: Answers, project: Project, given: Given, calls: int) -> Reproduction:
+def run(answers: Script, project: Project, given: Given, calls: int) -> Reproduction:
     async def work() -> Reproduction:
         async with Session(ScriptedModel(answers)) as session:
             working: Any = reproducer("redgreen", Options(given=given))(
@@ -74,3 +78,25 @@ def test_without_test_files_those_near_the_patch_lead(project: Project) -> None:
     found = run(Answers(direct=NONSENSE), project, Given(code_patch=FIX), 1)
     steps = {step["kind"]: step for step in found.steps}
     assert steps["locate"]["tests"][0] == "tests/test_line.py"
+
+
+def test_a_small_context_is_shown_less(project: Project) -> None:
+    """What does not fit is asked again with less of the repository; nothing at all: an error."""
+    answers = Answers(direct=NONSENSE)
+
+    def refusing(times: int) -> Script:
+        left = [ContextTooLong("too long")] * times
+
+        def said(messages: Sequence[Message], index: int) -> str:
+            if left:
+                raise left.pop()
+            return answers(messages, index)
+
+        return said
+
+    found = run(refusing(2), project, Given(), 1)
+    looked = [step["tokens"] for step in found.steps if step["kind"] == "locate"]
+    assert looked == [CONTEXT_TOKENS, CONTEXT_TOKENS // 2, CONTEXT_TOKENS // 4]
+    assert answers.kinds == ["direct"], "what was refused cost no call"
+    with pytest.raises(ContextTooLong):
+        run(refusing(100), project, Given(), 1)

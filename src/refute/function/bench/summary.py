@@ -41,6 +41,8 @@ class Cost:
     """Answers from which no test (or no program) could be read."""
     saved: int
     """Samples of votes that were not drawn, because the winner was certain before."""
+    too_long: int = 0
+    """Samples that were not drawn, because their request did not fit into the model's context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,4 +183,5 @@ def _cost(records: Sequence[Record]) -> Cost:
         seconds=math.fsum(float(tally.get("seconds") or 0) for tally in tallies),
         unreadable=sum(sum(log.get("unreadable", {}).values()) for log in logs),
         saved=sum(log.get("votes_saved", 0) for log in logs),
+        too_long=sum(log.get("too_long", 0) for log in logs),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refute.function.llm.asking import samples, together
+from refute.function.llm.asking import samples
 from refute.function.llm.generate import (
     Generator,
     Proposal,
@@ -18,6 +18,7 @@ from refute.function.llm.record import Attempt, Output, Suite, Unreadable, Vote
 from refute.function.llm.vote import ballot
 from refute.function.show import call_source
 from refute.models.contract import Asker, Message
+from refute.models.rounds import together
 from refute.problems import FunctionProblem, Trust, UnitTest
 from refute.sandbox.pool import AsyncSandbox
 

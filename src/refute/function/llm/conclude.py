@@ -45,6 +45,8 @@ def conclusion(
         notes=_notes(options, suites, edits),
     )
     attempts = suites[0].attempts[: options.n] if suites else ()
+    unreadable = _unreadable(suites, edits, besides)
+    too_long = unreadable.pop(Unreadable.CONTEXT.value, 0)
     return LlmResult(
         result=result,
         tests=tests,
@@ -52,7 +54,8 @@ def conclusion(
         codes=tuple(codes),
         suites=tuple(suites),
         edits=tuple(edits),
-        unreadable=_unreadable(suites, edits, besides),
+        unreadable=unreadable,
+        too_long=too_long,
     )
 
 
@@ -86,13 +89,18 @@ def _notes(options: Options, suites: Sequence[Suite], edits: Sequence[Edit]) -> 
     if suites:
         attempts = suites[0].attempts
         if len(suites[0].tests) < options.n:
-            states = Counter(str(attempt.status) for attempt in attempts)
+            states = Counter(
+                "too long" if one.unreadable is Unreadable.CONTEXT and one.call is None
+                else str(one.status)
+                for one in attempts
+            )  # fmt: skip
             rest = ", ".join(
                 f"{states[state]} {word}"
                 for state, word in (
                     ("outvoted", "without half of the votes"),
                     ("duplicate", "repeated"),
                     ("unreadable", "unreadable"),
+                    ("too long", "not asked for: too long for the model"),
                 )
                 if states[state]
             )

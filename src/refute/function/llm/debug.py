@@ -177,7 +177,7 @@ def judge(
     tests, by the code without and with the edit.
     """
     if kind is not None:
-        return False, f"discarded: the answer is unreadable ({kind.value})"
+        return False, f"discarded: {kind.told}"
     if not changed:
         return False, "discarded: it changes nothing"
     broken: list[UnitTest] = kept.breaks(certain) if options.guard else []

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from refute.errors import InputError
 from refute.function.contract import FailingTest
 from refute.function.llm.answers import final_text
-from refute.function.llm.asking import samples, together, user
+from refute.function.llm.asking import samples, user
 from refute.function.llm.build import passed_over, voted_on
 from refute.function.llm.conclude import conclusion
 from refute.function.llm.debug import Dialogue, edited
@@ -46,6 +46,7 @@ from refute.function.llm.trials import certain_tests
 from refute.function.llm.vote import ballot
 from refute.function.show import call_source, describe, expected_source
 from refute.models.contract import Asker, Message
+from refute.models.rounds import together
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Outcome

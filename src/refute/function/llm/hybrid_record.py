@@ -56,8 +56,8 @@ def round_edits(
     for one in readings:
         version = one.version
         if version is None:
-            kind = "" if one.unreadable is None else one.unreadable.value
-            reason = f"discarded: the answer is unreadable ({kind})"
+            why = "there is none" if one.unreadable is None else one.unreadable.told
+            reason = f"discarded: {why}"
             edit = Edit(number, one.answer, None, False, reason, unreadable=one.unreadable)
             edits.append(edit)
         elif any(version is other for other in seen):

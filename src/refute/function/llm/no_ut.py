@@ -81,7 +81,7 @@ async def debug_without_tests(
 
 def _why(kind: Unreadable | None, broken: bool) -> str:
     if kind is not None:
-        return f"the answer is unreadable ({kind.value})"
+        return kind.told
     return "it fails a certain test" if broken else "it changes nothing"
 
 

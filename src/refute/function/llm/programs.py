@@ -3,7 +3,7 @@
 A model writes the function anew, often with its imports and helpers, and often with a call that
 shows how it is used. Only what it defines goes into the module: definitions of the same name are
 replaced where they stand, new ones go in front of the function, all else of the file stays as it
-is. Nothing is executed.
+is, and the docstrings of definitions that are written anew without one. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import textwrap
+from collections.abc import Sequence
 
 from refute.function.definitions import find_function, parse_module
 from refute.function.llm.answers import code_spans, final_text
@@ -18,6 +19,8 @@ from refute.function.llm.answers import code_spans, final_text
 __all__ = ["grafted", "read_program"]
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_Said = tuple[ast.stmt, str]
+"""The first statement of a body, and a docstring to put in front of it, without indentation."""
 _HOMES = {
     **{
         name: f"import {name}"
@@ -91,7 +94,13 @@ def grafted(module: str, program: str, entry_point: str) -> str | None:
                 continue  # defined once more below
             if node.name in standing:
                 first, last = _lines(standing[node.name])
-                pieces.append((first, last, text))
+                pieces.append(
+                    (
+                        first,
+                        last,
+                        _source(program, node, _docstrings(standing[node.name], node, module)),
+                    )
+                )
             else:
                 added.append(text)
         elif isinstance(node, ast.Assign | ast.AnnAssign) and ast.dump(node) not in known:
@@ -126,7 +135,8 @@ def _one_method(module: str, program: str, entry_point: str) -> str:
     if standing is None or written is None:
         return ""
     first, last = _lines(standing)
-    body = textwrap.indent(_source(program, written), " " * standing.col_offset)
+    text = _source(program, written, _docstrings(standing, written, module))
+    body = textwrap.indent(text, " " * standing.col_offset)
     lines = module.split("\n")
     lines[first - 1 : last] = body.split("\n")
     return "\n".join(lines)
@@ -139,9 +149,38 @@ def _lines(node: ast.stmt) -> tuple[int, int]:
     return first, node.end_lineno or node.lineno
 
 
-def _source(program: str, node: ast.stmt) -> str:
+def _source(program: str, node: ast.stmt, added: Sequence[_Said] = ()) -> str:
+    """The lines of a statement, with docstrings `added`."""
     first, last = _lines(node)
-    return textwrap.dedent("\n".join(program.split("\n")[first - 1 : last]))
+    lines = program.split("\n")
+    places = sorted(added, key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True)
+    for before, text in places:
+        line = lines[before.lineno - 1].encode()
+        head, rest = line[: before.col_offset].decode(), line[before.col_offset :].decode()
+        # the body may begin on the line of the `def`
+        indent = head if not head.strip() else " " * (len(head) - len(head.lstrip()) + 4)
+        said = text.replace("\n", f"\n{indent}").replace(f"\n{indent}\n", "\n\n")
+        start = f"{head.rstrip()}\n" if head.strip() else ""
+        lines[before.lineno - 1] = f"{start}{indent}{said}\n{indent}{rest}"
+    return textwrap.dedent("\n".join(lines[first - 1 : last]))
+
+
+def _docstrings(old: ast.stmt, new: ast.stmt, module: str) -> list[_Said]:
+    """The docstrings of `old`, a statement of the module, that `new` has none for; of a class those
+    of its methods too."""
+    if not isinstance(old, _Named) or not isinstance(new, _Named):
+        return []
+    found: list[_Said] = []
+    said = ast.get_source_segment(module, old.body[0]) if ast.get_docstring(old) else None
+    if said is not None and ast.get_docstring(new) is None:
+        indent = module.split("\n")[old.body[0].lineno - 1][: old.body[0].col_offset]
+        found.append((new.body[0], said if indent.strip() else said.replace(f"\n{indent}", "\n")))
+    if isinstance(old, ast.ClassDef) and isinstance(new, ast.ClassDef):
+        known = {node.name: node for node in old.body if isinstance(node, _Named)}
+        for node in new.body:
+            if isinstance(node, _Named) and node.name in known:
+                found += _docstrings(known[node.name], node, module)
+    return found
 
 
 def _after_head(tree: ast.Module) -> int:

@@ -29,7 +29,7 @@ class Unreadable(StrEnum):
     EMPTY = "empty"
     """No text, or the answer ended in the middle of its reasoning."""
     CONTEXT = "context"
-    """The request did not fit into the model's context."""
+    """There is none: the request did not fit into the model's context. Counted by itself."""
     NO_CALL = "no-call"
     """No call of the function."""
     ARGUMENTS = "arguments"
@@ -42,6 +42,13 @@ class Unreadable(StrEnum):
     """An opinion on the code that does not say whether it is right."""
     NO_CODE = "no-code"
     """No program that parses and defines the function."""
+
+    @property
+    def told(self) -> str:
+        """The reason in words."""
+        if self is Unreadable.CONTEXT:
+            return "the request is too long for the model"
+        return f"the answer is unreadable ({self.value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +156,9 @@ class LlmResult:
     suites: tuple[Suite, ...] = ()
     edits: tuple[Edit, ...] = ()
     unreadable: Counter[str] = field(default_factory=Counter)
-    """Unreadable answers of every sort, by kind."""
+    """Unreadable answers, by kind."""
+    too_long: int = 0
+    """Samples that were not drawn: their request did not fit into the model's context."""
 
     @property
     def saved(self) -> int:
@@ -170,6 +179,7 @@ def as_json(result: LlmResult, function: str) -> dict[str, Any]:
         "edits": [_edit(edit, function) for edit in result.edits],
         "codes": list(result.codes),
         "unreadable": dict(sorted(result.unreadable.items())),
+        "too_long": result.too_long,
         "votes_saved": result.saved,
     }
 

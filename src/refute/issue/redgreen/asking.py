@@ -26,13 +26,16 @@ class Question:
     sampling: Sampling = STRICT
 
 
-async def ask_round(ask: Bounded, questions: Sequence[Question]) -> list[list[str]]:
+async def ask_round(
+    ask: Bounded, questions: Sequence[Question], *, must_fit: bool = False
+) -> list[list[str]]:
     """The answers to each question, in their order; fewer, or none, where calls run out.
 
     Which questions lose theirs is settled before any is put, from the last to the first, so that
     the same answers lead to the same questions. A question that does not fit into the model's
-    context has no answer. All are put before the first exception goes on, so that each of them is
-    on file where answers come later (`AnswersPending`). Raises what `Asker.ask` raises besides.
+    context has no answer; `must_fit`: raises `ContextTooLong` where none of them fits. All are put
+    before the first exception goes on, so that each of them is on file where answers come later
+    (`AnswersPending`). Raises what `Asker.ask` raises besides.
     """
     left = ask.left
     numbers = []
@@ -41,20 +44,22 @@ async def ask_round(ask: Bounded, questions: Sequence[Question]) -> list[list[st
         left -= numbers[-1]
     jobs = (_answers(ask, q, n) for q, n in zip(questions, numbers, strict=True))
     ended = await asyncio.gather(*jobs, return_exceptions=True)
+    too_long = [one for one in ended if isinstance(one, ContextTooLong)]
     answers: list[list[str]] = []
     for one in ended:
-        if isinstance(one, BaseException):
+        if isinstance(one, ContextTooLong):
+            one = []
+        elif isinstance(one, BaseException):
             raise one
         answers.append(one)
+    if must_fit and too_long and not any(answers):
+        raise too_long[0]
     return answers
 
 
 async def _answers(ask: Bounded, question: Question, n: int) -> list[str]:
     if not n:
         return []
-    try:
-        messages = [Message("user", question.prompt)]
-        found = await ask.ask(messages, n=n, sampling=question.sampling)
-    except ContextTooLong:
-        return []
+    messages = [Message("user", question.prompt)]
+    found = await ask.ask(messages, n=n, sampling=question.sampling)
     return [completion.text for completion in found]
