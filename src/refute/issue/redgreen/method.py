@@ -20,14 +20,14 @@ from refute.issue.redgreen.answers import read_patches, read_steps, read_verdict
 from refute.issue.redgreen.asking import Question, ask_round
 from refute.issue.redgreen.choose import Draft, Ranked, fix_scores, ranking, without_shared
 from refute.issue.redgreen.concluding import conclude
-from refute.issue.redgreen.locate import View, likely_files, locate_prompt, view_of
+from refute.issue.redgreen.locate import Likely, View, likely_files, locate_prompt, view_of
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.issue.states import test_files
-from refute.issue.zeroshot import Given
-from refute.models.contract import Asker, ModelUnavailable
+from refute.issue.zeroshot import LEAST_TOKENS, Given
+from refute.models.contract import Asker, ContextTooLong, ModelUnavailable
 from refute.problems import IssueProblem
 
 __all__ = ["redgreen"]
@@ -102,6 +102,7 @@ class _Work:
         self.tokens = tokens
         self.tests = given.test_files
         _, self.proposal = split_fix(given.code_patch)
+        self.likely = Likely((), ())
         self.view = View((), (), ())
         self.drafts: list[Draft] = []
         self.fixes: list[Fix] = []
@@ -130,22 +131,29 @@ class _Work:
     async def locate(self) -> None:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
-        likely = await self._blocking(lambda: likely_files(issue, sources))
+        self.likely = likely = await self._blocking(lambda: likely_files(issue, sources))
         answer = ""
         if self.ask.left >= _FEWEST_TO_LOCATE:
             prompt = await self._blocking(
                 lambda: locate_prompt(issue, sources, likely, self.tokens)
             )
             ((answer, *_),) = [got or [""] for got in await ask_round(self.ask, [Question(prompt)])]
+        await self._look(answer)
+
+    async def _look(self, answer: str) -> None:
+        """Show what the answer chose, as far as there is room for it."""
+        issue, sources = self.problem.text, self.bed.sources
         seeds = [path for draft in self.drafts for path in test_files(draft.trial.patch)]
         first = next(iter((*self.tests, *seeds)), "")
         places = [f"CODE: {path}" for path in touched_files(self.proposal)]
         places += [f"TEST: {path}" for path in self.tests]
         said = "\n".join((*places, answer))
         self.view = await self._blocking(
-            lambda: view_of(issue, sources, likely, said, self.tokens, test_first=first)
+            lambda: view_of(issue, sources, self.likely, said, self.tokens, test_first=first)
         )
-        self.step("locate", answer=answer, code=self.view.code, tests=self.view.tests)
+        self.step(
+            "locate", answer=answer, code=self.view.code, tests=self.view.tests, tokens=self.tokens
+        )
 
     async def draft(self) -> None:
         """Tests by several routes, and fixes."""
@@ -154,8 +162,22 @@ class _Work:
         seed = self.drafts[0] if self.drafts else None
         left = self.ask.left
         samples = max(1, left - left // 3)  # about a third is left for the rest
-        routes = await self._blocking(lambda: self.questions.drafts(samples, seed))
-        answers = await ask_round(self.ask, [question for _, question in routes])
+        while True:
+            routes = await self._blocking(lambda: self.questions.drafts(samples, seed))
+            try:
+                asked = [question for _, question in routes]
+                answers = await ask_round(self.ask, asked, must_fit=True)
+                break
+            except ContextTooLong:
+                # the model's context is smaller than ours: show half as much, and ask again
+                self.tokens //= 2
+                if self.tokens < LEAST_TOKENS:
+                    if seed is None:
+                        raise
+                    answers = [[] for _ in routes]
+                    break
+                located = next(s["answer"] for s in self.steps if s["kind"] == "locate")
+                await self._look(located)
         for (route, _), texts in zip(routes, answers, strict=True):
             for text in texts:
                 await self._blocking(lambda t=text, r=route: self._read(t, r))  # type: ignore[misc]
