@@ -94,6 +94,13 @@ def test_answers_are_recorded_and_replayed(server: ScriptedServer, run: Run) -> 
     replay = ("--method", "utgen", "--model", "replay:answers.jsonl", "--no-cache")
     assert run("hunt", "m.py", *replay)[:2] == (status, out)
     assert len(server.requests) == asked
+    # what comes from the cache is recorded as well
+    assert run("hunt", "m.py", *MODEL, "--record", "again.jsonl")[:2] == (status, out)
+    assert len(server.requests) == asked
+    lines = [
+        sorted(Path(name).read_text().splitlines()) for name in ("answers.jsonl", "again.jsonl")
+    ]
+    assert lines[0] == lines[1]
 
 
 def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:

@@ -11,7 +11,6 @@ from refute.models.contract import Usage
 from refute.models.openai import OpenAIModel
 from refute.models.opening import open_model
 from refute.models.prices import FREE, Price, Prices
-from refute.models.record import RecordingModel
 from refute.models.replay import ReplayModel
 from refute.models.scripted import ScriptedModel
 
@@ -34,9 +33,6 @@ def test_specs(tmp_path: Path) -> None:
     assert model.served_name == "org/name:tag"
     assert (model._patience.attempt, model._patience.total) == (7.0, 21.0)
     assert isinstance(open_model(f"replay:{tmp_path}/a.jsonl"), ReplayModel)
-    recording = open_model(f"replay:{tmp_path}/a.jsonl", record=tmp_path / "b.jsonl")
-    assert isinstance(recording, RecordingModel)
-    assert (tmp_path / "b.jsonl").exists()
 
 
 def test_options_that_do_not_fit(tmp_path: Path) -> None:
@@ -46,8 +42,6 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
     for options in ({"timeout": 0.0}, {"timeout": float("nan")}, {"concurrency": 0}):
         with pytest.raises(InputError, match="must be positive"):
             open_model("openai:m", base_url=SERVER, **options)
-    with pytest.raises(InputError, match=r"\(the recording\)"):
-        open_model("openai:m", base_url=SERVER, record=tmp_path)
 
 
 def test_published_prices() -> None:
@@ -70,7 +64,6 @@ def test_a_server_on_this_machine_is_free(url: str, tmp_path: Path) -> None:
     own = tmp_path / "p.toml"
     own.write_text('["gpt-4o"]\ninput = 1\noutput = 2.5\n')
     assert Prices.load(own).of(model) == Price(1.0, 2.5)
-    assert Prices.load().of(RecordingModel(model, tmp_path / "r.jsonl")) == FREE
 
 
 def test_what_is_not_served_is_free_and_batches_are_not() -> None:

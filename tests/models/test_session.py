@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 from refute.errors import InputError
-from refute.models.budget import Budget
+from refute.models.budget import Budget, Ledger
 from refute.models.cache import SampleCache, cache_path
 from refute.models.contract import (
     GREEDY,
@@ -24,6 +25,8 @@ from refute.models.contract import (
     Usage,
 )
 from refute.models.prices import Price, Prices
+from refute.models.record import Recording
+from refute.models.replay import ReplayModel
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session, SessionAsker
 
@@ -337,6 +340,79 @@ def test_the_budget_stops_cleanly(budget: Budget, most: int) -> None:
             assert model.samples == len(paid)
 
     run(main)
+
+
+def test_one_budget_for_two_models() -> None:
+    """Whichever model asks: what one has spent, the other has not."""
+
+    async def ask() -> tuple[int, int]:
+        ledger = Ledger(Budget(calls=5))
+        one, other = ScriptedModel(numbered, "one"), ScriptedModel(numbered, "other")
+        async with Session(one, budget=ledger) as first, Session(other, budget=ledger) as second:
+            await first.asker("p").ask(HELLO, n=3)
+            await second.asker("p").ask(HELLO, n=2)
+            for session in (second, first):
+                with pytest.raises(BudgetExceeded, match="budget of 5 calls is used up"):
+                    await session.asker("p").ask(HELLO, n=4)
+        return one.samples, other.samples
+
+    assert asyncio.run(ask()) == (3, 2)
+
+
+def test_dollars_of_two_models_are_counted_at_their_own_prices() -> None:
+    prices = Prices({}, {"dear": Price(1.0, 10**6), "cheap": Price(1.0, 1.0)})
+
+    async def ask() -> None:
+        ledger = Ledger(Budget(usd=6.0))
+        dear, cheap = ScriptedModel(numbered, "dear"), ScriptedModel(numbered, "cheap")
+        async with (
+            Session(cheap, budget=ledger, prices=prices) as first,
+            Session(dear, budget=ledger, prices=prices) as second,
+        ):
+            short = Sampling(max_tokens=5)
+            await first.asker("p").ask(HELLO, n=50, sampling=short)
+            await second.asker("p").ask(HELLO, n=1, sampling=short)  # five tokens, five dollars
+            with pytest.raises(BudgetExceeded, match=r"\$6 is used up \(\$5\.000"):
+                await second.asker("p").ask(HELLO, first=1, n=1, sampling=short)
+
+    asyncio.run(ask())
+
+
+def test_what_is_used_is_recorded_once(tmp_path: Path) -> None:
+    """From the model or from the cache, now or by an earlier run into the same file."""
+    path, cache = tmp_path / "answers.jsonl", tmp_path / "c.sqlite3"
+
+    async def ask(n: int, recording: Recording | None) -> int:
+        model = ScriptedModel(numbered)
+        async with Session(model, cache=SampleCache(cache), recording=recording) as session:
+            await session.asker("p").ask(HELLO, n=n)
+            await session.asker("q").ask(HELLO, n=n)
+        return model.samples
+
+    assert asyncio.run(ask(2, None)) == 2
+    for n, paid in ((3, 1), (3, 0), (4, 1)):
+        with closing(Recording(path)) as recording:
+            assert asyncio.run(ask(n, recording)) == paid
+        assert len(path.read_text().splitlines()) == n
+
+    async def replay() -> list[str]:
+        said = await ReplayModel(path).generate(HELLO, n=4, sampling=Sampling())
+        return [answer.text for answer in said]
+
+    assert asyncio.run(replay()) == [f"hello {number}" for number in range(4)]
+
+
+def test_a_recording_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"\(the recording\)"):
+        Recording(tmp_path)
+
+
+def test_a_recording_takes_damaged_lines_for_others(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"request": "abc", "completion": "x"}\n[]\n{"messages": 3}\n{torn\n')
+    with closing(Recording(path)) as recording:
+        recording.keep(HELLO, Sampling(), 0, [Completion("hello")])
+    assert len(path.read_text().splitlines()) == 5
 
 
 def test_a_wrong_estimate_does_not_overrun_by_much() -> None:

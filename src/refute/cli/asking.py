@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from refute.cli.output import consoles, remark
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from refute.function.llm.methods import LlmMethod
     from refute.function.target import Module
     from refute.function.verbs import Solver
+    from refute.models.budget import Ledger
     from refute.models.contract import Tally
+    from refute.models.record import Recording
     from refute.models.session import Session
     from refute.problems import FunctionProblem
     from refute.sandbox import Sandbox
@@ -73,39 +75,49 @@ def chosen_method(asked: ModelOptions, *, counted: bool = False) -> str:
 async def sessions(asked: ModelOptions) -> AsyncIterator[tuple[Session, Session | None]]:
     """The open model, and the one that writes the tests where it is another.
 
-    Either has the whole budget. What they have cost is said on stderr at the end.
+    They share the budget and the recording. What they have cost is said on stderr at the end.
     """
+    from refute.models.budget import Budget, Ledger
+    from refute.models.record import Recording
+
     _show_log()
     async with AsyncExitStack() as stack:
         assert asked.model is not None
-        session = await stack.enter_async_context(_session(asked.model, asked))
-        tester = None
-        if asked.tester is not None:
-            tester = await stack.enter_async_context(_session(asked.tester, asked))
+        ledger = Ledger(Budget(usd=asked.budget_usd, tokens=asked.budget_tokens))
+        recording = None
+        if asked.record is not None:
+            recording = stack.enter_context(closing(Recording(asked.record)))
+
+        async def opened(spec: str) -> Session:
+            return await stack.enter_async_context(_session(spec, asked, ledger, recording))
+
+        session = await opened(asked.model)
+        tester = None if asked.tester is None else await opened(asked.tester)
         try:
             yield session, tester
         finally:
-            opened = [one for one in (session, tester) if one is not None]
-            remark(consoles()[1], (f"{one.model}: {cost_line(one.tally)}" for one in opened))
+            both = [one for one in (session, tester) if one is not None]
+            remark(consoles()[1], (f"{one.model}: {cost_line(one.tally)}" for one in both))
 
 
-def _session(spec: str, asked: ModelOptions) -> Session:
-    from refute.models.budget import Budget
+def _session(
+    spec: str, asked: ModelOptions, ledger: Ledger, recording: Recording | None
+) -> Session:
     from refute.models.cache import SampleCache, cache_path
     from refute.models.opening import open_model
     from refute.models.session import Session
 
-    budget = Budget(usd=asked.budget_usd, tokens=asked.budget_tokens)
     own = spec == asked.model or spec.startswith("openai:")
     model = open_model(
         spec,
         base_url=asked.base_url if own else None,
         concurrency=asked.concurrency,
         timeout=asked.timeout,
-        record=asked.record,
     )
     cache = SampleCache(cache_path()) if asked.cache else None
-    return Session(model, cache=cache, budget=budget, concurrency=asked.concurrency)
+    return Session(
+        model, cache=cache, budget=ledger, concurrency=asked.concurrency, recording=recording
+    )
 
 
 def cost_line(tally: Tally) -> str:

@@ -9,14 +9,14 @@ by no more than the error of one estimate each, which shrinks as answers come in
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from refute.errors import InputError
 from refute.models.contract import BudgetExceeded, Completion, Message, Sampling, Usage
 from refute.models.prices import Price
 
-__all__ = ["Budget", "Ledger"]
+__all__ = ["Account", "Budget", "Ledger"]
 
 FIRST_GUESS = 256
 """Tokens expected of an answer while none has been seen."""
@@ -24,7 +24,7 @@ FIRST_GUESS = 256
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of one session; None: no limit. Cached answers cost nothing."""
+    """Limits; None: no limit. Cached answers cost nothing."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -53,37 +53,40 @@ class _Cost:
 
 
 class Ledger:
-    """What has been spent and what is reserved. For one event loop."""
+    """What has been spent of a budget and what is reserved, by one model or by several. For one
+    event loop."""
 
-    def __init__(self, budget: Budget, price: Price | None) -> None:
-        """`price` None: not known; then raises `InputError` for a limit in dollars."""
-        if budget.usd is not None and price is None:
-            raise InputError(
-                "no price is known for the model: name a price file in REFUTE_PRICES, "
-                "or limit the tokens instead (--budget-tokens)"
-            )
+    def __init__(self, budget: Budget) -> None:
+        """Nothing is spent yet."""
         self._budget = budget
-        self._price = price
         self._spent = _Cost()
         self._reserved = _Cost()
         self._settled = asyncio.Event()
         self._refused = ""
-        self._answers = 0
-        self._answer_tokens = 0
+
+    def account(self, price: Price | None) -> Account:
+        """The books of one model that spends of the budget; `price` None: not known, and then
+        raises `InputError` for a limit in dollars."""
+        if self._budget.usd is not None and price is None:
+            raise InputError(
+                "no price is known for the model: name a price file in REFUTE_PRICES, "
+                "or limit the tokens instead (--budget-tokens)"
+            )
+        return Account(self, price)
 
     def check(self) -> None:
         """Raise `BudgetExceeded` once a request has been refused."""
         if self._refused:
             raise BudgetExceeded(self._refused)
 
-    async def reserve(self, messages: Sequence[Message], sampling: Sampling, n: int) -> _Cost:
-        """Set aside what the request will cost about; waits while others are in flight.
+    async def reserve(self, estimated: Callable[[], _Cost]) -> _Cost:
+        """Set aside what `estimated` says, which may change while others are waited for.
 
         Raises `BudgetExceeded`, and for every later request too.
         """
         while True:
             self.check()
-            estimate = self._estimate(messages, sampling, n)
+            estimate = estimated()
             if not self._over(self._spent + self._reserved + estimate):
                 self._reserved += estimate
                 return estimate
@@ -92,27 +95,14 @@ class Ledger:
                 self.check()
             await self._settled.wait()
 
-    def settle(self, estimate: _Cost, answers: Sequence[Completion]) -> None:
-        """Replace a reservation by what was paid; no answers: the request failed."""
+    def settle(self, estimate: _Cost, paid: _Cost) -> None:
+        """Replace a reservation by what was paid."""
         self._reserved -= estimate
-        for answer in answers:
-            self._spent += self._cost(answer.usage, 1)
-            self._answers += 1
-            self._answer_tokens += answer.usage.completion_tokens
+        self._spent += paid
         if abs(self._reserved.usd) < 1e-12:  # what is left over when floats are taken back
             self._reserved = _Cost(0.0, self._reserved.tokens, self._reserved.calls)
         self._settled.set()
         self._settled = asyncio.Event()
-
-    def _estimate(self, messages: Sequence[Message], sampling: Sampling, n: int) -> _Cost:
-        """Four characters a token; an answer is as long as the answers so far were."""
-        prompt = sum(len(message.content) // 4 + 4 for message in messages)
-        seen = self._answer_tokens // self._answers + 1 if self._answers else FIRST_GUESS
-        return self._cost(Usage(prompt, n * min(seen, sampling.max_tokens)), n)
-
-    def _cost(self, usage: Usage, calls: int) -> _Cost:
-        usd = self._price.of(usage) if self._price else 0.0
-        return _Cost(usd, usage.prompt_tokens + usage.completion_tokens, calls)
 
     def _over(self, cost: _Cost) -> str:
         """One line about the limit that `cost` passes; "" where there is none."""
@@ -124,3 +114,44 @@ class Ledger:
         if budget.calls is not None and cost.calls > budget.calls:
             return f"the budget of {budget.calls:,} calls is used up ({spent.calls:,} made)"
         return ""
+
+
+class Account:
+    """One model's part in a ledger: its price, and how long its answers are."""
+
+    def __init__(self, ledger: Ledger, price: Price | None) -> None:
+        """Made by `Ledger.account`."""
+        self._ledger = ledger
+        self._price = price
+        self._answers = 0
+        self._answer_tokens = 0
+
+    def check(self) -> None:
+        """Raise `BudgetExceeded` once a request of any of the models has been refused."""
+        self._ledger.check()
+
+    async def reserve(self, messages: Sequence[Message], sampling: Sampling, n: int) -> _Cost:
+        """Set aside what the request will cost about; waits while others are in flight.
+
+        Raises `BudgetExceeded`, and for every later request too.
+        """
+        return await self._ledger.reserve(lambda: self._estimate(messages, sampling, n))
+
+    def settle(self, estimate: _Cost, answers: Sequence[Completion]) -> None:
+        """Replace a reservation by what was paid; no answers: the request failed."""
+        paid = _Cost()
+        for answer in answers:
+            paid += self._cost(answer.usage, 1)
+            self._answers += 1
+            self._answer_tokens += answer.usage.completion_tokens
+        self._ledger.settle(estimate, paid)
+
+    def _estimate(self, messages: Sequence[Message], sampling: Sampling, n: int) -> _Cost:
+        """Four characters a token; an answer is as long as the answers so far were."""
+        prompt = sum(len(message.content) // 4 + 4 for message in messages)
+        seen = self._answer_tokens // self._answers + 1 if self._answers else FIRST_GUESS
+        return self._cost(Usage(prompt, n * min(seen, sampling.max_tokens)), n)
+
+    def _cost(self, usage: Usage, calls: int) -> _Cost:
+        usd = self._price.of(usage) if self._price else 0.0
+        return _Cost(usd, usage.prompt_tokens + usage.completion_tokens, calls)

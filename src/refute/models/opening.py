@@ -18,14 +18,12 @@ def open_model(
     base_url: str | None = None,
     concurrency: int = 64,
     timeout: float = 300.0,
-    record: Path | None = None,
 ) -> Model:
     """The model that a spec names (`SPECS`).
 
     `base_url`, `concurrency` (requests at once) and `timeout` (seconds for one try of a request;
-    all tries together have three times as long) concern `openai:` only. `record`: a file that gets
-    every answer, for `replay:`. Raises `InputError` for a spec that is none and for files that
-    cannot be used, `ModelUnavailable` where a key is missing.
+    all tries together have three times as long) concern `openai:` only. Raises `InputError` for a
+    spec that is none and for files that cannot be used, `ModelUnavailable` where a key is missing.
     """
     kind, colon, rest = spec.partition(":")
     if not colon or not rest or kind not in ("openai", "hf", "batch", "replay"):
@@ -34,16 +32,7 @@ def open_model(
         raise InputError(f"--base-url is for openai:NAME models, not for {kind}:")
     if not timeout > 0 or concurrency < 1:
         raise InputError("the time limit and the number of requests at once must be positive")
-    model = _open(kind, rest, base_url, concurrency, timeout)
-    if record is None:
-        return model
-    from refute.models.record import RecordingModel
-
-    return RecordingModel(model, record)
-
-
-def _open(kind: str, rest: str, base_url: str | None, concurrency: int, timeout: float) -> Model:
-    """Each kind is imported where it is asked for: torch and the HTTP client take seconds."""
+    # Each kind is imported where it is asked for: torch and the HTTP client take seconds.
     if kind == "openai":
         from refute.models.openai import OpenAIModel
         from refute.models.patience import Patience

@@ -24,7 +24,6 @@ from urllib.parse import urlsplit
 
 from refute.errors import InputError
 from refute.models.contract import Model, Usage
-from refute.models.record import RecordingModel
 
 __all__ = ["FREE", "Price", "Prices"]
 
@@ -74,8 +73,6 @@ class Prices:
 
         Names are tried as they are, and without a date at the end (`gpt-4o-2024-08-06`).
         """
-        while isinstance(model, RecordingModel):
-            model = model.recorded
         kind, _, name = model.name.partition(":")
         tables = [self.own]
         if isinstance(model, _Served):

@@ -8,49 +8,59 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.models.contract import Completion, Message, Model, Sampling
-from refute.models.serial import completion_json, message_json, sampling_json
+from refute.models.contract import Completion, Message, Sampling
+from refute.models.serial import (
+    completion_json,
+    digest,
+    message_from,
+    message_json,
+    sampling_from,
+    sampling_json,
+)
 
-__all__ = ["RecordingModel", "record_line"]
+__all__ = ["Recording"]
 
 
-class RecordingModel:
-    """A model whose every sample is appended to a file. Samples from a cache do not pass here."""
+class Recording:
+    """An open file of answers. Each sample is in it once, however often it is used; where the file
+    exists already, those that it lacks are added. Of two models' answers to the same request it
+    holds the first, as `replay` does."""
 
-    def __init__(self, model: Model, path: Path) -> None:
-        """Raises `InputError` when the file cannot be written."""
-        self.recorded = model
+    def __init__(self, path: Path) -> None:
+        """Raises `InputError` when the file cannot be read or written."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab", buffering=0)
+            self._file = path.open("a+b", buffering=0)
+            self._file.seek(0)
+            self._held = {held for line in self._file.readlines() if (held := _held(line))}
         except OSError as error:
             raise InputError(f"{path}: {error.strerror} (the recording)") from None
 
-    @property
-    def name(self) -> str:
-        """The name of the model that is recorded."""
-        return self.recorded.name
+    def keep(
+        self,
+        messages: Sequence[Message],
+        sampling: Sampling,
+        first: int,
+        answers: Sequence[Completion],
+    ) -> None:
+        """Samples number `first` and following of a request: on file when this returns."""
+        request = digest(messages, sampling)
+        lines = []
+        for number, answer in enumerate(answers, first):
+            if (request, number) not in self._held:
+                self._held.add((request, number))
+                lines.append(_line(messages, sampling, number, answer))
+        if lines:
+            # One write to the end of the file: lines of other processes do not come in between.
+            self._file.write("".join(lines).encode())
+            os.fsync(self._file.fileno())
 
-    async def generate(
-        self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
-    ) -> list[Completion]:
-        """What the model says, on file when this returns; see `Model.generate`."""
-        answers = await self.recorded.generate(messages, n=n, sampling=sampling, first=first)
-        lines = [
-            record_line(messages, sampling, first + at, answer) for at, answer in enumerate(answers)
-        ]
-        # One write to the end of the file: lines of other processes do not come in between.
-        self._file.write("".join(lines).encode())
-        os.fsync(self._file.fileno())
-        return answers
-
-    async def close(self) -> None:
-        """Close the file and the model; idempotent."""
+    def close(self) -> None:
+        """Close the file; idempotent."""
         self._file.close()
-        await self.recorded.close()
 
 
-def record_line(
+def _line(
     messages: Sequence[Message], sampling: Sampling, number: int, completion: Completion
 ) -> str:
     """A line of a recording, with its line feed."""
@@ -61,3 +71,13 @@ def record_line(
         "completion": completion_json(completion),
     }
     return json.dumps(document) + "\n"
+
+
+def _held(line: bytes) -> tuple[str, int] | None:
+    """Digest of the request and number of the sample on a line as we write them, else None."""
+    try:
+        document = json.loads(line)
+        messages = [message_from(one) for one in document["messages"]]
+        return digest(messages, sampling_from(document["sampling"])), int(document["number"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None

@@ -21,6 +21,7 @@ from refute.models.budget import Budget, Ledger
 from refute.models.cache import Sample, SampleCache
 from refute.models.contract import Completion, Message, Model, ModelUnavailable, Sampling, Tally
 from refute.models.prices import Price, Prices
+from refute.models.record import Recording
 from refute.models.serial import digest
 
 __all__ = ["Session", "SessionAsker"]
@@ -53,21 +54,27 @@ class Session:
         model: Model,
         *,
         cache: SampleCache | None = None,
-        budget: Budget | None = None,
+        budget: Budget | Ledger | None = None,
         concurrency: int = 64,
         prices: Prices | None = None,
+        recording: Recording | None = None,
     ) -> None:
         """`cache` None: samples are remembered for as long as the session lasts.
 
-        `concurrency`: requests sent at once. `prices` None: the usual table and REFUTE_PRICES.
-        Raises `InputError` for a budget in dollars where the model's price is not known.
+        `budget`: a ledger is shared with the other sessions that have it. `concurrency`: requests
+        sent at once. `prices` None: the usual table and REFUTE_PRICES.
+        `recording` gets every sample that is used, from the model or from the cache; whoever opened
+        it closes it. Raises `InputError` for a budget in dollars where the model's price is not
+        known.
         """
         if concurrency < 1:
             raise ValueError(f"concurrency is {concurrency}: at least 1")
         self._model = model
         self._cache = SampleCache(None) if cache is None else cache
         self._price = (Prices.load() if prices is None else prices).of(model)
-        self._ledger = Ledger(budget or Budget(), self._price)
+        ledger = budget if isinstance(budget, Ledger) else Ledger(budget or Budget())
+        self._account = ledger.account(self._price)
+        self._recording = recording
         self._slots = asyncio.Semaphore(concurrency)
         self._asked: dict[tuple[str, int], _Request] = {}
         self._tasks: set[asyncio.Task[list[Sample]]] = set()
@@ -119,7 +126,7 @@ class Session:
         joined = {self._asked[key, i]: False for i in missing if (key, i) in self._asked}
         unasked = [number for number in missing if (key, number) not in self._asked]
         if unasked:
-            self._ledger.check()
+            self._account.check()
         for start, count in _runs(unasked):
             joined[self._launch(_Request(key, messages, sampling, start, count))] = True
         for request in joined:
@@ -135,7 +142,10 @@ class Session:
                     found[number] = sample
                     self._tally.cached += not ours
                     tally.charge(key, number, sample, self._price, cached=not ours)
-        return [found[number].completion for number in range(first, first + n)]
+        completions = [found[number].completion for number in range(first, first + n)]
+        if self._recording is not None:
+            self._recording.keep(messages, sampling, first, completions)
+        return completions
 
     def _launch(self, request: _Request) -> _Request:
         """Ask, in a task of its own: whoever waits may go away without losing what is paid for."""
@@ -169,7 +179,7 @@ class Session:
         messages, sampling, n = request.messages, request.sampling, request.n
         answers: list[Completion] = []
         async with self._slots:
-            reserved = await self._ledger.reserve(messages, sampling, n)
+            reserved = await self._account.reserve(messages, sampling, n)
             request.sent = True
             started = time.monotonic()
             try:
@@ -182,7 +192,7 @@ class Session:
                     )
             finally:
                 seconds = time.monotonic() - started
-                self._ledger.settle(reserved, answers)
+                self._account.settle(reserved, answers)
             self._pay(answers, seconds)
             return self._cache.put(
                 request.key,
