@@ -227,3 +227,38 @@ def test_sympy_reports_files_and_functions(run) -> None:
     assert ran.result(prefix + "test_wrong").names == ("test_wrong",)
     assert ran.report.closed
     assert ran.report.trusted
+
+
+LATE = '''
+import unittest
+
+class Checked(unittest.TestCase):
+    """Checks after each test, as Django does: the result has seen the test stop by then."""
+    def __call__(self, result=None):
+        super().__call__(result)
+        try:
+            raise ValueError("the rows are inconsistent")
+        except ValueError as error:
+            result.addError(self, (type(error), error, error.__traceback__))
+    def test_fails(self): self.assertEqual(1, 2)
+    def test_passes(self): pass
+
+class Prepared(unittest.TestCase):
+    def __call__(self, result=None):
+        try:
+            raise ValueError("no rows")
+        except ValueError as error:
+            result.addError(self, (type(error), error, error.__traceback__))
+    def test_never(self): pass
+'''
+
+
+def test_what_fails_after_a_test_does_not_hide_its_own_failure(run, interpreter: str) -> None:
+    ran = run("unittest", {"test_late.py": LATE}, python=interpreter)
+    found = [(r.id.split(".", 1)[1], r.outcome, r.phase) for r in ran.report.results]
+    assert found == [
+        ("Checked.test_fails", "failed", "call"),
+        ("Checked.test_passes", "passed", "call"),
+        ("Checked.test_passes", "error", "teardown"),
+        ("Prepared.test_never", "error", "setup"),
+    ]

@@ -85,6 +85,7 @@ def _decide(running):
 def _events(result, emit, root, reasons):
     """The observing methods, by the name of the result's method that each accompanies."""
     running = {}
+    last = {"test": None, "outcome": ""}  # the test that stopped last
 
     def described(err):
         return failures.describe(err[0], err[1], err[2], root)
@@ -117,6 +118,10 @@ def _events(result, emit, root, reasons):
     def problem(test, err):
         if id(test) in running:
             running[id(test)].failures.append((_phase(err[2]), described(err)))
+            return
+        if test is last["test"]:  # Django checks constraints after a test has stopped
+            if last["outcome"] not in ("failed", "error"):  # else that failure stands for it
+                record(test, "error", "teardown", described(err))
             return
         before = not test.id().startswith("tearDown")  # of a class or a module: no test of its own
         record(test, "error", "setup" if before else "teardown", described(err))
@@ -166,6 +171,7 @@ def _events(result, emit, root, reasons):
             )
             return
         outcome, phase, failure, reason = _decide(state)
+        last.update(test=test, outcome=outcome)
         record(test, outcome, phase, failure, reason, seconds, state.subtests)
 
     return {
