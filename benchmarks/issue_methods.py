@@ -1,7 +1,7 @@
 """Every method on real issues, end to end: `refute bench` with a real server, and by batch files.
 
     REFUTE_REPOS=CLONES python benchmarks/issue_methods.py OUT [--data DIR] [--ids A,B...]
-        [--methods zeroshot,libro...] [--jobs 2] [--no-batch]
+        [--methods zeroshot,libro...] [--ways server,batch] [--jobs 2]
 
 The model behind the server (a loopback HTTP server in this process) answers by rule: a test that
 fails always, in the form that the question asks for. So nothing is learned of a method's quality;
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--ids", default=",".join(IDS), help="with commas")
     parser.add_argument("--methods", default=",".join(METHODS), help="with commas")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--no-batch", action="store_true")
+    parser.add_argument("--ways", default="server,batch", help="to the model, with commas")
     options = parser.parse_args()
     print(*(f"{name}={value}" for name, value in vars(options).items()), flush=True)
     print("method         through      predicted / abstained / error")
@@ -198,15 +198,16 @@ def main() -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     env = {**os.environ, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1"}
     for method in options.methods.split(","):
-        way = "no model" if method in WITHOUT_MODEL else "server"
-        model = None if method in WITHOUT_MODEL else "openai:rule"
-        start = time.monotonic()
-        ended = bench(method, model, options.out / f"{method}-server", options, env)
-        report(method, way, ended, time.monotonic() - start)
-        if model and not options.no_batch:
+        ways = ["no model"] if method in WITHOUT_MODEL else options.ways.split(",")
+        for way in ways:
             start = time.monotonic()
-            ended = by_batch(method, options.out / f"{method}-batch", options, env)
-            report(method, "batch", ended, time.monotonic() - start)
+            run = options.out / f"{method}-{way.replace(' ', '-')}"
+            if way == "batch":
+                ended = by_batch(method, run, options, env)
+            else:
+                model = "openai:rule" if way == "server" else None
+                ended = bench(method, model, run, options, env)
+            report(method, way, ended, time.monotonic() - start)
     server.shutdown()
 
 

@@ -23,7 +23,7 @@ from .projects import FIX, GOLDEN_TESTS, ISSUE, make_project
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "models"))  # for `loopback`
 
-from loopback import Loopback, Reply, chat
+from loopback import Loopback, Reply, chat, error
 
 RIGHT = "    assert clamp(10, 0, 9) == 9"
 WRONG = "    assert clamp(10, 0, 9) == 8"
@@ -46,8 +46,12 @@ class Server(Loopback):
         self.left: int | None = None
         self.silent = threading.Event()
         self.texts: Callable[[int], str] = lambda number: answer()
+        self.longest = 10**9
+        """Characters of a prompt; a longer one is refused as too long."""
 
     def _behave(self, body: dict[str, Any], before: int) -> Reply:
+        if len(body["messages"][-1]["content"]) > self.longest:
+            return error(400, "This model's maximum context length is 500 tokens.")
         if self.left == 0:
             self.silent.set()
             return Reply(delay=3600)
@@ -188,6 +192,20 @@ def test_interrupted(server: Server, bench: Bench) -> None:
     server.left = None
     assert bench()[0] == 0
     assert max(server.asked.values()) == 1
+
+
+@pytest.mark.parametrize("method", ["zeroshotplus", "autocoderover", "swe-agent"])
+def test_an_issue_that_is_too_long_for_the_model(server: Server, bench: Bench, method: str) -> None:
+    """An error that says so: neither an empty prediction nor the end of the run."""
+    server.longest = 100
+    status, document, err = bench("--method", method, *MODEL, "--ids", "shapes__one-1")
+    assert (status, document["status"]) == (3, {"predicted": 0, "abstained": 0, "error": 1})
+    assert "shapes__one-1: no prediction: " in err
+    assert "maximum context length" in err
+    assert predictions() == {}
+    server.longest = 10**9  # a model with more room: the run goes on
+    status, document, _ = bench()
+    assert (status, document["status"]["error"]) == (0, 0)
 
 
 def test_a_budget_stops_it_and_more_goes_on(server: Server, bench: Bench) -> None:
