@@ -145,10 +145,10 @@ def test_what_a_variable_was_before_is_kept_where_it_is_read() -> None:
 
 def test_a_slug_is_compared_as_the_text_that_it_is() -> None:
     text = (
-        "Strip dashes\nExample:\nf('--a')\noutput: --a\nImprovement after correction\n"
-        "f('--a')\noutput: a\n"
+        "Strip dashes\nExample:\nimport f\nf('--a')\noutput: --a\nImprovement after correction\n"
+        "import f\nf('--a')\noutput: a\n"
     )
-    found = claimed_together(text, Seen({0: Value("'--a'", "--a"), 1: Value("'--a'", "--a")}))
+    found = claimed_together(text, Seen({1: Value("'--a'", "--a"), 3: Value("'--a'", "--a")}))
     assert [(c.kind, c.expected) for c in found] == [("equals", "'a'")]
 
 
@@ -196,3 +196,25 @@ def test_databases_say_the_same_in_other_words() -> None:
     (claim,) = claimed(CRASH + shown, seen)
     assert (claim.kind, claim.failure) == ("runs", "django.db.utils.OperationalError")
     assert claimed(CRASH + 'ValueError: syntax error at or near "THEN"\n', seen) == []
+
+
+def test_an_expression_of_a_changed_variable_is_another_one() -> None:
+    text = "years\n>>> d = day(4)\n>>> show(d)\n'4'\n>>> d = day(98)\n>>> show(d)\n'98'\n"
+    seen = Seen({1: Value("'4'", "4"), 3: Value("'98'", "98")})
+    assert claimed(text, seen) == []
+    same = text.replace("day(98)", "day(4)").replace("d = day(4)", "pass", 2)
+    assert [claim.expected for claim in claimed(same, seen)] == ["'98'", "'4'"]
+
+
+def test_the_value_that_a_sentence_goes_on_with() -> None:
+    text = "format\n>>> from shop import show\n>>> show(1)\n'1e-9'\n\nI would expect 0.00 for it.\n"
+    (claim,) = claimed(text, Seen({1: Value("'1e-9'", "1e-9")}))
+    assert (claim.kind, claim.expected) == ("equals", "'0.00'")
+
+
+def test_a_title_that_says_that_it_fails() -> None:
+    text = CRASH.replace("Total", "Adding up")
+    (claim,) = claimed(text, raising("TypeError", "no"))
+    assert (claim.kind, claim.confidence) == ("runs", 0.4)
+    assert claimed(text, raising("shop.DoesNotExist", "no")) == []
+    assert claimed(text, raising("TypeError", "no", inside=False)) == []

@@ -87,12 +87,27 @@ def test_the_issues_own_tests(project: Project) -> None:
         "Broken\n```python\nfrom nowhere.at_all import thing\nthing(1)\n```\nValueError: no\n",
         "Broken\n```python\nraise ValueError('no')\n```\nTypeError: no\n",
         "Broken\n```python\nimport os\nos._exit(3)\n```\nValueError: no\n",
+        "Broken\n```python\nimport math\nmath.sqrt(-1)\n```\nValueError: math domain error\n",
     ],
 )
 def test_without_evidence_it_abstains(project: Project, text: str) -> None:
     found = reproduced(project, text).prediction
     assert found.patch == ""
     assert found.notes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mix(None, [1]) raises TypeError: 'NoneType' object is not iterable\n\nIt should not.\n",
+        "Trouble\nShapes are fine, but `mix(None, [1])` fails with\n"
+        "TypeError: 'NoneType' object is not iterable\n",
+    ],
+)
+def test_a_call_in_a_sentence_that_raises_must_not_raise(project: Project, text: str) -> None:
+    found = reproduced(project, text).prediction
+    assert "+    mix(None, [1])" in found.patch
+    assert found.notes[0] == "it raises the TypeError that the issue shows"
 
 
 def test_nothing_is_run_for_an_issue_without_code(project: Project) -> None:

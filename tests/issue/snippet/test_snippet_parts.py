@@ -238,3 +238,39 @@ def test_models_without_the_fields_that_are_nowhere() -> None:
     assert made.names == {"Item"}
     (source,) = [row.source for row in made.statements]
     assert source == "class Item(models.Model):\n    n = models.IntegerField()"
+
+
+def test_relations_of_older_issues_say_what_follows_a_deletion() -> None:
+    code = (
+        "```python\nclass Shelf(models.Model):\n    pass\nclass Book(models.Model):\n"
+        "    shelf = models.ForeignKey(Shelf)\n    room = ForeignKey('Room', models.CASCADE)\n"
+        "    twin = models.OneToOneField('self', on_delete=models.PROTECT)\n```\n"
+    )
+    (book,) = [row.source for row in models_of(rows(code)).statements if "Book" in row.source]
+    assert "models.ForeignKey(Shelf, on_delete=models.CASCADE)" in book
+    assert book.count("on_delete") == 2
+
+
+def test_names_that_a_query_gives_are_no_fields() -> None:
+    code = (
+        "```python\nBook.objects.annotate(n=Sum('pages'), late=F('due__year')).values('n', 'title')"
+        "\n```\n"
+    )
+    (source,) = stub_models(rows(code), {"Book"}).values()
+    assert "pages = models.IntegerField(null=True)" in source
+    assert "title = " in source
+    assert " n = " not in source
+    assert "due" not in source
+
+
+@pytest.mark.parametrize(
+    ("statement", "own"),
+    [
+        ("from shop.sums import total", True),
+        ("import shop", True),
+        ("import datetime", False),
+        ("from decimal import Decimal", False),
+    ],
+)
+def test_what_is_the_repositorys(statement: str, own: bool) -> None:
+    assert Names(FILES).of_repository(statement) is own

@@ -128,8 +128,14 @@ def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:
         if number == index or not row.shown or ast.dump(row.node) != ast.dump(own.node):
             continue
         between = script.statements[min(index, number) + 1 : max(index, number)]
-        if not any(changed(other) & names for other in between):  # else it is not the same any more
+        if not any(_rebinds(other, names) for other in between):
             yield True, row.shown
+
+
+def _rebinds(row: Statement, names: frozenset[str]) -> bool:
+    """Whether an expression with these names is another one after the statement."""
+    imports = isinstance(row.node, ast.Import | ast.ImportFrom)
+    return not imports and bool(changed(row) & names)
 
 
 def _from_sibling(
