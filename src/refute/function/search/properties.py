@@ -78,6 +78,9 @@ def properties(problem: FunctionProblem, tests: Sequence[UnitTest]) -> list[Prop
         _nothing(words, rows),
         _caseless(words, rows),
         _symmetric(words, rows),
+        _signless(words, rows),
+        _occurrence(words, rows),
+        _unordered(words, rows),
     ]
     return [one for one in found if one is not None]
 
@@ -145,6 +148,8 @@ def _kind_of_result(words: str, rows: Rows, code: str) -> Property | None:
         value = _value(outcomes[0])
         if value is None or (value[0] is None and nothing):
             return None
+        if isinstance(value[0], str) and kind is not str:
+            return False  # a complaint in words
         return value[0] is not None and not (kind is int and type(value[0]) is float)
 
     def fraction(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
@@ -361,6 +366,8 @@ def _nothing(words: str, rows: Rows) -> Property | None:
     said = _said(words, f"{_FINAL}|{_MOVES}|extract|each|every|elements?")
     if said is None or _said(words, "non[- ]?empty|sum|power set|subsets?|combinations"):
         return None
+    if any(isinstance(arg, list | tuple | set | dict) for args, _ in rows for arg in args[1:]):
+        return None  # something may be left of the others
     kinds = {type(expected) for _, expected in rows} | {type(args[0]) for args, _ in rows}
     if len(kinds) != 1 or not kinds <= {str, list, tuple}:
         return None
@@ -382,7 +389,9 @@ def _nothing(words: str, rows: Rows) -> Property | None:
 def _caseless(words: str, rows: Rows) -> Property | None:
     """Upper and lower case are the same where the description says so."""
     said = _said(
-        words, r"case[- ]?insensitive\w*|ignor\w+ case|irrespective of case|regardless of case"
+        words,
+        r"case[- ]?insensitive\w*|ignor\w+ case|irrespective of case|regardless of case"
+        r"|vowels?|consonants?",
     )
     if said is None or not all(isinstance(args[0], str) for args, _ in rows):
         return None
@@ -433,3 +442,95 @@ def _symmetric(words: str, rows: Rows) -> Property | None:
 
     because = f"“{said}”: the arguments are alike"
     return Property("symmetric", because, calls, holds, everywhere=True)
+
+
+def _signless(words: str, rows: Rows) -> Property | None:
+    """A minus sign is no digit, and no reason to crash."""
+    said = _said(words, "digits?")
+    if said is None or not all(type(args[0]) is int and args[0] > 0 for args, _ in rows):
+        return None
+
+    def calls(call: Call) -> tuple[Invocation, ...] | None:
+        number = call.args[0]
+        if type(number) is not int or number <= 0:
+            return None
+        return call, Call((-number, *call.args[1:]))
+
+    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        if not isinstance(outcomes[0], Returned):
+            return None
+        return not isinstance(outcomes[1], Raised)
+
+    def mends(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        one, other = _value(outcomes[0]), _value(outcomes[1])
+        return one is not None and other is not None and equal(one[0], other[0])
+
+    because = f"“{said}”: those of a negative number are those of its absolute value"
+    return Property("signless", because, calls, holds, certain=True, mends=mends)
+
+
+def _occurrence(words: str, rows: Rows) -> Property | None:
+    """The first (last) place of a value is one that has no other before (after) it."""
+    said = _said(words, "(?:first|last) (?:occurr?ence|position|index|appearance)")
+    if said is None:
+        return None
+    first = said.startswith("first")
+
+    def place(args: tuple[Any, ...]) -> int | None:
+        if len(args) != 2 or not isinstance(args[0], list | tuple | str):
+            return None
+        places = [at for at, item in enumerate(args[0]) if equal(item, args[1])]
+        return places[0 if first else -1] if places else None
+
+    if not all(place(args) is not None and place(args) == expected for args, expected in rows):
+        return None
+
+    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        right, value = place(call.args), _value(outcomes[0])
+        return None if right is None or value is None else equal(value[0], right)
+
+    because = f"“{said}”: no other lies beyond it"
+    return Property("occurrence", because, _alone, holds)
+
+
+_TOTALS = (
+    "sum|total|product|maximum|minimum|largest|smallest|highest|lowest|count|number of|average"
+    "|mean|median|common|unique|distinct"
+)
+_PLACES = (
+    "index|indices|position|positions|consecutive|adjacent|contiguous|continuous|neighbou?rs?"
+    "|sub-?arrays?|sub-?lists?|subsequences?|substrings?|sequence|sequences|order|ordered|sorted"
+    "|first|last|nth|next|previous|inversions?|rotated?|increasing|decreasing|matrix|path"
+    "|alternate|difference|bitonic|jumps?"
+)
+
+
+def _unordered(words: str, rows: Rows) -> Property | None:
+    """A total does not depend on the order of what it is taken of."""
+    said = _said(words, _TOTALS)
+    if said is None or _said(words, _PLACES):
+        return None
+    if not all(
+        isinstance(args[0], list | tuple) and isinstance(expected, int | float)
+        for args, expected in rows
+    ):
+        return None
+    if any(isinstance(item, list | tuple | dict) for args, _ in rows for item in args[0]):
+        return None
+
+    def calls(call: Call) -> tuple[Invocation, ...] | None:
+        items = call.args[0]
+        if not isinstance(items, list | tuple) or len(items) < 2:
+            return None
+        turned = [items[::-1], type(items)([*items[1:], items[0]])]
+        return call, *[Call((other, *call.args[1:])) for other in turned]
+
+    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        values = [_value(outcome) for outcome in outcomes]
+        known = [value[0] for value in values if value is not None]
+        if len(known) < len(values):
+            return None
+        return all(equal(value, known[0]) for value in known[1:])
+
+    because = f"“{said}”: the order of the elements does not matter"
+    return Property("unordered", because, calls, holds, everywhere=True)

@@ -103,10 +103,20 @@ def statements(
 
 
 def _refuses(stmt: ast.stmt) -> bool:
-    """Whether the statement does no more than reject some arguments."""
+    """Whether the statement does no more than reject some arguments, or answer with a complaint."""
     if not isinstance(stmt, ast.If) or stmt.orelse:
         return False
-    return all(is_mark(inner) or isinstance(inner, ast.Raise) for inner in stmt.body)
+    return all(
+        is_mark(inner)
+        or isinstance(inner, ast.Raise)
+        or (isinstance(inner, ast.Return) and _is_sentence(inner.value))
+        for inner in stmt.body
+    )
+
+
+def _is_sentence(node: ast.expr | None) -> bool:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and " " in text.strip()
 
 
 def _deletion(stmt: ast.stmt) -> float:
