@@ -54,7 +54,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = tmp_path / "bin" / "podman"
     program.parent.mkdir()
     script = Path(__file__).with_name("fake_engine.py")
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{script}" "$@"\n')
     program.chmod(0o755)
     state = tmp_path / "state"
     state.mkdir()

@@ -26,6 +26,11 @@ I expected 0.
 """
 WHERE = ("--workspace", "podman", "--jobs", "1", "--run", "run", "--json")
 SNIPPET = ("bench", "rows.jsonl", "--method", "snippet")
+AGENT = (
+    "python -c 'import shop.cart' && cp tests/test_cart.py tests/test_made.py && "
+    "! git cat-file -e HEAD~1 && grep -q 'total falls below zero' {prompt_file}"
+)
+EXTERNAL = ("bench", "rows.jsonl", "--method", "external", "--agent", AGENT)
 
 
 @pytest.fixture
@@ -66,17 +71,18 @@ def test_bench_works_in_the_image(
         own=str(engine / "own"),
     )
     monkeypatch.setattr(opening, "ContainerRoom", room)
-    status = run_cli([*SNIPPET, *WHERE])
+    status = run_cli([*EXTERNAL, *WHERE])
     out, err = capsys.readouterr()
     assert status == 0, err
     assert json.loads(out)["status"] == {"predicted": 1, "abstained": 0, "error": 0}, out
-    (line,) = Path("run/predictions.jsonl").read_text().splitlines()
-    assert "total([10], 20)" in json.loads(line)["model_patch"]
+    record = json.loads(Path("run/journal.jsonl").read_text().splitlines()[1])
+    assert "+++ b/tests/test_made.py" in record["prediction"]["patch"]
+    assert record["prediction"]["notes"] == [], "the agent's command ended well"
     calls = [json.loads(line) for line in (engine / "log.jsonl").read_text().splitlines()]
     assert {call[0] for call in calls} >= {"run", "exec", "rm"}
     header = json.loads(Path("run/journal.jsonl").read_text().splitlines()[0])
     assert header["settings"]["workspace"] == "podman", "the run goes on in containers"
-    status = run_cli([*SNIPPET, "--run", "run", "--workspace", "local"])
+    status = run_cli([*EXTERNAL, "--run", "run", "--workspace", "local"])
     assert status == 2
     assert 'workspace = "podman", not "local"' in capsys.readouterr().err
 
