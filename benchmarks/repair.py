@@ -8,7 +8,8 @@ Prints one line a problem and the totals of each of two folds (rows alternate in
 improvement that only one fold shows is seen for what it is. `--failing N` gives N right failing
 tests, as a perfect generator would (`refute.function.grade.with_failing_tests`). Outcomes: FIRST
 (the first choice passes all private tests), TOP3, WRONG, ABSTAIN (a failing test is known but no
-fix), SILENT (no trusted test fails).
+fix), SILENT (no trusted test fails, and nothing is proposed from the description alone). `--most N`
+tries N candidates a search whatever the time: figures that a busy machine does not change.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--visible", type=int, default=0)
     parser.add_argument("--failing", type=int, default=0)
     parser.add_argument("--budget", type=float, default=10.0)
+    parser.add_argument("--most", type=int, help="candidates, instead of the budget")
     parser.add_argument("--fold", type=int)
     parser.add_argument("--ids")
     parser.add_argument("--diff", action="store_true", help="show the edits")
@@ -54,7 +56,7 @@ def main() -> None:
             if options.failing:
                 problem = with_failing_tests(problem, key, box, options.failing, truth=truth)
             start = time.monotonic()
-            result = search(problem, box=box, budget=options.budget)
+            result = search(problem, box=box, budget=options.budget, max_candidates=options.most)
             seconds.append(time.monotonic() - start)
             right = [grade_program(c.code, key, box, truth=truth).passed for c in result.candidates]
             derived = [f.test for f in result.failing if f.test.trust == Trust.PREDICTED]

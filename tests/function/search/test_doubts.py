@@ -148,3 +148,46 @@ def test_properties_need_examples_that_agree() -> None:
     assert "order kept" not in names([2, 3])
     assert "in order" in names([2, 3])
     assert "in order" not in names([3, 2])
+
+
+def test_a_total_depends_on_no_order(box: Sandbox) -> None:
+    code = (
+        "def pairs(words):\n    count = 0\n    for i in range(len(words)):\n"
+        "        for j in range(i + 1, len(words)):\n            if words[i] == words[j]:\n"
+        "                count += 1\n                break\n    return count\n"
+    )
+    test = UnitTest(Call((["a", "b", "a"],)), 1)
+    result = solved(box, code, "Count the pairs of equal words.", test)
+    assert result.candidates == () or agrees(
+        box, result, "pairs", (Call((["a", "a", "a"],)), 3), (Call((["a", "b"],)), 0)
+    )
+
+
+def test_the_first_occurrence_has_none_before_it(box: Sandbox) -> None:
+    code = (
+        "def place(items, x):\n    found = -1\n    for i in range(len(items)):\n"
+        "        if items[i] == x:\n            found = i\n    return found\n"
+    )
+    text = "Find the first occurrence of x."
+    result = solved(box, code, text, UnitTest(Call(([4, 5, 6], 5)), 1))
+    assert agrees(box, result, "place", (Call(([5, 5, 6], 5)), 0), (Call(([1], 5)), -1))
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "expected", "name"),
+    [
+        ("Count the vowels.", ("banana",), 3, "caseless"),
+        ("Add up the digits of n.", (123,), 6, "signless"),
+        ("The largest product of the numbers.", ([2, 3],), 6, "unordered"),
+        ("The sum of adjacent numbers.", ([2, 3],), 5, None),
+        ("The number of equal ones of two.", (2, 3), 0, "symmetric"),
+        ("The difference of two numbers.", (3, 2), 1, None),
+    ],
+)
+def test_words_that_imply_a_property(
+    text: str, args: tuple[object, ...], expected: object, name: str | None
+) -> None:
+    test = UnitTest(Call(args), expected)
+    problem = FunctionProblem("own/1", text, "f", "f", "def f(*args): ...", (test,))
+    found = {one.name for one in properties(problem, [test])} - {"kind of result"}
+    assert found == (set() if name is None else {name})

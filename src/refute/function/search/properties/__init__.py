@@ -1,0 +1,80 @@
+"""What a description implies about outputs, beyond its examples: properties to test a program by.
+
+A metamorphic or partial oracle (Chen, Cheung and Yiu, "Metamorphic Testing", 1998) for the words
+that descriptions use all the time: what is removed stays removed, sorting keeps the elements, the
+largest element is an element, a check says True or False. Each property names the class of
+descriptions that it is for, and is adopted only where the examples agree with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from refute.function.examples.hints import docstring_of
+from refute.function.search.precondition import known_arguments
+from refute.function.search.properties.base import Property, prose
+from refute.function.search.properties.elements import (
+    ascending,
+    kept,
+    occurrence,
+    rearranged,
+    selection,
+)
+from refute.function.search.properties.relations import (
+    caseless,
+    nothing,
+    once,
+    signless,
+    symmetric,
+    unordered,
+)
+from refute.function.search.properties.results import answers, kind_of_result, truth
+from refute.problems import Call, FunctionProblem, UnitTest
+
+__all__ = ["Property", "properties", "prose"]
+
+
+def properties(problem: FunctionProblem, tests: Sequence[UnitTest]) -> list[Property]:
+    """The properties that description and examples imply, surest first; none without an example.
+
+    What a check of arguments refuses is doubted only where somebody else wrote the description:
+    the author of the docstring knew why it is there.
+    """
+    rows = [row for row in (_row(test, problem.entry_point) for test in tests) if row is not None]
+    if not rows or len(rows) < len(tests):
+        return []
+    words = prose(problem)
+    own = problem.description.strip() == docstring_of(problem.code, problem.entry_point).strip()
+    found = [
+        kind_of_result(words, rows, problem.code),
+        truth(words, rows),
+        answers(words, rows, problem.code, own),
+        kept(words, rows),
+        selection(words, rows),
+        rearranged(words, rows),
+        ascending(words, rows),
+        once(problem.entry_point, words, rows),
+        nothing(words, rows),
+        caseless(words, rows),
+        symmetric(words, rows),
+        signless(words, rows),
+        occurrence(words, rows),
+        unordered(words, rows),
+    ]
+    return [one for one in found if one is not None]
+
+
+def _row(test: UnitTest, entry_point: str) -> tuple[tuple[Any, ...], Any] | None:
+    """Arguments and output of a test, also of `not f(x)`; None: it says something else."""
+    if test.raises is not None:
+        return None
+    if isinstance(test.call, Call):
+        return (test.call.args, test.expected) if test.call.args else None
+    arguments = known_arguments([test.call], entry_point)
+    source = test.call.source.replace(" ", "")
+    turned = source.startswith(f"bool(not{entry_point}(")
+    plain = source.startswith(f"bool({entry_point}(")
+    if len(arguments) != 1 or not isinstance(test.expected, bool) or not (turned or plain):
+        return None
+    return arguments[0], test.expected is not turned
