@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from refute.issue.snippet.borrowed import borrowed_from, homes_in
 from refute.issue.snippet.complete import Prelude, completed, models_of, reduced, stub_models
 from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.given import given_tests, relative_home
@@ -274,3 +275,29 @@ def test_names_that_a_query_gives_are_no_fields() -> None:
 )
 def test_what_is_the_repositorys(statement: str, own: bool) -> None:
     assert Names(FILES).of_repository(statement) is own
+
+
+APPS = {
+    "tests/a/models.py": "class Author(models.Model):\n    name = models.CharField()\n",
+    "tests/b/models.py": "class Author(models.Model):\n    name = models.CharField()\n"
+    "    age = models.IntegerField()\nclass Book(models.Model):\n    writer = ForeignKey(Author)\n",
+    "tests/c/models.py": "class Shelf(models.Model):\n    pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "folder"),
+    [
+        ("Author.objects.filter(name='x')", "", "tests/a"),
+        ("Author.objects.filter(name='x')", "see django/tests/b/tests.py", "tests/b"),
+        ("Author.objects.filter(age__gt=3)", "", "tests/b"),
+        ("Author.objects.annotate(late=F('age')).filter(late=3)", "", "tests/b"),
+        ("Author.objects.filter(book__writer=1)", "", "tests/b"),
+        ("Author.objects.create(colour='red')", "", None),
+    ],
+)
+def test_models_of_the_repositorys_tests(query: str, text: str, folder: str | None) -> None:
+    used = rows(f"```python\n{query}\n```\n")
+    assert borrowed_from({"Author"}, used, text, APPS) == folder
+    assert borrowed_from({"Author", "Shelf"}, used, text, APPS) is None
+    assert homes_in("tests/b", ["tests/a/tests.py", "tests/b/tests.py"]) == ["tests/b/tests.py"]

@@ -95,6 +95,8 @@ def test_words_are_no_code(text: str) -> None:
         ("KeyError: 'a'", Shown("KeyError", "'a'")),
         ("re.error: bad escape \\p at position 1", Shown("error", "bad escape \\p at position 1")),
         ("django.db.utils.FieldError: no", Shown("FieldError", "no")),
+        ("a FieldError(\"No 'a'\") is raised", Shown("FieldError", "No 'a'")),
+        ("ImproperlyConfigured: Add it.", Shown("ImproperlyConfigured", "Add it.")),
         ("Exception Type: TypeError at /x/\nException Value: no", Shown("TypeError", "no")),
     ],
 )
@@ -159,6 +161,7 @@ def inline(text: str) -> list[tuple[str, str]]:
         ("Sums\nI want\n`total([1])`\nto give `1` but get `0`.", [("total([1])", "0")]),
         ("Sums\n`total(...)` returns nothing, and `total()` is `0`.", []),
         ("Sums\n`total([1, 2])` has been there for long.", []),
+        ("Sums\nValueError('no rows') is raised.", []),
         ("Sums\n`total([1, 2]` returns `2`, `a b` returns 3", []),
     ],
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from refute.issue.snippet.names import Names
 from refute.issue.snippet.script import Script, Statement, bound_names, definitions, missing_names
 from refute.syntax import parse_module
 
-__all__ = ["Completed", "Prelude", "completed", "models_of", "reduced", "stub_models"]
+__all__ = ["Completed", "Prelude", "aliases_of", "completed", "models_of", "reduced", "stub_models"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class Prelude:
     stubs: tuple[str, ...] = ()
     """Sources of models that the issue uses without showing them."""
     names: frozenset[str] = frozenset()
+    folder: str = ""
+    """The folder of tests that some are imported from; "": they need none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ def stub_models(rows: Sequence[Statement], missing: Iterable[str]) -> dict[str, 
     Its fields are those that the issue's queries name.
     """
     made: dict[str, str] = {}
-    aliases = set(_aliases(rows))
+    aliases = aliases_of(rows)
     for name in sorted(missing):
         if not name[:1].isupper():
             continue
@@ -214,12 +216,17 @@ def stub_models(rows: Sequence[Statement], missing: Iterable[str]) -> dict[str, 
     return made
 
 
-def _aliases(rows: Sequence[Statement]) -> Iterator[str]:
+def aliases_of(rows: Sequence[Statement]) -> frozenset[str]:
     """Names that the issue's queries give to expressions: they are no fields."""
-    for call in (part for row in rows for part in ast.walk(row.node) if isinstance(part, ast.Call)):
-        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if method in ("annotate", "alias", "aggregate", "extra"):
-            yield from (keyword.arg for keyword in call.keywords if keyword.arg)
+    return frozenset(
+        keyword.arg
+        for row in rows
+        for call in ast.walk(row.node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("annotate", "alias", "aggregate", "extra")
+        for keyword in call.keywords
+        if keyword.arg
+    )  # fmt: skip
 
 
 def _fields(call: ast.Call) -> Iterable[tuple[str, str]]:

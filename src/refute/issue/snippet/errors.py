@@ -19,6 +19,8 @@ _DOTTED = re.compile(r"^((?:[a-z_]\w*\.)+\w*[Ee]rror)(?:: (.*))?$")
 _PAGE = re.compile(r"Exception Type:\s*(\w+)(?: at \S+)?\s*\n\s*Exception Value:\s*(.*)")
 """Django's page for an exception."""
 _ANYWHERE = re.compile(rf"\b({_NAME}): ([^\n]+)")
+_MADE = re.compile(rf"\b({_NAME})\((?:\"([^\"\n]+)\"|'([^'\n]+)')\)")
+"""As Python shows an exception, and as it is raised."""
 _WORD = re.compile(r"\b([A-Z]\w*(?:Error|Exception))\b")
 _OF_DATABASES = frozenset(
     {"DatabaseError", "OperationalError", "ProgrammingError", "InternalError", "NotSupportedError"}
@@ -47,6 +49,7 @@ def shown_errors(text: str) -> tuple[Shown, ...]:
             found.append(Shown(_bare(match[1]), (match[2] or "").strip()))
             continue
         found += [Shown(_bare(m[1]), m[2].strip()) for m in _ANYWHERE.finditer(line)]
+        found += [Shown(_bare(m[1]), m[2] or m[3]) for m in _MADE.finditer(line)]
     found += [Shown(match[1], match[2].strip()) for match in _PAGE.finditer(text)]
     return tuple(dict.fromkeys(found))
 

@@ -95,7 +95,10 @@ def _does_something(source: str) -> bool:
         return False
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
         return False
-    parts = list(ast.walk(body[0]))
+    value = body[0].value
+    if isinstance(value, ast.Call) and re.search(r"(?:Error|Exception)$", ast.unparse(value.func)):
+        return False
+    parts = list(ast.walk(value))
     if any(isinstance(part, ast.Call) and (part.args or part.keywords) for part in parts):
         return not any(isinstance(p, ast.Constant) and p.value is ... for p in parts)
-    return isinstance(body[0].value, ast.Compare | ast.BinOp)
+    return isinstance(value, ast.Compare | ast.BinOp)

@@ -37,7 +37,7 @@ class Promise:
 
     def claim(self) -> Claim:
         """That the class has the method."""
-        source = f"getattr({self.owner}, {self.method!r}, None) is not None"
+        source = f"callable(getattr({self.owner}, {self.method!r}, None))"
         node = parse_module(source).body[0]
         why = f"the issue says that {self.owner} lacks {self.method}"
         focus = Statement(source, node, 0)

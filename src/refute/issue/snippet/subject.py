@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from refute.issue.original import Original
+from refute.issue.snippet.borrowed import borrowed_from, homes_in
 from refute.issue.snippet.complete import (
     Completed,
     Prelude,
@@ -23,6 +24,7 @@ from refute.issue.snippet.script import Script, Statement, scripts
 from refute.issue.snippet.styles import home_for_models, styles_of
 from refute.issue.snippet.trials import free_path
 from refute.issue.snippet.write import Style, slug
+from refute.syntax import parse_module
 
 __all__ = ["Subject"]
 
@@ -64,7 +66,8 @@ class Subject:
     def models_alone(self) -> bool:
         """Whether the issue defines models and asks no database for their rows."""
         asks = re.compile(r"\bobjects\b|\.save\(|\.(?:create|get|filter)\(")
-        return bool(self.prelude.statements) and not any(asks.search(r.source) for r in self.rows)
+        own = bool(self.prelude.statements) and not self.prelude.folder
+        return own and not any(asks.search(r.source) for r in self.rows)
 
     def with_models_inside(self) -> Subject:
         """The same issue, the definition of its models a part of what is run."""
@@ -91,7 +94,14 @@ class Subject:
         missing = Script(tuple(self.rows), ()).missing(prelude.names)
         stubs = stub_models(self.rows, missing)
         names = prelude.names | stubs.keys()
-        return Prelude(prelude.statements, tuple(stubs.values()), names)
+        folder = None
+        if stubs and not prelude.names:
+            folder = borrowed_from(stubs.keys(), self.rows, self.text, self.files)
+        if folder is None:
+            return Prelude(prelude.statements, tuple(stubs.values()), names)
+        source = f"from .models import {', '.join(stubs)}"
+        own = Statement(source, parse_module(source).body[0], 0)
+        return Prelude((own,), names=names, folder=folder)
 
     @cached_property
     def prelude_source(self) -> str:
@@ -110,7 +120,9 @@ class Subject:
     def homes(self) -> list[str]:
         """Test files that the test may go to, the best first."""
         homes = self._by_text if self._like is None else self._like._by_text
-        if self._models.names:
+        if self._models.folder:
+            homes = homes_in(self._models.folder, homes)
+        elif self._models.names:
             homes = home_for_models(homes, self._models.names, self.files)
         return homes
 
