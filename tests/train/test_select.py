@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from refute.train.pipeline import train_and_select
 from refute.train.select import SELECTION, select
 from refute.train.settings import resolve
 from refute.train.sft import prepare
-from refute.train.synthetic.corpus import utgen_rows
+from refute.train.synthetic.corpus import corpus
 from refute.train.synthetic.family import tasks
 
 SETTINGS = {"learning_rate": 1e-3, "batch": 2, "micro_batch": 2, "max_steps": 4, "save_steps": 2}
@@ -36,7 +37,7 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("rows") / "utgen.jsonl"
-    made = utgen_rows(random.Random(0), 6)
+    made = [r for r in islice(corpus(random.Random(0)), 30) if r.sort == "prompted"][:10]
     path.write_text(
         "".join(json.dumps({"prompt": r.prompt, "completion": r.completion}) + "\n" for r in made)
     )
