@@ -53,8 +53,11 @@ def test_what_should_raise_may_raise() -> None:
     assert claimed(text, raising("ValueError", "no rows")) == []
 
 
-def test_what_should_raise_must_raise() -> None:
-    text = CRASH + "It should raise a ValueError.\n"
+@pytest.mark.parametrize(
+    "said", ["It should raise a ValueError.", "I expected a `ValueError` exception to be raised."]
+)
+def test_what_should_raise_must_raise(said: str) -> None:
+    text = f"{CRASH}{said}\n"
     (claim,) = claimed(text, Seen({1: Value("0", "0")}))
     assert (claim.kind, claim.expected) == ("raises", "ValueError")
 
@@ -218,3 +221,18 @@ def test_a_title_that_says_that_it_fails() -> None:
     assert (claim.kind, claim.confidence) == ("runs", 0.4)
     assert claimed(text, raising("shop.DoesNotExist", "no")) == []
     assert claimed(text, raising("TypeError", "no", inside=False)) == []
+
+
+def test_only_the_last_example_is_what_should_raise() -> None:
+    text = f"{CRASH}That is fine.\n```python\ntotal([None])\n```\nIt should raise a ValueError.\n"
+    pieces = read_issue_text(text)
+    made = scripts(statements(pieces))
+    seen = Seen({1: Value("0", "0")})
+    assert claims("Total", pieces, made[0], seen) == []
+    assert [c.focus.source for c in claims("Total", pieces, made[1], seen)] == ["total([None])"]
+
+
+def test_what_does_not_fit_the_models_is_no_crash() -> None:
+    text = CRASH.replace("Total fails", "Total crashes")
+    assert [c.confidence for c in claimed(text, raising("ValueError", "no"))] == [0.4]
+    assert claimed(text, raising("django.core.exceptions.FieldError", "no field")) == []

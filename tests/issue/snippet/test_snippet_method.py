@@ -110,6 +110,12 @@ def test_a_call_in_a_sentence_that_raises_must_not_raise(project: Project, text:
     assert found.notes[0] == "it raises the TypeError that the issue shows"
 
 
+def test_what_should_raise_must_raise(project: Project) -> None:
+    text = "Bounds\n```python\nclamp(1, 9, 0)\n```\nThis should raise a ValueError.\n"
+    found = reproduced(project, text).prediction
+    assert "with raises(ValueError):\n+        clamp(1, 9, 0)" in found.patch
+
+
 def test_nothing_is_run_for_an_issue_without_code(project: Project) -> None:
     def spawn() -> None:
         raise AssertionError("a workspace was opened")

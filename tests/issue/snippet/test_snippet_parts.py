@@ -293,7 +293,9 @@ APPS = {
         ("Author.objects.filter(age__gt=3)", "", "tests/b"),
         ("Author.objects.annotate(late=F('age')).filter(late=3)", "", "tests/b"),
         ("Author.objects.filter(book__writer=1)", "", "tests/b"),
+        ("Author.objects.order_by('-age')", "", "tests/b"),
         ("Author.objects.create(colour='red')", "", None),
+        ("Author.objects.order_by('-colour')", "", None),
     ],
 )
 def test_models_of_the_repositorys_tests(query: str, text: str, folder: str | None) -> None:

@@ -26,6 +26,11 @@ _SHOULD_RAISE = re.compile(
     r"\s+(?:an?\s+|the\s+)?`{0,2}(\w*(?:Error|Exception|Warning))",
     re.I,
 )
+_TO_BE_RAISED = re.compile(
+    r"\bexpect\w*\s+(?:an?\s+|the\s+)?`{0,2}(\w+(?:Error|Exception))`{0,2}(?:\s+\w+){0,2}?"
+    r"\s+to be (?:raised|thrown)",
+    re.I,
+)
 _INSTEAD = re.compile(
     r"\b(?:rais|throw|produc|caus)\w*\s+(?:an?\s+)?`{0,2}(\w+Error)`{0,2}[^.\n]{0,20}"
     r"\b(?:instead of|rather than|and not)\s+(?:raising\s+)?(?:an?\s+)?"
@@ -52,6 +57,15 @@ _TRULY_OURS = (
     "FileNotFoundError",
 )
 """Exceptions that an incomplete example raises by itself."""
+_OF_USE = (
+    "FieldError",
+    "FieldDoesNotExist",
+    "DoesNotExist",
+    "ImproperlyConfigured",
+    "IntegrityError",
+    "ValidationError",
+)
+"""Exceptions by which Django says that an example does not fit its models."""
 _OF_BUGS = (
     "TypeError",
     "AttributeError",
@@ -72,7 +86,7 @@ def claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> l
 
 def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> Iterator[Claim]:
     text = "\n".join((title, *(piece.text for piece in pieces if piece.kind == "prose")))
-    wanted = {match[1] for match in _SHOULD_RAISE.finditer(text)}
+    wanted = {m[1] for rule in (_SHOULD_RAISE, _TO_BE_RAISED) for m in rule.finditer(text)}
     raised = seen.raised
     other = {match[1]: match[2] for match in _INSTEAD.finditer(text)}
     if raised is not None and raised.type.rpartition(".")[2] in other:
@@ -101,7 +115,8 @@ def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> 
             if claim is not None:
                 yield claim
     last = len(script.statements) - 1
-    for name in sorted(wanted):
+    code = [place for place, piece in enumerate(pieces) if piece.kind in ("code", "session")]
+    for name in sorted(wanted) if script.pieces[-1] == code[-1] else ():
         if script.statements[last].expression is not None and "Warning" not in name:
             why = f"the issue says that it should raise {name}, and it does not"
             yield _claim(script, last, "raises", 0.5, why, expected=name)
@@ -149,7 +164,9 @@ def _of_error(
         confidence, why = 0.55, f"it raises a {name}, as in the issue"
     elif name in named_errors(prose) or name in named_errors(title):
         confidence, why = 0.5, f"it raises {name}, which the issue names"
-    elif re.search(r"\b(crash\w*|exception|raises?|traceback|throws?)\b", title, re.I):
+    elif name not in _OF_USE and re.search(
+        r"\b(crash\w*|exception|raises?|traceback|throws?)\b", title, re.I
+    ):
         confidence, why = 0.4, f"it crashes, as the title says ({name})"
     elif name in _OF_BUGS and re.search(r"\b(fail\w*|errors?|breaks?|broken)\b", title, re.I):
         confidence, why = 0.4, f"it fails, as the title says ({name})"

@@ -19,6 +19,7 @@ __all__ = ["borrowed_from", "homes_in"]
 
 _MODELS = re.compile(r"(tests/\w+)/models\.py")
 _QUERIES = ("filter", "exclude", "get", "create", "get_or_create", "update", "Q")
+_NAMING = ("order_by", "values", "values_list", "only", "defer", "select_related")
 
 
 def borrowed_from(
@@ -51,6 +52,11 @@ def _fields(node: ast.AST) -> Iterator[str]:
             for keyword in call.keywords:
                 field = (keyword.arg or "").partition("__")[0]
                 if field not in ("", "pk", "id", "defaults"):
+                    yield field
+        if name in _NAMING:
+            for value in (a.value for a in call.args if isinstance(a, ast.Constant)):
+                field = str(value).lstrip("-").partition("__")[0]
+                if field.isidentifier() and field not in ("pk", "id"):
                     yield field
 
 

@@ -278,7 +278,9 @@ class Case:
 
 
 def _as_claimed(claim: Claim, failure: Failure) -> bool:
-    if failure.type.rpartition(".")[2] != claim.failure.rpartition(".")[2]:
+    name = failure.type.rpartition(".")[2]
+    missed = claim.kind == "raises" and name == "Failed"  # as pytest and SymPy say it
+    if not missed and name != claim.failure.rpartition(".")[2]:
         return False
     shown = Shown(claim.failure.rpartition(".")[2], claim.message)
     return not claim.message or likeness(failure.type, failure.message, [shown]) >= 0.75
