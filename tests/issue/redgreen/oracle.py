@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from refute.models.contract import Message
 
-__all__ = ["EXPECTED", "FIX", "RIGHT", "Answers", "block", "kind_of"]
+__all__ = ["EXPECTED", "FIX", "RIGHT", "Answers", "block", "kind_of", "refusing"]
 
 Said = str | Sequence[str] | Callable[[str, int], str]
 """One answer, an answer by the number of the sample (the last one goes on), or a function."""
@@ -94,7 +94,17 @@ class Answers:
         return [p for k, p in zip(self.kinds, self.prompts, strict=True) if k == kind]
 
 
+def shown_tests(prompt: str) -> list[str]:
+    """The test patches that a question is about, in their order."""
+    return re.findall(r"<test>\n(.*?)\n</test>", prompt, re.DOTALL)
+
+
 def shown_test(prompt: str) -> str:
-    """The test patch that a question is about."""
-    match = re.search(r"<test>\n(.*?)\n</test>", prompt, re.DOTALL)
-    return match[1] if match else ""
+    """The first of them."""
+    return next(iter(shown_tests(prompt)), "")
+
+
+def refusing(mark: str, prompt: str) -> str:
+    """A judge's answer that accepts every version but those that hold `mark`."""
+    said = ("no" if mark in patch else "yes" for patch in shown_tests(prompt))
+    return "\n".join(f"VERDICT {number}: {word}" for number, word in enumerate(said, 1))

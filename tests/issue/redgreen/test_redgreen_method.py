@@ -24,7 +24,7 @@ from refute.workspace.contract import Selection
 
 from ..projects import FIX as GOLDEN
 from ..projects import Project
-from .oracle import FIX, RIGHT, Answers, block, kind_of, shown_test
+from .oracle import FIX, RIGHT, Answers, block, kind_of, refusing, shown_test
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_a_model_that_is_right(project: Project) -> None:
     assert "the same tests pass when they assert the present behaviour" in found.prediction.notes
     assert "shapes/line.py" not in found.prediction.patch
     rounds = ["locate"] + ["direct"] * 3 + ["characterise"] * 2 + ["fix"] * 2 + ["wide"] * 2
-    assert answers.kinds == [*rounds, *["review"] * 3, "broaden"]
+    assert answers.kinds == [*rounds, "review", "broaden"], "all drafts are judged in one question"
     assert found.steps[-1]["kind"] == "final"
     assert found.steps[-1]["failing"] == ["tests/test_line.py::test_at_the_top"]
 
@@ -107,9 +107,7 @@ CRASHES = FIX.replace("    return value", "    return valu")
 
 def test_a_noisy_model(project: Project) -> None:
     def review(prompt: str, index: int) -> str:
-        if "clamp('a'" in shown_test(prompt):
-            return "A type error is not the issue.\nVERDICT: no\n"
-        return "VERDICT: yes"
+        return "A type error is not the issue.\n" + refusing("clamp('a'", prompt)
 
     answers = Answers(
         locate="I cannot tell.",
@@ -203,7 +201,7 @@ def test_it_abstains_where_nothing_fails(project: Project) -> None:
 
 def test_without_any_fix_the_judge_decides(project: Project) -> None:
     def review(prompt: str, index: int) -> str:
-        return "VERDICT: no" if "clamp('a'" in shown_test(prompt) else "VERDICT: yes"
+        return refusing("clamp('a'", prompt)
 
     answers = Answers(
         direct=[OTHER_REASON, RIGHT], characterise="no", fix="?", wide="?", review=review,

@@ -8,12 +8,13 @@ import pytest
 
 from refute.issue.context import estimated_tokens, numbered
 from refute.issue.original import Trial
-from refute.issue.redgreen.answers import read_steps, read_verdict
+from refute.issue.redgreen.answers import read_steps, read_verdicts
 from refute.issue.redgreen.choose import (
     Draft,
     confidence,
     fix_scores,
     ranking,
+    stands_for,
     without_shared,
 )
 from refute.issue.redgreen.companions import companions
@@ -144,7 +145,9 @@ def test_an_excerpt_of_anything_is_bounded(text: str) -> None:
 def test_an_outline_is_bounded() -> None:
     assert outline(SOURCE, 10_000).endswith("helper_59 Shape .area .turn last")
     assert outline(SOURCE, 20).endswith("...")
-    assert outline(SOURCE, 12, query="turn a Shape").endswith("... Shape ... .turn ...")
+    assert outline(SUITE, 12, query="make nothing").startswith("Form")
+    few = "".join(f"    def m_{n}(self):\n        pass\n" for n in range(50)) + "def end(): pass\n"
+    assert outline(f"class A:\n{few}", 16, query="m_40") == "A ... .m_40 ... end"
     assert outline("def (", 20) == ""
 
 
@@ -218,19 +221,23 @@ def test_the_list_to_choose_from() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "verdict"),
+    ("answer", "verdicts"),
     [
-        ("VERDICT: yes", True),
-        ("reasons\n**VERDICT: No**\n```", False),
-        ("VERDICT: no\n def test():\n  'VERDICT: yes'\nVERDICT: yes", False),
-        ("verdict - yes", True),
-        ("I say yes", None),
-        ("VERDICT: yesterday", None),
-        ("", None),
+        ("VERDICT: yes", (True, True)),
+        ("reasons\n**VERDICT: No**\n```", (False, False)),
+        ("VERDICT: no\n def test():\n  'VERDICT: yes'\nVERDICT: yes", (False, False)),
+        ("verdict - yes", (True, True)),
+        ("I say yes", (None, None)),
+        ("VERDICT: yesterday", (None, None)),
+        ("", (None, None)),
+        ("VERDICT 1: yes\n**Verdict 2:** no", (True, False)),
+        ("VERDICT 2: yes (all of it)\nVERDICT 2: no", (None, True)),
+        ("VERDICT: no\nVERDICT 2: yes\nVERDICT 99: yes", (False, True)),
+        ("VERDICT of version 2: yes", (None, None)),
     ],
 )
-def test_verdicts(answer: str, verdict: bool | None) -> None:
-    assert read_verdict(answer) is verdict
+def test_verdicts(answer: str, verdicts: tuple[bool | None, bool | None]) -> None:
+    assert read_verdicts(answer, 2) == verdicts
 
 
 def test_steps_of_a_characterisation() -> None:
@@ -317,6 +324,16 @@ def test_what_breaks_counts_less_and_what_is_drawn_often_more() -> None:
     fixes = [Fix(0, "a", broken=(broken,)), Fix(1, "b", drawn=3), Fix(2, "c", rejected="no")]
     drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a"})]
     assert fix_scores(drafts, fixes) == {0: 0.5, 1: 3.0}
+
+
+def test_what_stands_for_a_judged_draft() -> None:
+    parent = draft(0, "ab", {0: "ab", 1: "a"})
+    assert stands_for(draft(1, "abc", {0: "ab", 1: ""}), parent), "its tests are all there"
+    assert stands_for(draft(1, "xyz", {0: "xyz", 1: ""}), parent), "other names, as green"
+    assert not stands_for(draft(1, "xyz", {0: "xy", 1: "xyz"}), parent)
+    assert not stands_for(draft(1, "x", {0: "x", 1: "x"}), parent), "fewer"
+    assert not stands_for(draft(1, "ab", {0: "ab"}), replace(parent, accepted=False))
+    assert not stands_for(draft(1, "xy", {0: "xy"}), replace(parent, rows={}))
 
 
 def test_what_every_fix_breaks_is_held_against_none() -> None:

@@ -28,7 +28,7 @@ VARIABLES: dict[str, dict[str, Any]] = {
     "fix": {"wide": False},
     "wide": {"wide": True},
     "fix_repair": {"patch": FIX, "run": "1 existing tests passed before the change and fail"},
-    "review": {"patch": GOLDEN_TESTS, "run": RUN},
+    "review": {"versions": [{"patch": GOLDEN_TESTS, "run": RUN}, {"patch": FIX, "run": RUN}]},
     "repair": {
         "patch": GOLDEN_TESTS,
         "problems": ["tests/test_line.py: insert: its code is not Python"],
@@ -74,6 +74,7 @@ def test_what_each_prompt_holds(kind: str) -> None:
     assert ("What the tests have to be:" in prompt) == about_tests
     for value in VARIABLES[kind].values():
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        texts = [t for text in texts for t in (text.values() if isinstance(text, dict) else [text])]
         assert all(text.strip() in prompt for text in texts)
 
 

@@ -9,9 +9,11 @@ from refute.issue.edits import read_edits
 from refute.issue.original import Original
 from refute.issue.patches import split_fix, split_tests
 
-__all__ = ["Edited", "read_patches", "read_steps", "read_verdict"]
+__all__ = ["Edited", "read_patches", "read_steps", "read_verdicts"]
 
-_VERDICT = re.compile(r"^[\W_]*VERDICT[\W_]*\b(yes|no)\b", re.IGNORECASE | re.MULTILINE)
+_VERDICT = re.compile(
+    r"^[\W_]*VERDICT[\W_]*?(?:\b(\d{1,3})\b[\W_]*)?\b(yes|no)\b", re.IGNORECASE | re.MULTILINE
+)
 _EXPECTED = re.compile(r"^[\W_]*EXPECTED[\W_]*$", re.MULTILINE)
 
 
@@ -46,10 +48,13 @@ def read_steps(answer: str) -> tuple[str, str]:
     return answer[: lines[-1].start()], answer[lines[-1].end() :]
 
 
-def read_verdict(answer: str) -> bool | None:
-    """The first verdict of a judge; None where it gives none.
+def read_verdicts(answer: str, n: int) -> tuple[bool | None, ...]:
+    """A judge's verdict on each of n versions of the tests; None where it gives none.
 
-    The first, because what follows are tests, which may hold any text.
+    The first on each counts, because what follows are tests, which may hold any text. One without
+    a number is on all versions that have none of their own.
     """
-    match = _VERDICT.search(answer)
-    return None if match is None else match[1].lower() == "yes"
+    found: dict[int, bool] = {}
+    for match in _VERDICT.finditer(answer):
+        found.setdefault(int(match[1] or 0), match[2].lower() == "yes")
+    return tuple(found.get(number, found.get(0)) for number in range(1, n + 1))

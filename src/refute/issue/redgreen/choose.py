@@ -11,9 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.issue.original import Trial
+from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.trying import Fix, Row
 
-__all__ = ["Draft", "Ranked", "confidence", "fix_scores", "ranking", "without_shared"]
+__all__ = [
+    "KEPT",
+    "Draft",
+    "Ranked",
+    "confidence",
+    "fix_scores",
+    "ranking",
+    "stands_for",
+    "without_shared",
+]
 
 KEPT = 0.6
 """Support from which a test is kept in the patch."""
@@ -95,6 +105,24 @@ def without_shared(fixes: Sequence[Fix]) -> list[Fix]:
         replace(fix, broken=tuple(result for result in fix.broken if result.id not in shared))
         for fix in fixes
     ]
+
+
+def stands_for(broadened: Draft, parent: Draft) -> bool:
+    """Whether the judge's word on a draft holds for what was made of it, which nobody judges.
+
+    It has to show the parent's failures again: the same tests fail, or no fewer, and each fix that
+    turns all of the parent's green turns all of them green.
+    """
+    if not parent.accepted:
+        return False
+    if {defined_as(id) for id in parent.red} <= {defined_as(id) for id in broadened.red}:
+        return True
+    fixes = [fix for fix in parent.rows if parent.green(fix) == frozenset(parent.red)]
+    return (
+        bool(fixes)
+        and len(broadened.red) >= len(parent.red)
+        and all(broadened.green(fix) == frozenset(broadened.red) for fix in fixes)
+    )
 
 
 def fix_scores(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> dict[int, float]:

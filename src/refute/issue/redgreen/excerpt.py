@@ -47,16 +47,17 @@ def excerpt(
 def outline(text: str, tokens: int, *, query: str = "") -> str:
     """The functions, classes and methods that a file defines, on one line.
 
-    Where they are too many, those stay that BM25 ranks highest for `query`, in their order.
+    Where they are too many, what stands at the top goes first, then the methods that BM25 ranks
+    highest for `query`; all in the file's order.
     """
     spans = [span for span in spans_of(text) if span.defines]
     names = [span.tail if span.owner < 0 else f".{span.tail}" for span in spans]
     costs = [estimated_tokens(name) + 1 for name in names]
     kept = set(range(len(names)))
     if sum(costs) > tokens:
-        lines = text.splitlines()
+        ranks = _by_words(spans, text.splitlines(), query) if query else range(len(spans))
         kept = set()
-        for number in _by_words(spans, lines, query) if query else range(len(spans)):
+        for number in sorted(ranks, key=lambda n: spans[n].owner >= 0):
             tokens -= costs[number]
             if tokens < 0:
                 break

@@ -76,6 +76,7 @@ def likely_files(issue: str, files: Mapping[str, str]) -> Likely:
     said = list(dict.fromkeys(_mentioned(issue, files)))
     code = {p: t for p, t in files.items() if not _is_test(p) and t.strip()}
     tests = {p: t for p, t in files.items() if _is_test(p) and holds_tests(t)}
+    tests = {p: t for p, t in tests.items() if not p.endswith(("/models.py", "/conftest.py"))}
     ranked_code = [p for p in dict.fromkeys([*said, *ranked(issue, code)]) if p in code]
     near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_LISTED_TESTS // 2)
     by_turns = chain.from_iterable(zip_longest(ranked(issue, tests), near))

@@ -16,12 +16,19 @@ from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.patches import split_fix, touched_files
-from refute.issue.redgreen.answers import read_patches, read_steps, read_verdict
+from refute.issue.redgreen.answers import read_patches, read_steps, read_verdicts
 from refute.issue.redgreen.asking import Question, ask_round
-from refute.issue.redgreen.choose import Draft, Ranked, fix_scores, ranking, without_shared
+from refute.issue.redgreen.choose import (
+    KEPT,
+    Draft,
+    Ranked,
+    fix_scores,
+    ranking,
+    stands_for,
+    without_shared,
+)
 from refute.issue.redgreen.concluding import conclude
 from refute.issue.redgreen.locate import Likely, View, likely_files, locate_prompt, view_of
-from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
@@ -36,6 +43,8 @@ ROUNDS = 2
 """Of improving."""
 ENOUGH = 2
 """Drafts that are judged right and turned green: then nothing is repaired any more."""
+JUDGED = 6
+"""Drafts in one question to the judge, at most."""
 MOST_FIXES = 6
 """That the drafts are tried on, by what they broke."""
 _FEWEST_TO_LOCATE = 6
@@ -189,7 +198,7 @@ class _Work:
         False: nothing was left to do.
         """
         good = [one for one in ranking(self.drafts, self._tried()) if one.tier == 0]
-        asked = await self._blocking(lambda: self._doubts(enough=len(good) >= ENOUGH))
+        asked = [] if len(good) >= ENOUGH else await self._blocking(self._doubts)
         await self._answered(asked)
         return bool(asked)
 
@@ -197,6 +206,10 @@ class _Work:
         """Judge the last repairs; make the best draft exercise all that the issue names."""
         asked = await self._blocking(self._last_questions)
         await self._answered(asked)
+        for draft in self.drafts:
+            if draft.route == "broaden" and draft.parent is not None:
+                accepted = stands_for(draft, self.drafts[draft.parent])
+                self.drafts[draft.number] = replace(draft, accepted=accepted)
 
     def conclude(self) -> Reproduction:
         """The best draft without the tests that do not serve, run once more."""
@@ -216,35 +229,40 @@ class _Work:
         """How to ask, with what is shown by now."""
         return Questions(self.problem.text, self.view, self.bed)
 
-    def _doubts(self, *, enough: bool) -> list[tuple[str, int, Question]]:
-        """Kind, number of the draft or fix, and question, of all that is in doubt."""
-        asked = []
+    def _doubts(self) -> list[tuple[str, tuple[int, ...], Question]]:
+        """Kind, numbers of the drafts or of the fix, and question, of all that is in doubt."""
+        asked = self._judging()
+        order = ranking(self.drafts, self._tried())
+        if sum(one.tier in (0, 3) and one.support >= KEPT for one in order) >= ENOUGH:
+            return asked  # what fixes turn green needs the judge's word, and nothing else any help
         for draft in self.drafts:
-            doubt = self._doubt(draft, enough=enough)
+            doubt = self._doubt(draft)
             if doubt is not None:
-                asked.append((doubt[0], draft.number, doubt[1]))
+                asked.append((doubt[0], (draft.number,), doubt[1]))
         for fix in without_shared(self.fixes):
             if (fix.rejected or fix.broken) and fix.number not in self.repaired:
                 self.repaired.add(fix.number)
-                asked.append(("fix", fix.number, self.questions.fix_repair(fix)))
+                asked.append(("fix", (fix.number,), self.questions.fix_repair(fix)))
         return asked
 
-    def _last_questions(self) -> list[tuple[str, int, Question]]:
-        asked = [
-            ("judge", draft.number, self.questions.review(draft))
-            for draft in self.drafts
-            if draft.red and draft.accepted is None
-        ]
-        best = ranking(self.drafts, self._tried())[:1]
-        if best and best[0].tier <= 2:
-            asked.insert(0, ("broaden", best[0].draft.number, self._broadening(best[0])))
+    def _judging(self) -> list[tuple[str, tuple[int, ...], Question]]:
+        """The question about the best drafts that fail and were not judged; none where all were."""
+        order = [one.draft for one in ranking(self.drafts, self._tried())]
+        drafts = [draft for draft in order if draft.red and draft.accepted is None][:JUDGED]
+        numbers = tuple(draft.number for draft in drafts)
+        return [("judge", numbers, self.questions.review(drafts))] if drafts else []
+
+    def _last_questions(self) -> list[tuple[str, tuple[int, ...], Question]]:
+        order = ranking(self.drafts, self._tried())
+        good = [one for one in order if one.tier == 0]
+        asked = [] if len(good) >= ENOUGH else self._judging()
+        if order and order[0].tier <= 2:
+            asked.insert(0, ("broaden", (order[0].draft.number,), self._broadening(order[0])))
         return asked
 
-    def _doubt(self, draft: Draft, *, enough: bool) -> tuple[str, Question] | None:
-        """What is to be asked about a draft, and of which kind; None: nothing."""
-        if draft.red and draft.accepted is None:
-            return "judge", self.questions.review(draft)
-        if enough or draft.number in self.doubted:
+    def _doubt(self, draft: Draft) -> tuple[str, Question] | None:
+        """What is to be asked about a draft alone, and of which kind; None: nothing."""
+        if draft.number in self.doubted:
             return None
         if not draft.red:
             self.doubted.add(draft.number)
@@ -265,26 +283,27 @@ class _Work:
 
     # -- answers -----------------------------------------------------------------------------------
 
-    async def _answered(self, asked: Sequence[tuple[str, int, Question]]) -> None:
+    async def _answered(self, asked: Sequence[tuple[str, tuple[int, ...], Question]]) -> None:
         """Put the questions about drafts and fixes, and work in what comes."""
         answers = await ask_round(self.ask, [question for _, _, question in asked])
-        for (kind, number, _), texts in zip(asked, answers, strict=True):
+        for (kind, numbers, _), texts in zip(asked, answers, strict=True):
             for text in texts:
-                await self._blocking(lambda k=kind, n=number, t=text: self._take(k, n, t))  # type: ignore[misc]
+                await self._blocking(lambda k=kind, n=numbers, t=text: self._take(k, n, t))  # type: ignore[misc]
         await self._blocking(self._cross)
 
-    def _take(self, kind: str, number: int, text: str) -> None:
-        """Work in one answer about a draft or, of kind `fix`, about a fix."""
+    def _take(self, kind: str, numbers: tuple[int, ...], text: str) -> None:
+        """Work in one answer about drafts or, of kind `fix`, about a fix."""
         if kind == "fix":
             self._read(text, "fix")
             return
         if kind == "judge":
-            verdict = read_verdict(text)
-            self.step("judged", draft=number, accepted=verdict, answer=text)
-            self.drafts[number] = replace(self.drafts[number], accepted=verdict is True)
-            if verdict is not False:
+            verdicts = read_verdicts(text, len(numbers))
+            self.step("judged", drafts=numbers, accepted=verdicts, answer=text)
+            for number, verdict in zip(numbers, verdicts, strict=True):
+                self.drafts[number] = replace(self.drafts[number], accepted=verdict is True)
+            if any(verdicts):
                 return
-        self._read(text, "repair" if kind in ("judge", "repair") else kind, number)
+        self._read(text, "repair" if kind in ("judge", "repair") else kind, numbers[0])
 
     def _read(self, text: str, route: str, parent: int | None = None) -> None:
         """Try what an answer holds."""
@@ -320,11 +339,6 @@ class _Work:
             return
         trial = self.bed.try_tests(patch)
         draft = Draft(len(self.drafts), route, trial, problems, parent, pinned=pinned)
-        if route == "broaden" and parent is not None:
-            # Nobody judges it: it stands for its parent, whose failures it has to show again.
-            named = {defined_as(id) for id in draft.red}
-            same = {defined_as(id) for id in self.drafts[parent].red} <= named
-            draft = replace(draft, accepted=self.drafts[parent].accepted if same else False)
         self.drafts.append(draft)
         self.step(
             "tried", draft=draft.number, route=route, parent=parent, patch=patch,

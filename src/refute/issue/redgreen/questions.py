@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ ORDER = ("direct", "fix", "characterise", "seed", "wide", "direct", "fix", "char
          "direct")  # fmt: skip
 """Drafts by their route, what matters most first: where calls are few, the last are left out."""
 _MISSED_LINES = 40
+_NOTHING_TO_RUN = re.compile(r"(?:(?:else|try|finally)\s*:|\W*)(?:\s*#.*)?")
+"""A line that no runner counts: a bare keyword, a bracket, a comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,12 @@ class Questions:
             if route in routes
         ]
 
-    def review(self, draft: Draft) -> Question:
-        """Does it fail for the issue's reason?"""
-        return Question(self._about("review", draft))
+    def review(self, drafts: Sequence[Draft]) -> Question:
+        """Does each of them fail for the issue's reason? One question: the repository is long."""
+        versions = [
+            {"patch": draft.trial.patch, "run": self.bed.told(draft.trial)} for draft in drafts
+        ]
+        return Question(self._prompt("review", versions=versions))
 
     def repair(self, draft: Draft) -> Question:
         """Of a draft that does not fail in its own body."""
@@ -93,7 +99,7 @@ class Questions:
                 if line.startswith("+") and not line.startswith("+++ ")
             ]
             for number, text in zip(part.added, texts, strict=False):
-                if text and not text.startswith("#") and (part.path, number) not in executed:
+                if _NOTHING_TO_RUN.fullmatch(text) is None and (part.path, number) not in executed:
                     missed.append(f"{part.path}:{number}: {text}")
         return missed[:_MISSED_LINES] if executed else []
 

@@ -23,8 +23,8 @@ __all__ = ["Fix", "Row", "TestBed", "runnable_ids", "scrubbed"]
 Row = Mapping[str, Standing]
 """How each test of a draft stands with a fix applied."""
 
-_NEAR = 3
-"""Existing test files that a fix is run beside."""
+_NEAR = 2
+"""Existing test files that a fix is run beside; tests of much-imported modules take minutes."""
 _OUTPUT = 2000
 """Characters of a run's output in a prompt."""
 _SCRUBBED = (
@@ -81,9 +81,9 @@ class TestBed:
         rejected = self._rejected(patch)
         if rejected:
             return Fix(number, patch, rejected)
-        near = neighbouring_tests(touched_files(patch), self.sources, hint=patch)[:_NEAR]
-        if test_file in self.sources and test_file not in near:
-            near = (*near[: _NEAR - 1], test_file)
+        near = neighbouring_tests(touched_files(patch), self.sources, hint=patch)
+        first = (test_file,) if test_file in self.sources else ()
+        near = tuple(dict.fromkeys((*first, *near)))[:_NEAR]
         if not near:
             return Fix(number, patch)
         before = self.original.base(near)
