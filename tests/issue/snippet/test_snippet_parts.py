@@ -282,6 +282,9 @@ APPS = {
     "tests/b/models.py": "class Author(models.Model):\n    name = models.CharField()\n"
     "    age = models.IntegerField()\nclass Book(models.Model):\n    writer = ForeignKey(Author)\n",
     "tests/c/models.py": "class Shelf(models.Model):\n    pass\n",
+    "tests/d/models.py": "class Author(models.Model):\n    colour = models.TextField()\n",
+    **dict.fromkeys(("tests/a/tests.py", "tests/b/test_b.py", "tests/c/tests.py"), ""),
+    "tests/d/tests/test_d.py": "",
 }
 
 

@@ -109,6 +109,9 @@ def test_likeness_of_failures() -> None:
     assert likeness("app.ValueError", "bad 17", shown) == 1.0
     assert likeness("ValueError", "something else entirely", shown) == 0.5
     assert likeness("KeyError", "bad 3", shown) == 0.0
+    cut = (Shown("FieldError", "No 'a' in this..."),)
+    assert likeness("FieldError", "No 'b' in this. There are: " + "c, " * 50, cut) == 0.5
+    assert likeness("FieldError", "No 'a' in this. There are: " + "c, " * 50, cut) == 1.0
 
 
 def test_scripts_join_the_earlier_pieces_and_stand_alone() -> None:

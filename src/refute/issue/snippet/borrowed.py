@@ -31,10 +31,11 @@ def borrowed_from(
     """
     fields = frozenset(field for row in rows for field in _fields(row.node)) - aliases_of(rows)
     words = frozenset(re.findall(r"\w+", "\n".join(row.source for row in rows)))
+    tested = {str(PurePosixPath(p).parent) for p in files if re.search(r"/tests?\w*\.py$", p)}
     fitting: list[tuple[bool, int, str]] = []
     for path, source in files.items():
         match = _MODELS.fullmatch(path)
-        if match is None:
+        if match is None or match[1] not in tested:
             continue
         defined = set(re.findall(r"^class (\w+)\(", source, re.MULTILINE))
         known = set(re.findall(r"\w+", source)) | {name.lower() for name in defined}

@@ -85,7 +85,7 @@ def likeness(type_: str, message: str, shown: Iterable[Shown]) -> float:
 
 def _plain(message: str) -> str:
     first = message.strip().split("\n", 1)[0]
-    return " ".join(_VARIABLE.sub(" ", first).split()).casefold()
+    return " ".join(_VARIABLE.sub(" ", first).split()).casefold().rstrip(".… ")
 
 
 def _bare(name: str) -> str:
