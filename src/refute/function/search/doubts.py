@@ -21,7 +21,7 @@ from refute.function.search.edit import Edit
 from refute.function.search.facts import gather
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
-from refute.function.search.properties import Property, properties, prose
+from refute.function.search.properties import Property, deliberate, properties, prose
 from refute.function.search.repair import GUARDED
 from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import Call, FunctionProblem, Invocation, UnitTest
@@ -42,6 +42,8 @@ AGREED = 0.5
 """Least share of the survivors' weight that the first cluster must have."""
 LEAST = -4.0
 """Least score of a fix."""
+LEAST_EXACT = -6.0
+"""Least score of a fix where the property knows the value: a guard is one of many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,14 @@ def _looked_at(
     box: Sandbox,
 ) -> _Broken | None:
     """The inputs on which the program breaks the property; None: none, or suspiciously many."""
+    meant = deliberate(problem)
     tried = [call for call, _ in inputs if not call.kwargs]
     if about.everywhere:
         tried += [_negated(call) for call in tried[:20]]
     asked = [(call, about.calls(call)) for call in tried]
+    if about.exact:
+        # It may be about another input than the given one, whose output has to stay.
+        asked = [(call, (*calls, call)) for call, calls in asked if calls is not None]
     flat = [one for _, calls in asked if calls is not None for one in calls]
     limits = Limits(cpu=0.3, wall=2.0, stop_after=3)
     outcomes = iter(box.run(Program(problem.code, problem.entry_point), flat, limits))
@@ -111,12 +117,12 @@ def _looked_at(
         row = [next(outcomes) for _ in calls]
         if about.unless is not None and about.unless(call, row):
             return None
-        verdict = about.holds(call, row)
+        refused = any(isinstance(one, Raised) and one.line in meant for one in row)
+        verdict = None if refused else about.holds(call, row)
         if verdict is False:
             broken.append((call, calls, row[0]))
-        if verdict or (verdict is False and about.keeps_values):
-            first = row[0]
-            value = _readable(first)
+        if verdict or about.keeps_values or (about.exact and calls[0] != call):
+            value = _readable(row[-1] if about.exact else row[0])
             if value is not None and value[0] is not None:
                 kept.append(UnitTest(call, value[0]))
     if not broken or (not about.certain and len(broken) > len(kept)):
@@ -212,7 +218,7 @@ def _mended(
     mending = list(_mending(trial, candidates, seen, broken))
     trial.order(tuple(tests))
     clusters = clustered(trial, mending, inputs)
-    if not clusters or not _sure(clusters):
+    if not clusters or not _sure(clusters, LEAST_EXACT if seen.about.exact else LEAST):
         return None
     call, _, outcome = broken[0]
     finding = Finding(
@@ -251,12 +257,12 @@ def _mending(
         outcomes = iter(row)
         rows = [[next(outcomes) for _ in calls] for _, calls, _ in broken]
         guard = any(edit.kind == "early return" for edit in result.edits)
-        if guard and len(broken) < GUARDED:
+        if guard and len(broken) < GUARDED and not seen.about.exact:
             continue
         if all(verdict(call, row) is True for (call, _, _), row in zip(broken, rows, strict=True)):
             yield result
 
 
-def _sure(clusters: Sequence[Cluster]) -> bool:
+def _sure(clusters: Sequence[Cluster], least: float) -> bool:
     share = 1.0 / sum(math.exp(c.score - clusters[0].score) for c in clusters)
-    return share >= AGREED and clusters[0].score >= LEAST
+    return share >= AGREED and clusters[0].score >= least

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from refute.function.examples.hints import docstring_of
 from refute.function.search.precondition import known_arguments
 from refute.function.search.properties.base import Property, prose
 from refute.function.search.properties.elements import (
@@ -27,35 +26,32 @@ from refute.function.search.properties.relations import (
     once,
     signless,
     symmetric,
+    total_of_nothing,
     unordered,
 )
-from refute.function.search.properties.results import answers, kind_of_result, truth
+from refute.function.search.properties.results import answers, deliberate, kind_of_result, truth
 from refute.problems import Call, FunctionProblem, UnitTest
 
-__all__ = ["Property", "properties", "prose"]
+__all__ = ["Property", "deliberate", "properties", "prose"]
 
 
 def properties(problem: FunctionProblem, tests: Sequence[UnitTest]) -> list[Property]:
-    """The properties that description and examples imply, surest first; none without an example.
-
-    What a check of arguments refuses is doubted only where somebody else wrote the description:
-    the author of the docstring knew why it is there.
-    """
+    """The properties that description and examples imply, surest first; none without an example."""
     rows = [row for row in (_row(test, problem.entry_point) for test in tests) if row is not None]
     if not rows or len(rows) < len(tests):
         return []
     words = prose(problem)
-    own = problem.description.strip() == docstring_of(problem.code, problem.entry_point).strip()
     found = [
         kind_of_result(words, rows, problem.code),
         truth(words, rows),
-        answers(words, rows, problem.code, own),
+        answers(problem, rows),
         kept(words, rows),
         selection(words, rows),
         rearranged(words, rows),
         ascending(words, rows),
         once(problem.entry_point, words, rows),
         nothing(words, rows),
+        total_of_nothing(words, rows),
         caseless(words, rows),
         symmetric(words, rows),
         signless(words, rows),

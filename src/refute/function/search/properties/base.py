@@ -11,7 +11,7 @@ from refute.problems import Call, FunctionProblem, Invocation
 from refute.sandbox import Outcome, Returned
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["Property", "Rows", "alone", "prose", "said_in", "value_of"]
+__all__ = ["GUARDS", "Property", "Rows", "alone", "prose", "said_in", "value_of"]
 
 Verdict = Callable[[Call, Sequence[Outcome]], bool | None]
 
@@ -33,6 +33,8 @@ class Property:
     """Whether what a program returned is right in value even where it broke this."""
     mends: Verdict | None = None
     """What a fix must do where the program broke it; None: `holds`."""
+    exact: bool = False
+    """Whether `mends` knows the value, so that a guard for one input is no accident."""
     kinds: frozenset[str] = frozenset()
     """The only kinds of edits that can be meant; empty: any."""
     everywhere: bool = False
@@ -42,6 +44,9 @@ class Property:
     likely: frozenset[str] = frozenset()
     """Kinds of edits that mend it more often than they mend other faults."""
 
+
+GUARDS = frozenset({"early return", "drop check", "final return", "default"})
+"""Kinds of edits that give an edge case its answer and leave all else alone."""
 
 Rows = Sequence[tuple[tuple[Any, ...], Any]]
 """Arguments and expected output of each example."""

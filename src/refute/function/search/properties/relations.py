@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refute.function.search.properties.base import Property, Rows, said_in, value_of
+from refute.function.search.properties.base import GUARDS, Property, Rows, said_in, value_of
 from refute.function.search.properties.elements import MOVES
 from refute.function.show import call_source
 from refute.problems import Call, Expression, Invocation
 from refute.sandbox import Outcome, Raised, Returned
 from refute.sandbox.equality import equal
 
-__all__ = ["caseless", "nothing", "once", "signless", "symmetric", "unordered"]
+__all__ = ["caseless", "nothing", "once", "signless", "symmetric", "total_of_nothing", "unordered"]
 
 _FINAL = (
     "remove|removes|filter|filters|drop|drops|delete|deletes|sort|sorts|flatten|flattens"
@@ -46,7 +46,7 @@ def once(entry_point: str, words: str, rows: Rows) -> Property | None:
 def nothing(words: str, rows: Rows) -> Property | None:
     """Of nothing, nothing is left: an empty collection gives an empty one."""
     said = said_in(words, f"{_FINAL}|{MOVES}|extract|each|every|elements?")
-    if said is None or said_in(words, "non[- ]?empty|sum|power set|subsets?|combinations"):
+    if said is None or said_in(words, "non[- ]?empty|sum|power set|subsets?|combinations|splits?"):
         return None
     if any(isinstance(arg, list | tuple | set | dict) for args, _ in rows for arg in args[1:]):
         return None  # something may be left of the others
@@ -65,7 +65,40 @@ def nothing(words: str, rows: Rows) -> Property | None:
         return None if value is None else equal(value[0], empty)
 
     because = f"“{said}”: what is empty stays empty"
-    return Property("nothing", because, calls, holds, certain=True)
+    return Property("nothing", because, calls, holds, certain=True, exact=True, kinds=GUARDS)
+
+
+def total_of_nothing(words: str, rows: Rows) -> Property | None:
+    """In nothing there is nothing to count or to add up."""
+    said = said_in(words, "count|counts|number of|sum|total|length of")
+    if said is None or said_in(words, "non[- ]?empty|minimum|maximum|largest|smallest|substrings"):
+        return None
+    if not all(
+        isinstance(args[0], str | list | tuple) and type(expected) is int for args, expected in rows
+    ):
+        return None
+
+    def calls(call: Call) -> tuple[Invocation, ...]:
+        return (Call((type(call.args[0])(), *call.args[1:])),)
+
+    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        return not isinstance(outcomes[0], Raised)
+
+    def mends(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        value = value_of(outcomes[0])
+        return value is not None and equal(value[0], 0)
+
+    because = f"“{said}”: 0 where there is nothing"
+    return Property(
+        "total of nothing",
+        because,
+        calls,
+        holds,
+        certain=True,
+        mends=mends,
+        exact=True,
+        kinds=GUARDS,
+    )
 
 
 def caseless(words: str, rows: Rows) -> Property | None:
@@ -129,7 +162,9 @@ def symmetric(words: str, rows: Rows) -> Property | None:
 def signless(words: str, rows: Rows) -> Property | None:
     """A minus sign is no digit, and no reason to crash."""
     said = said_in(words, "digits?")
-    if said is None or not all(type(args[0]) is int and args[0] > 0 for args, _ in rows):
+    if said is None or not all(len(args) == 1 and type(args[0]) is int for args, _ in rows):
+        return None
+    if not all(args[0] > 0 for args, _ in rows):
         return None
 
     def calls(call: Call) -> tuple[Invocation, ...] | None:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from refute.function.search.properties.base import Property, Rows, alone, said_in, value_of
-from refute.problems import Call
-from refute.sandbox import Outcome, Raised
+from refute.function.examples.hints import docstring_of
+from refute.function.search.properties.base import (
+    GUARDS,
+    Property,
+    Rows,
+    alone,
+    prose,
+    said_in,
+    value_of,
+)
+from refute.problems import Call, FunctionProblem
+from refute.sandbox import Outcome, Raised, TimedOut
 from refute.syntax import parse_module
 
-__all__ = ["answers", "kind_of_result", "truth"]
+__all__ = ["answers", "deliberate", "kind_of_result", "truth"]
 
 
 def kind_of_result(words: str, rows: Rows, code: str) -> Property | None:
@@ -53,39 +62,58 @@ def kind_of_result(words: str, rows: Rows, code: str) -> Property | None:
 _CHECK = "check|checks|whether|determine|determines|verify|returns? true|is it"
 
 
+_ALL = "all|every|each|same|identical|equal|sorted|consecutive|unique|distinct|only"
+
+
 def truth(words: str, rows: Rows) -> Property | None:
-    """A check answers False where it cannot go on."""
+    """A check has an answer for every input: False, but all elements of nothing are anything."""
     said = said_in(words, _CHECK)
     if said is None or not all(isinstance(expected, bool) for _, expected in rows):
         return None
+    vacuous = said_in(words, _ALL) is not None
 
     def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        if isinstance(outcomes[0], Raised):
+        if isinstance(outcomes[0], Raised | TimedOut):
             return False
         value = value_of(outcomes[0])
         return None if value is None else isinstance(value[0], bool)
 
     def mends(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
         value = value_of(outcomes[0])
-        return value is not None and value[0] is False
+        nothing = hasattr(call.args[0], "__len__") and len(call.args[0]) == 0
+        return value is not None and value[0] is (vacuous and nothing)
 
     because = f"“{said}”: the answer is True or False"
-    return Property("truth", because, alone, holds, mends=mends)
+    return Property("truth", because, alone, holds, mends=mends, exact=True, kinds=GUARDS)
 
 
 _REFUSALS = "error|errors|exception|exceptions|raise|raises|invalid|valid|throw|throws|fail|assert"
 
 
-def answers(words: str, rows: Rows, code: str, own: bool) -> Property | None:
-    """Nothing is refused of which the description does not say so."""
-    if said_in(words, _REFUSALS) or own:
-        return None
-    lines = {
+def refusals(code: str) -> frozenset[int]:
+    """Lines of the `raise` statements of a program."""
+    return frozenset(
         line
         for node in ast.walk(parse_module(code))
         if isinstance(node, ast.Raise)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
+    )
+
+
+def deliberate(problem: FunctionProblem) -> frozenset[int]:
+    """Lines that refuse arguments on purpose: the description says so, or is the author's own."""
+    own = problem.description.strip() == docstring_of(problem.code, problem.entry_point).strip()
+    told = said_in(prose(problem), _REFUSALS) is not None
+    return refusals(problem.code) if own or told else frozenset()
+
+
+def answers(problem: FunctionProblem, rows: Rows) -> Property | None:
+    """Nothing is refused of which the description does not say so.
+
+    The author of a docstring knew why a check is there: it is doubted only where somebody else
+    wrote the description.
+    """
+    lines = refusals(problem.code) - deliberate(problem)
     if not lines:
         return None
     kinds = {type(expected) for _, expected in rows}
