@@ -51,7 +51,8 @@ def print_fix(
         console.print(_findings(title, function, fix.hunt.findings))
     if fix.fixed:
         best = fix.result.candidates[0]
-        console.print(Text.assemble((function, "bold"), ": fixed: ", "; ".join(best.edits)))
+        word = "fixed" if fix.hunt.failing else "proposed"  # no test shows that it was wrong
+        console.print(Text.assemble((function, "bold"), f": {word}: ", "; ".join(best.edits)))
         print_diff(fix.diff(name), console)
         _alternatives(fix, console, asked)
     elif fix.hunt.failing:
