@@ -12,7 +12,18 @@ from refute.problems import IssueKey, IssueProblem
 from refute.workspace.opening import open_local, prepare
 from refute.workspace.recipe import Recipe
 
-__all__ = ["FIX", "GOLDEN_TESTS", "ISSUE", "Project", "make_project"]
+__all__ = ["DRAFT", "FIX", "GOLDEN_TESTS", "ISSUE", "Project", "make_project"]
+
+DRAFT = """```custom-diff
+diff
+tests/test_line.py
+insert
+EOF
+def test_above():
+    assert clamp(10, 0, 9) == 9
+end diff
+```"""
+"""An answer whose test fails as the issue says and passes with FIX."""
 
 CLAMP = '''"""Numbers on a line."""
 

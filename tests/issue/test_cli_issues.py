@@ -13,27 +13,17 @@ import pytest
 
 from refute.cli import run as run_cli
 
-from .projects import FIX, GOLDEN_TESTS, ISSUE, Project, git, make_project
+from .projects import DRAFT, FIX, GOLDEN_TESTS, ISSUE, Project, git, make_project
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "models"))  # for `loopback`
 
 from loopback import Loopback, Reply, chat
 
-ANSWER = """```custom-diff
-diff
-tests/test_line.py
-insert
-EOF
-def test_above():
-    assert clamp(10, 0, 9) == 9
-end diff
-```"""
-
 
 def answering(body: dict[str, Any], before: int) -> Reply:
     """Drafts are all the same; the judge says yes."""
     judging = "<run>" in body["messages"][-1]["content"]
-    return chat(["yes" if judging else ANSWER] * body.get("n", 1))
+    return chat(["yes" if judging else DRAFT] * body.get("n", 1))
 
 
 @pytest.fixture

@@ -30,18 +30,9 @@ from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 
-from .projects import FIX, ISSUE, Project, git, make_project
+from .projects import DRAFT, FIX, ISSUE, Project, git, make_project
 
 GOLDEN = Path(__file__).parent / "golden"
-DRAFT = """```custom-diff
-diff
-tests/test_line.py
-insert
-EOF
-def test_above():
-    assert clamp(10, 0, 9) == 9
-end diff
-```"""
 TEST_FILE = Given(("tests/test_line.py",))
 PATCH = Given(code_patch=FIX)
 DOUBTED = Given(code_patch=FIX, patch_may_be_wrong=True)

@@ -15,20 +15,9 @@ from refute.models.contract import ContextTooLong, Message, ModelUnavailable
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 
-from .projects import FIX, GOLDEN_TESTS, Project
+from .projects import DRAFT, FIX, GOLDEN_TESTS, Project
 
-RIGHT = """The upper bound is never returned.
-
-```custom-diff
-diff
-tests/test_line.py
-insert
-EOF
-def test_above():
-    assert clamp(10, 0, 9) == 9
-end diff
-```
-"""
+RIGHT = f"The upper bound is never returned.\n\n{DRAFT}\n"
 PASSES = RIGHT.replace("== 9", "== 0").replace("test_above", "test_now")
 WRONG_REASON = RIGHT.replace("clamp(10, 0, 9) == 9", "clamp_all(1)").replace("above", "other")
 LONGER = RIGHT.replace("    assert", "    # a comment that makes it longer\n    assert")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,11 +22,11 @@ from refute.function.search.facts import gather
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
 from refute.function.search.properties import Property, deliberate, properties, prose
+from refute.function.search.properties.base import value_of
 from refute.function.search.repair import GUARDED
 from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import Call, FunctionProblem, Invocation, UnitTest
-from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox
-from refute.sandbox.values import MalformedValue
+from refute.sandbox import Limits, Outcome, Program, Raised, Sandbox
 
 __all__ = ["Doubt", "doubtful"]
 
@@ -81,8 +81,9 @@ def doubtful(
     """
     deadline = time.monotonic() + seconds
     best = _told(problem, tests, inputs, box, deadline, most)
+    meant = deliberate(problem)
     for about in properties(problem, tests):
-        seen = _looked_at(problem, about, inputs, box)
+        seen = _looked_at(problem, about, inputs, meant, box)
         if seen is None:
             continue
         found = _mended(problem, tests, seen, inputs, box, deadline, most)
@@ -95,10 +96,13 @@ def _looked_at(
     problem: FunctionProblem,
     about: Property,
     inputs: Sequence[tuple[Call, Tier]],
+    meant: Collection[int],
     box: Sandbox,
 ) -> _Broken | None:
-    """The inputs on which the program breaks the property; None: none, or suspiciously many."""
-    meant = deliberate(problem)
+    """The inputs on which the program breaks the property; None: none, or suspiciously many.
+
+    `meant`: the lines that refuse arguments on purpose.
+    """
     tried = [call for call, _ in inputs if not call.kwargs]
     if about.everywhere:
         tried += [_negated(call) for call in tried[:20]]
@@ -122,7 +126,7 @@ def _looked_at(
         if verdict is False:
             broken.append((call, calls, row[0]))
         if verdict or about.keeps_values or (about.exact and calls[0] != call):
-            value = _readable(row[-1] if about.exact else row[0])
+            value = value_of(row[-1] if about.exact else row[0])
             if value is not None and value[0] is not None:
                 kept.append(UnitTest(call, value[0]))
     if not broken or (not about.certain and len(broken) > len(kept)):
@@ -148,9 +152,9 @@ def _told(
     most: int | None,
 ) -> Doubt | None:
     """A bound that the description states in words; nothing where its edit is implausible."""
-    trial = Trial(problem.code, problem.entry_point, tuple(tests), box, deadline, most)
     if not tests:
         return None
+    trial = Trial(problem.code, problem.entry_point, tuple(tests), box, deadline, most)
     trial.survey()
     found = list(cues(trial.tree, prose(problem)))
     if len(found) != 1:
@@ -172,15 +176,6 @@ def _told(
     because = f"“{said}”: the code draws the line elsewhere"
     call, outcome = changed[0]
     return Doubt(Finding(call, "contradiction", outcome, because), because, trial, clusters)
-
-
-def _readable(outcome: Outcome) -> tuple[object] | None:
-    if not isinstance(outcome, Returned):
-        return None
-    try:
-        return (outcome.value,)
-    except MalformedValue:
-        return None
 
 
 def _mended(

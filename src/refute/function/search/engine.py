@@ -139,9 +139,10 @@ def search(
     failing = _failing(problem, state.trusted, found, box)
     findings: list[Finding] = []
     if not failing:
-        findings = _without_oracle(problem, state, seed, box)
+        nearby = probing_inputs(problem, state.trusted, seed)
+        findings = _without_oracle(problem, state, nearby, box)
         left = start + 0.8 * budget - time.monotonic()
-        candidates = _doubted(problem, state, findings, seed, box, left, max_candidates)
+        candidates = _doubted(problem, state, findings, nearby, box, left, max_candidates)
     elif not found.survivors:
         state.notes.append("no edit passes all examples: no fix is proposed")
     elif not candidates and not unsure:
@@ -229,7 +230,7 @@ def _failing(
 
 
 def _without_oracle(
-    problem: FunctionProblem, state: _State, seed: int, box: Sandbox
+    problem: FunctionProblem, state: _State, inputs: Sequence[tuple[Call, Tier]], box: Sandbox
 ) -> list[Finding]:
     """What can be shown when no trusted test fails."""
     count = len(state.trusted)
@@ -241,7 +242,7 @@ def _without_oracle(
     else:
         state.notes.append("no example says what is right: no oracle for outputs")
     program = Program(problem.code, problem.entry_point)
-    calls = [call for call, _ in probing_inputs(problem, state.trusted, seed)]
+    calls = [call for call, _ in inputs]
     limits = Limits(cpu=0.5, wall=3.0, stop_after=3)
     outcomes = box.run(program, calls, limits) if calls else []
     if state.hints:
@@ -260,13 +261,12 @@ def _doubted(
     problem: FunctionProblem,
     state: _State,
     findings: list[Finding],
-    seed: int,
+    inputs: Sequence[tuple[Call, Tier]],
     box: Sandbox,
     seconds: float,
     max_candidates: int | None,
 ) -> list[Candidate]:
     """Fixes for what the description implies and the code breaks; adds the finding and a note."""
-    inputs = probing_inputs(problem, state.trusted, seed)
     doubt = doubtful(problem, state.trusted, inputs, box=box, seconds=seconds, most=max_candidates)
     if doubt is None:
         return []

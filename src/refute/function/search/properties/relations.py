@@ -34,13 +34,8 @@ def once(entry_point: str, words: str, rows: Rows) -> Property | None:
         rest = ", ".join([source, *[repr(arg) for arg in call.args[1:]]])
         return call, Expression(f"{entry_point}({rest})")
 
-    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        once, twice = value_of(outcomes[0]), value_of(outcomes[1])
-        if once is None or twice is None:
-            return None
-        return equal(once[0], twice[0])
-
-    return Property("once", f"“{said}”: doing it again changes nothing", calls, holds)
+    because = f"“{said}”: doing it again changes nothing"
+    return Property("once", because, calls, _same_values)
 
 
 def nothing(words: str, rows: Rows) -> Property | None:
@@ -122,10 +117,19 @@ def caseless(words: str, rows: Rows) -> Property | None:
 
 
 def _same_number_or_truth(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-    one, other = value_of(outcomes[0]), value_of(outcomes[1])
-    if one is None or other is None or isinstance(one[0], str | list | tuple | dict):
+    one = value_of(outcomes[0])
+    if one is None or isinstance(one[0], str | list | tuple | dict):
         return None
-    return equal(one[0], other[0])
+    return _same_values(call, outcomes)
+
+
+def _same_values(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+    """Whether all calls return the same; None where one of them returns nothing readable."""
+    values = [value_of(outcome) for outcome in outcomes]
+    known = [value[0] for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    return all(equal(value, known[0]) for value in known[1:])
 
 
 _ALIKE = "two|three|both|common|equal|same|minimum|maximum|sum|product|number of"
@@ -149,14 +153,8 @@ def symmetric(words: str, rows: Rows) -> Property | None:
         turned = (*call.args[1:], call.args[0])
         return call, Call(call.args[::-1]), Call(turned)
 
-    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        values = [value_of(outcome) for outcome in outcomes]
-        if any(value is None for value in values):
-            return None
-        return all(equal(value, values[0]) for value in values[1:])
-
     because = f"“{said}”: the arguments are alike"
-    return Property("symmetric", because, calls, holds, everywhere=True)
+    return Property("symmetric", because, calls, _same_values, everywhere=True)
 
 
 def signless(words: str, rows: Rows) -> Property | None:
@@ -218,12 +216,5 @@ def unordered(words: str, rows: Rows) -> Property | None:
         turned = [items[::-1], type(items)([*items[1:], items[0]])]
         return call, *[Call((other, *call.args[1:])) for other in turned]
 
-    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        values = [value_of(outcome) for outcome in outcomes]
-        known = [value[0] for value in values if value is not None]
-        if len(known) < len(values):
-            return None
-        return all(equal(value, known[0]) for value in known[1:])
-
     because = f"“{said}”: the order of the elements does not matter"
-    return Property("unordered", because, calls, holds, everywhere=True)
+    return Property("unordered", because, calls, _same_values, everywhere=True)
