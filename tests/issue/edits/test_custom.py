@@ -237,6 +237,9 @@ STATEMENTS = {
         ("        if path:\n", "        if path and os:\n")),
     "a range of whole functions goes by their names": ("rewrite", "17-18",
         "    def close(self):\n        return 1\n", ("        pass\n", "        return 1\n")),
+    "a range that a function of another name replaces": ("rewrite", "18-19",
+        "    def shut(self):\n        return 1\n",
+        ("    def close(self):\n        pass\n", "    def shut(self):\n        return 1\n")),
     "a new attribute": ("insert", "12", "    other = 3\n",
         ('    known = ["a"]\n', '    known = ["a"]\n\n    other = 3\n')),
     "a static method": ("insert", "12", "    @staticmethod\n    def make():\n        return 1\n",
@@ -252,6 +255,26 @@ def test_statements_are_rewritten_and_inserted(name: str, judge: Judge) -> None:
     after, applied = judge(block(verb, place, code), "custom", {"tests/test_shape.py": SETTINGS})
     assert not applied.problems
     assert after["tests/test_shape.py"] == SETTINGS.replace(old, new)
+
+
+@pytest.mark.parametrize("line", ["14", "15", "16", "BOF"])
+def test_inserts_at_one_line_stand_in_their_order(line: str, judge: Judge) -> None:
+    names = ["test_one", "test_two", "test_three"]
+    answer = "".join(block("insert", line, NEW.replace("test_new", name)) for name in names)
+    after, applied = judge(answer, "custom", FILES)
+    text = after["tests/test_shape.py"]
+    assert not applied.problems
+    functions = "".join(NEW.replace("test_new", name) + "\n\n" for name in names)
+    assert text.replace(functions, "") == SHAPE
+
+
+def test_methods_inserted_at_one_line_stand_in_their_order(judge: Judge) -> None:
+    code = indented("def test_one(self):\n    assert 1\n")
+    answer = block("insert", "22", code) + block("insert", "22", code.replace("one", "two"))
+    after, applied = judge(answer, "custom", FILES)
+    assert not applied.problems
+    both = f"# keep me too\n\n{code}\n{code.replace('one', 'two')}"
+    assert after["tests/test_shape.py"] == SHAPE.replace("# keep me too\n", both)
 
 
 def test_a_range_moves_with_the_edits_before_it(judge: Judge) -> None:

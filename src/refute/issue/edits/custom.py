@@ -18,8 +18,10 @@ two differ:
 - a block that cannot be done is reported, the others are;
 - a method that is inserted (it takes ``self``) goes into the class at that place;
 - what is to be rewritten but is not there is inserted, and that is reported;
-- a rewrite whose code is no function or class replaces the lines A-B where they are given, else the
-  assignment to the same name that is nearest to the line;
+- a rewrite of lines A-B whose code is no new version of a function or class that the file has
+  replaces these lines; without a range, what is no function or class replaces the assignment to the
+  same name that is nearest to the line;
+- inserts at one and the same line stand in the order in which they were written;
 - indented code that is inserted at a line of a class becomes a member of the class;
 - code at BOF goes after docstring and imports, or to the end if it needs names bound further down;
 - imports that come with a function go to the top; decorators stay when the new version has none.
@@ -30,7 +32,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refute.issue.edits.definitions import Code, Definition, Module, parsed_code
 from refute.issue.edits.tree import EditProblem, Tree, line_end
@@ -91,12 +93,12 @@ class Block:
         if self.verb == "delete":
             tree.write(file, self._deleted(text, line))
             return
-        if self.verb == "rewrite" and self.stop is not None and text and _is_fragment(self.code):
+        if self.verb == "rewrite" and self.stop is not None and text:
             module = Module(text)
-            stop = tree.moved(file, self.stop)
-            module.replace_lines(line or 0, stop, self.code)
-            tree.write(file, module.text)
-            return
+            if not self._redefines(module, line):
+                module.replace_lines(line or 0, tree.moved(file, self.stop), self.code)
+                tree.write(file, module.text)
+                return
         code = parsed_code(self.code)
         if not code.body:
             raise EditProblem("its code holds no statement")
@@ -120,6 +122,14 @@ class Block:
             self._insert(module, code, line)
         tree.write(file, module.text)
 
+    def _redefines(self, module: Module, line: int | None) -> bool:
+        """Whether the code is a new version of a function or class that the module has."""
+        try:
+            code = parsed_code(self.code)
+        except EditProblem:
+            return False
+        return any(_version_of(module, code, node, line) for node in code.definitions)
+
     # -- the three verbs ---------------------------------------------------------------------------
 
     def _rewrite(self, module: Module, code: Code, line: int | None) -> Iterator[str]:
@@ -131,7 +141,7 @@ class Block:
                 module.add_imports(imports)
             return
         for node in code.definitions:
-            old = module.find(node, line, code.indented or _takes_self(node))
+            old = _version_of(module, code, node, line)
             piece = code.piece(node)
             if old is None:
                 yield f"rewrite: no {_kind(node)} {node.name}; inserted"
@@ -211,12 +221,11 @@ class Block:
         return head + code.replace("\n", end) + end + "".join(lines[at:])
 
 
-def _is_fragment(source: str) -> bool:
-    """Whether code is something else than whole functions and classes."""
-    try:
-        return not parsed_code(source).definitions
-    except EditProblem:
-        return True
+def _version_of(
+    module: Module, code: Code, node: Definition, line: int | None
+) -> Definition | None:
+    """What a definition in a block's code is a new version of; None: the module has none."""
+    return module.find(node, line, code.indented or _takes_self(node))
 
 
 def _takes_self(node: Definition) -> bool:
@@ -248,8 +257,30 @@ def read_blocks(answer: str) -> list[Block]:
             continue
         file, verb, place, stop, start = head
         number = _stop(lines, start, heads, ended)
-        found.append(Block(file, verb, place, _code(lines[start:number]), stop))
+        block = Block(file, verb, place, _code(lines[start:number]), stop)
+        if found and (both := _joined(found[-1], block)):
+            found[-1] = both
+        else:
+            found.append(block)
     return found
+
+
+def _joined(one: Block, other: Block) -> Block | None:
+    """Two inserts at one place as one, the first before the second; None: they are none."""
+    here = (one.file, one.verb, one.place)
+    if here != (other.file, "insert", other.place) or one.place in ("EOF", None):
+        return None
+    try:
+        pair = [parsed_code(block.code) for block in (one, other)]
+    except EditProblem:
+        return None
+    kinds = {
+        (code.indented, any(_takes_self(node) for node in code.definitions)) for code in pair
+    }
+    if len(kinds) > 1 or not all(code.definitions for code in pair):
+        return None
+    gap = "\n\n" if any(next(iter(kinds))) else "\n\n\n"
+    return replace(one, code=one.code.strip("\n") + gap + other.code.strip("\n"))
 
 
 _Head = tuple[str, str, str | int | None, int | None, int]
