@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,9 +127,12 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
-def make_project(folder: Path) -> Project:
-    """Make the repository at `folder`; its tests run with this interpreter's pytest."""
-    for name, text in FILES.items():
+def make_project(folder: Path, more: Mapping[str, str] | None = None) -> Project:
+    """Make the repository at `folder`; its tests run with this interpreter's pytest.
+
+    `more`: files beside the usual ones, path -> text.
+    """
+    for name, text in {**FILES, **(more or {})}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

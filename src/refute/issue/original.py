@@ -5,12 +5,14 @@ Everything here blocks; methods call it through `asyncio.to_thread`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from refute.issue.contract import Bounds
 from refute.issue.states import holds_tests, test_files
 from refute.workspace.contract import (
+    Failure,
     PatchRejected,
     Selection,
     TestReport,
@@ -21,6 +23,8 @@ from refute.workspace.contract import (
 __all__ = ["FAILING", "Original", "Trial", "described", "shortened"]
 
 FAILING = ("failed", "error")
+_FRAME = re.compile(r'^(?=  File ")', re.MULTILINE)
+_AFTER_FRAME = re.compile(r"^\S", re.MULTILINE)
 LARGEST_FILE = 1 << 20
 """Bytes of a file that `sources` reads; larger ones are data."""
 
@@ -118,7 +122,8 @@ def described(trial: Trial, limit: int = 6000) -> str:
     for result in trial.failing:
         parts.append(f"{result.id}: {result.outcome} in {result.phase}")
         if result.failure is not None:
-            parts.append(shortened(result.failure.traceback, limit // max(1, len(trial.failing))))
+            trace = _of_the_repository(result.failure)
+            parts.append(shortened(trace, limit // max(1, len(trial.failing))))
     passed = sum(result.outcome == "passed" for result in trial.report.results)
     parts.append(f"{len(trial.failing)} tests newly fail, {passed} pass.")
     if trial.report.status != "finished":
@@ -133,6 +138,18 @@ def shortened(text: str, limit: int) -> str:
         return text
     head = limit // 3
     return f"{text[:head]}\n[...]\n{text[len(text) - (limit - head) :]}"
+
+
+def _of_the_repository(failure: Failure) -> str:
+    """The traceback; of a failed assertion, without the frames of the library that compares."""
+    head, *frames = _FRAME.split(failure.traceback)
+    own = [not frame.startswith('  File "/') for frame in frames]
+    if failure.type != "AssertionError" or not any(own):
+        return failure.traceback
+    ends = (_AFTER_FRAME.search(frame) for frame in frames)
+    tails = (frame[end.start() :] if end else "" for frame, end in zip(frames, ends, strict=True))
+    kept = zip(frames, own, tails, strict=True)
+    return "".join([head, *(frame if ours else tail for frame, ours, tail in kept)])
 
 
 def _failing(report: TestReport) -> Mapping[str, TestResult]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from refute.models.session import Session
 from refute.workspace.contract import Selection
 
 from ..projects import FIX as GOLDEN
-from ..projects import Project
+from ..projects import Project, make_project
 from .oracle import FIX, RIGHT, Answers, block, kind_of, refusing, shown_test
 
 
@@ -45,7 +46,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, memory: Path) -> None:
 
 
 def run(
-    model: object, project: Project, bounds: Bounds | None = None, **options: int
+    model: object, project: Project, bounds: Bounds | None = None, **options: Any
 ) -> Reproduction:
     async def work() -> Reproduction:
         async with Session(model) as session:  # type: ignore[arg-type]
@@ -181,6 +182,16 @@ def test_passing_tests_stay_for_the_lines_they_execute(project: Project) -> None
     (prompt,) = answers.of("broaden")
     assert "shapes/line.py:9: value = value + 0" in prompt
     assert "+def test_middle_value():" in found.prediction.patch
+    assert fails_and_turns_green(project, found)
+
+
+def test_broadening_is_told_which_tests_every_fix_breaks(tmp_path: Path) -> None:
+    wrong = "from shapes.line import clamp\n\n\ndef test_far():\n    assert clamp(99, 0, 9) == 0\n"
+    project = make_project(tmp_path, {"tests/test_far.py": wrong})
+    answers = Answers(direct=RIGHT, characterise="no")
+    found = run(ScriptedModel(answers), project)
+    (prompt,) = answers.of("broaden")
+    assert "tests/test_far.py::test_far: AssertionError: assert 9 == 0" in prompt
     assert fails_and_turns_green(project, found)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.context import estimated_tokens, numbered
-from refute.issue.original import Trial
+from refute.issue.original import Trial, described
 from refute.issue.redgreen.answers import read_steps, read_verdicts
 from refute.issue.redgreen.choose import (
     Draft,
@@ -26,9 +26,10 @@ from refute.issue.redgreen.locate import (
     read_places,
     view_of,
 )
+from refute.issue.redgreen.missed import statements_at
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.trying import Fix, runnable_ids, scrubbed
-from refute.workspace.contract import TestReport, TestResult
+from refute.workspace.contract import Failure, TestReport, TestResult
 
 SOURCE = (
     '"""A module."""\nimport os\n\n\n'
@@ -268,6 +269,76 @@ def test_runs_are_told_the_same_each_time() -> None:
     assert runnable_ids(ids) == ["a.py::t", "m.C.t"]
 
 
+def traced(kind: str, trace: str) -> str:
+    """What a prompt says of a failing test with that traceback."""
+    result = TestResult("t", "t.py", "failed", "call", Failure(kind, "1 != 2", trace))
+    return described(Trial("p", TestReport((result,), "finished"), (result,)))
+
+
+OWN = '  File "tests/t.py", line 3, in test_it\n    self.assertEqual(f(1), 2)\n'
+LIBRARY = (
+    '  File "/usr/lib/python3/unittest/case.py", line 675, in fail\n    raise self.error(msg)\n'
+)
+FAILED = "AssertionError: 1 != 2\n  File is what this message says\n"
+
+
+def test_a_failed_assertion_is_told_without_the_library_that_compares() -> None:
+    head = "Traceback (most recent call last):\n"
+    both = f"{head}{OWN}{LIBRARY}{FAILED}"
+    assert f"{head}{OWN}{FAILED}" in traced("AssertionError", both)
+    assert both in traced("KeyError", both), "there the library may be what fails"
+    assert f"{head}{LIBRARY}{FAILED}" in traced("AssertionError", f"{head}{LIBRARY}{FAILED}")
+    chained = f"{head}{LIBRARY}KeyError: 'a'\n\nDuring handling\n\n{both}"
+    expected = f"{head}KeyError: 'a'\n\nDuring handling\n\n{head}{OWN}{FAILED}"
+    assert expected in traced("AssertionError", chained)
+
+
+FIXED = '''"""Doc
+of two lines."""
+import os
+
+
+class Shape:
+    """Doc."""
+
+    def area(
+        self,
+        size,
+    ):
+        """Doc
+        string."""
+        # a comment
+        if (size
+                and self.area):
+            return make(
+                size,
+                1,
+            )
+        try:
+            pass
+        except ValueError:
+            raise
+        else:
+            size += 1
+        match size:
+            case 1: return 2
+'''
+
+
+def test_statements_are_what_a_count_of_lines_is_about() -> None:
+    found = statements_at(FIXED, range(1, 99))
+    assert [(rows[0], rows[-1], text) for rows, text in found] == [
+        (16, 17, "if (size"),
+        (18, 21, "return make("),
+        (25, 25, "raise"),
+        (27, 27, "size += 1"),
+        (28, 28, "match size:"),
+        (29, 29, "case 1: return 2"),
+    ]
+    assert [rows[0] for rows, _ in statements_at(FIXED, [20, 28])] == [18, 28]
+    assert statements_at("def f(:\n", [1]) == []
+
+
 # -- choosing --------------------------------------------------------------------------------------
 
 
@@ -345,6 +416,16 @@ def test_what_every_fix_breaks_is_held_against_none() -> None:
     assert without_shared([replace(two, drawn=2)])[0].broken == ()
     assert without_shared([one, Fix(3, "d")])[0].broken == (old,), "one fix keeps it green"
     assert without_shared([]) == []
+
+
+def test_a_broadened_draft_with_almost_the_support_of_a_smaller_one_comes_first() -> None:
+    fixes = [Fix(0, "a", drawn=24), Fix(1, "b")]
+    small, wide = draft(0, "a", {0: "a", 1: "a"}), draft(1, "ab", {0: "ab", 1: "a"})
+    order = ranking([small, replace(wide, route="broaden")], fixes)
+    assert [one.draft.number for one in order] == [1, 0]
+    assert 0.95 < order[0].support < 1
+    less = ranking([small, replace(wide, route="broaden")], [replace(fixes[0], drawn=3), fixes[1]])
+    assert [one.draft.number for one in less] == [0, 1]
 
 
 def test_a_passing_test_that_fixes_break_is_dropped() -> None:

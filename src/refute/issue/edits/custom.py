@@ -274,9 +274,7 @@ def _joined(one: Block, other: Block) -> Block | None:
         pair = [parsed_code(block.code) for block in (one, other)]
     except EditProblem:
         return None
-    kinds = {
-        (code.indented, any(_takes_self(node) for node in code.definitions)) for code in pair
-    }
+    kinds = {(code.indented, any(_takes_self(node) for node in code.definitions)) for code in pair}
     if len(kinds) > 1 or not all(code.definitions for code in pair):
         return None
     gap = "\n\n" if any(next(iter(kinds))) else "\n\n\n"

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from refute.issue.original import Trial
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.trying import Fix, Row
+from refute.workspace.contract import TestResult
 
 __all__ = [
     "KEPT",
     "Draft",
     "Ranked",
+    "broken_by_all",
     "confidence",
     "fix_scores",
     "ranking",
@@ -82,7 +84,7 @@ class Ranked:
         draft = self.draft
         return (
             self.tier,
-            -round(self.support, 2),
+            -round(self.support, 1),  # finer steps tell nothing: a fix more or less
             not draft.pinned and draft.route != "broaden",
             -len(self.kept),
             len(draft.trial.patch),
@@ -90,17 +92,21 @@ class Ranked:
         )
 
 
-def without_shared(fixes: Sequence[Fix]) -> list[Fix]:
-    """The fixes, their broken tests without those that every answer's fix breaks.
+def broken_by_all(fixes: Sequence[Fix]) -> tuple[TestResult, ...]:
+    """Existing tests that no fix of at least two answers keeps green, as the first breaks them.
 
-    An existing test that no fix of at least two answers keeps green demands, most likely, just what
-    the issue calls wrong.
+    Most likely they demand just what the issue calls wrong.
     """
     applied = [fix for fix in fixes if not fix.rejected]
     if sum(fix.drawn for fix in applied) < 2:
-        return list(fixes)
-    each = [{result.id for result in fix.broken} for fix in applied]
-    shared = set.intersection(*each)
+        return ()
+    shared = set.intersection(*({result.id for result in fix.broken} for fix in applied))
+    return tuple(result for result in applied[0].broken if result.id in shared)
+
+
+def without_shared(fixes: Sequence[Fix]) -> list[Fix]:
+    """The fixes, with `broken_by_all` held against none of them."""
+    shared = {result.id for result in broken_by_all(fixes)}
     return [
         replace(fix, broken=tuple(result for result in fix.broken if result.id not in shared))
         for fix in fixes

@@ -22,6 +22,7 @@ from refute.issue.redgreen.choose import (
     KEPT,
     Draft,
     Ranked,
+    broken_by_all,
     fix_scores,
     ranking,
     stands_for,
@@ -248,7 +249,9 @@ class _Work:
     def _judging(self) -> list[tuple[str, tuple[int, ...], Question]]:
         """The question about the best drafts that fail and were not judged; none where all were."""
         order = [one.draft for one in ranking(self.drafts, self._tried())]
-        drafts = [draft for draft in order if draft.red and draft.accepted is None][:JUDGED]
+        drafts = [draft for draft in order if draft.red and draft.accepted is None]
+        # what the issue's text alone gave has seen nothing of the repository: written tests first
+        drafts = sorted(drafts, key=lambda draft: draft.route == "snippet")[:JUDGED]
         numbers = tuple(draft.number for draft in drafts)
         return [("judge", numbers, self.questions.review(drafts))] if drafts else []
 
@@ -279,7 +282,7 @@ class _Work:
         fixes.sort(key=lambda fix: (-scores[fix.number], fix.number))
         order = ranking(self.drafts, self._tried())
         others = [one.draft for one in order if one.tier <= 1 and one.draft is not best.draft]
-        return self.questions.broaden(best.draft, others[:2], fixes[:2])
+        return self.questions.broaden(best.draft, others[:2], fixes[:2], broken_by_all(self.fixes))
 
     # -- answers -----------------------------------------------------------------------------------
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.issue.patches import file_patches
 from refute.issue.redgreen.asking import FREE, Question
 from refute.issue.redgreen.choose import Draft
 from refute.issue.redgreen.locate import View
+from refute.issue.redgreen.missed import missed_statements
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.prompts import render
+from refute.workspace.contract import TestResult
 
 __all__ = ["ORDER", "Questions"]
 
 ORDER = ("direct", "fix", "characterise", "seed", "wide", "direct", "fix", "characterise", "wide",
          "direct")  # fmt: skip
 """Drafts by their route, what matters most first: where calls are few, the last are left out."""
-_MISSED_LINES = 40
-_NOTHING_TO_RUN = re.compile(r"(?:(?:else|try|finally)\s*:|\W*)(?:\s*#.*)?")
-"""A line that no runner counts: a bare keyword, a bracket, a comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +65,22 @@ class Questions:
         """Of a fix that does not apply or breaks tests."""
         return Question(self._prompt("fix_repair", patch=fix.patch, run=self.bed.told_fix(fix)))
 
-    def broaden(self, draft: Draft, others: Sequence[Draft], fixes: Sequence[Fix]) -> Question:
-        """The final set of tests, from the best draft."""
+    def broaden(
+        self,
+        draft: Draft,
+        others: Sequence[Draft],
+        fixes: Sequence[Fix],
+        broken: Sequence[TestResult] = (),
+    ) -> Question:
+        """The final set of tests, from the best draft. `broken`: tests that each fix breaks."""
         return Question(
             self._prompt(
                 "broaden",
                 patch=draft.trial.patch,
                 others=[other.trial.patch for other in others],
                 fixes=[fix.patch for fix in fixes],
-                missed=self._missed(draft, fixes[0]) if fixes else [],
+                broken=[self.bed.told_shortly(result) for result in broken],
+                missed=missed_statements(self.bed, draft.trial, fixes[0]) if fixes else [],
             )
         )
 
@@ -87,21 +91,6 @@ class Questions:
         """A prompt with a draft and its run on the original code."""
         run = self.bed.told(draft.trial)
         return self._prompt(name, patch=draft.trial.patch, run=run, **variables)
-
-    def _missed(self, draft: Draft, fix: Fix) -> list[str]:
-        """Lines that a fix adds and the draft's tests do not execute, as `path:line: text`."""
-        executed = self.bed.executed(draft.trial, fix)
-        missed = []
-        for part in file_patches(fix.patch):
-            texts = [
-                line[1:].strip()
-                for line in part.text.splitlines()
-                if line.startswith("+") and not line.startswith("+++ ")
-            ]
-            for number, text in zip(part.added, texts, strict=False):
-                if _NOTHING_TO_RUN.fullmatch(text) is None and (part.path, number) not in executed:
-                    missed.append(f"{part.path}:{number}: {text}")
-        return missed[:_MISSED_LINES] if executed else []
 
 
 def _fault(draft: Draft) -> str:

@@ -23,7 +23,7 @@ from refute.workspace.store import cache_folder, key_of
 
 __all__ = ["Remembering", "memory_of"]
 
-_FORMAT = 1
+_FORMAT = 2
 _LEAST_SECONDS = 1.0
 
 

@@ -27,6 +27,8 @@ _NEAR = 2
 """Existing test files that a fix is run beside; tests of much-imported modules take minutes."""
 _OUTPUT = 2000
 """Characters of a run's output in a prompt."""
+_SAID = 300
+"""Characters of a failure in one line."""
 _SCRUBBED = (
     (re.compile(r"\b0x[0-9a-fA-F]{4,}\b"), "0x..."),
     (re.compile(r"/tmp/[\w./+-]+|/private/var/[\w./+-]+"), "/tmp/..."),
@@ -129,9 +131,26 @@ class TestBed:
             if result.phase != "collect" and (result.id in failing or result.id not in known)
         )
 
-    def executed(self, trial: Trial, fix: Fix) -> frozenset[tuple[str, int]]:
-        """Lines added by the fix that the draft's tests execute, as (file, line)."""
-        counted = {f: n for f, n in added_lines(fix.patch).items() if f.endswith(".py")}
+    def fixed_source(self, fix: Fix, path: str) -> str | None:
+        """A file's text with the fix applied; None: there is none."""
+        self.workspace.reset()
+        try:
+            self.workspace.apply(fix.patch)
+            return self.original.source(path)
+        except PatchRejected:
+            return None
+        finally:
+            self.workspace.reset()
+
+    def executed(
+        self, trial: Trial, fix: Fix, counted: Mapping[str, Sequence[int]] | None = None
+    ) -> frozenset[tuple[str, int]]:
+        """Which of the lines `counted` the draft's tests execute with the fix, as (file, line).
+
+        Without `counted`: of the lines that the fix adds.
+        """
+        if counted is None:
+            counted = {f: n for f, n in added_lines(fix.patch).items() if f.endswith(".py")}
         if not counted or not self.added(trial):
             return frozenset()
         try:
@@ -158,6 +177,13 @@ class TestBed:
             trace = "" if result.failure is None else shortened(result.failure.traceback, 1500)
             parts.append(f"{result.id}\n{trace}")
         return scrubbed("\n".join(parts), str(self.workspace.root))
+
+    def told_shortly(self, result: TestResult) -> str:
+        """A failing test in one line: its id, and what its failure says."""
+        failure = result.failure
+        said = failure.message.strip().partition("\n")[0] if failure else result.outcome
+        kind = f"{failure.type}: " if failure else ""
+        return scrubbed(f"{result.id}: {kind}{said[:_SAID]}", str(self.workspace.root))
 
     # -- running -----------------------------------------------------------------------------------
 
