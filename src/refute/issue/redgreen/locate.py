@@ -1,9 +1,10 @@
 """Where an issue is: the code that it is about, the test files to extend, what to show of each.
 
 BM25 over the issue's text ranks the repository's files, those that the issue names go first, and
-one question to the model picks among them. A workspace holds no history by design, so "changed
-together" is approximated by what a test file is called and what it imports (`neighbours`). What a
-test file takes from the files beside it (models, fixtures of a `conftest.py`) is shown with it.
+one question to the model picks among them. Tests are also listed for being near the likeliest code
+by what they are called and import (`neighbours`), and for having been changed together with it
+before (`history`). What a test file takes from the files beside it (models, fixtures of a
+`conftest.py`) is shown with it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from refute.issue.context import estimated_tokens, ranked
+from refute.issue.history import NO_HISTORY, History
 from refute.issue.neighbours import neighbouring_tests
 from refute.issue.patches import is_test_file
 from refute.issue.redgreen.companions import companions
@@ -68,7 +70,7 @@ class View:
     """`path` and `numbered` (an excerpt) of each, for the templates."""
 
 
-def likely_files(issue: str, files: Mapping[str, str]) -> Likely:
+def likely_files(issue: str, files: Mapping[str, str], history: History = NO_HISTORY) -> Likely:
     """What the issue names, then by BM25; of tests also those near the likeliest code.
 
     `files`: path -> source of all Python files.
@@ -79,7 +81,8 @@ def likely_files(issue: str, files: Mapping[str, str]) -> Likely:
     tests = {p: t for p, t in tests.items() if not p.endswith(("/models.py", "/conftest.py"))}
     ranked_code = [p for p in dict.fromkeys([*said, *ranked(issue, code)]) if p in code]
     near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_LISTED_TESTS // 2)
-    by_turns = chain.from_iterable(zip_longest(ranked(issue, tests), near))
+    together = history.beside(ranked_code[:_NEAR_CODE], tests)[: _LISTED_TESTS // 2]
+    by_turns = chain.from_iterable(zip_longest(ranked(issue, tests), near, together))
     ranked_tests = [p for p in dict.fromkeys([*said, *by_turns]) if p in tests]
     return Likely(tuple(ranked_code), tuple(ranked_tests))
 
@@ -118,6 +121,7 @@ def view_of(
     tokens: int,
     *,
     test_first: str = "",
+    history: History = NO_HISTORY,
 ) -> View:
     """What to show, by the model's answer ("": by BM25 alone), in about `tokens` tokens.
 
@@ -130,7 +134,9 @@ def view_of(
     if not chosen_tests:
         near = neighbouring_tests(chosen_code[:2], files, hint=issue)
         first = [test_first] * (test_first in files)
-        chosen_tests = list(dict.fromkeys([*first, *near[:2], *likely.tests[:1]]))[:_MOST_TESTS]
+        together = history.beside(chosen_code[:2], frozenset(likely.tests))
+        found = dict.fromkeys([*first, *together[:1], *near[:2], *likely.tests[:1]])
+        chosen_tests = list(found)[:_MOST_TESTS]
     shown_code = _shown(issue, chosen_code, files, names, tokens // 2, last=False)
     left = tokens - sum(estimated_tokens(file["numbered"]) for file in shown_code)
     reserve = tokens // _COMPANION_SHARE

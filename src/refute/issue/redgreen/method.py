@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.history import NO_HISTORY, read_history
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.answers import read_patches, read_steps, read_verdicts
 from refute.issue.redgreen.asking import Question, ask_round
@@ -112,6 +113,7 @@ class _Work:
         self.tokens = tokens
         self.tests = given.test_files
         _, self.proposal = split_fix(given.code_patch)
+        self.history = NO_HISTORY
         self.likely = Likely((), ())
         self.view = View((), (), ())
         self.drafts: list[Draft] = []
@@ -141,7 +143,10 @@ class _Work:
     async def locate(self) -> None:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
-        self.likely = likely = await self._blocking(lambda: likely_files(issue, sources))
+        self.history = await self._blocking(lambda: read_history(self.problem))
+        self.likely = likely = await self._blocking(
+            lambda: likely_files(issue, sources, self.history)
+        )
         answer = ""
         if self.ask.left >= _FEWEST_TO_LOCATE:
             prompt = await self._blocking(
@@ -159,7 +164,11 @@ class _Work:
         places += [f"TEST: {path}" for path in self.tests]
         said = "\n".join((*places, answer))
         self.view = await self._blocking(
-            lambda: view_of(issue, sources, self.likely, said, self.tokens, test_first=first)
+            lambda: view_of(
+                *(issue, sources, self.likely, said, self.tokens),
+                test_first=first,
+                history=self.history,
+            )
         )
         self.step(
             "locate", answer=answer, code=self.view.code, tests=self.view.tests, tokens=self.tokens

@@ -1,0 +1,83 @@
+"""Which files were changed together: from a real repository, never past the base commit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from refute.issue.history import NO_HISTORY, History, read_history
+from refute.issue.redgreen.locate import likely_files, view_of
+
+from .projects import FILES, Project, git, make_project
+
+AMONG = frozenset({"tests/test_line.py", "tests/test_colour.py"})
+
+
+def commit(project: Project, *paths: str) -> str:
+    """Change files in one commit; returns its hash."""
+    for path in paths:
+        place = project.folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(place.read_text() + "# more\n" if place.exists() else "pass\n")
+    git(project.folder, "add", ".")
+    git(project.folder, "commit", "-qm", "change")
+    return git(project.folder, "rev-parse", "HEAD").strip()
+
+
+def test_files_of_commits_up_to_the_base(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    odd = "tests/test ü\n.py"
+    commit(project, "shapes/line.py", "tests/test_colour.py", odd)
+    base = commit(project, "shapes/line.py")
+    commit(project, "shapes/line.py", "tests/test_line.py")
+    history = read_history(replace(project.problem, base_commit=base))
+    assert [files - FILES.keys() for files in history.commits] == [{odd}, set()]
+    assert history.beside(["shapes/line.py"], AMONG) == [
+        "tests/test_colour.py",
+        "tests/test_line.py",
+    ]
+    (first,) = read_history(project.problem).commits
+    assert first == FILES.keys()
+
+
+def test_a_commit_of_everything_tells_nothing(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    base = commit(project, "shapes/line.py", *(f"tests/test_{n}.py" for n in range(40)))
+    assert len(read_history(replace(project.problem, base_commit=base)).commits) == 1
+
+
+def test_without_a_clone_there_is_no_history(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    for wrong in (
+        replace(project.problem, repo="nobody/has-this"),
+        replace(project.problem, repo=str(tmp_path / "away")),
+        replace(project.problem, base_commit="0" * 40),
+        replace(project.problem, base_commit="--all"),
+    ):
+        assert read_history(wrong) == NO_HISTORY
+
+
+def test_how_often_and_how_nearly() -> None:
+    history = History(
+        tuple(
+            frozenset(files.split())
+            for files in ("a x y", "a x", "b y", "b y", "a b", "c x", "a c d y")
+        )
+    )
+    assert history.beside(["a", "b"], {"x", "y"}) == ["y", "x"], "1/2 + 1/2 + 1/2 + 1, 1/2 + 1"
+    assert history.beside(["a"], {"x", "y"}) == ["x", "y"]
+    assert history.beside(["x"], {"x", "y"}) == ["y"]
+    assert history.beside([], {"x"}) == []
+
+
+def test_what_was_changed_together_is_listed_and_shown() -> None:
+    tests = {f"tests/t{n}/tests.py": f"def test_{n}():\n    assert {n}\n" for n in range(60)}
+    files = {"shapes/line.py": FILES["shapes/line.py"], **tests}
+    history = History((frozenset({"shapes/line.py", "tests/t57/tests.py"}),))
+    likely = likely_files("clamp is wrong", files, history)
+    assert "tests/t57/tests.py" in likely.tests[:3]
+    answer = "CODE: shapes/line.py: clamp"
+    plain = view_of("clamp is wrong", files, likely_files("clamp is wrong", files), answer, 4000)
+    assert "tests/t57/tests.py" not in plain.tests
+    shown = view_of("clamp is wrong", files, likely, answer, 4000, history=history)
+    assert shown.tests[0] == "tests/t57/tests.py"
