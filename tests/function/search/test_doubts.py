@@ -67,6 +67,29 @@ def test_the_largest_is_one_of_the_elements(box: Sandbox) -> None:
     assert agrees(box, result, "largest", (Call(([-3, -1, -9],)), -1), (Call(([2, 5],)), 5))
 
 
+UNIQUE = "def unique(items):\n    return sorted({})\n"
+
+
+def test_the_distinct_ones_are_distinct(box: Sandbox) -> None:
+    text, test = "Return the distinct items, sorted.", UnitTest(Call(([3, 1],)), [1, 3])
+    result = solved(box, UNIQUE.format("items"), text, test)
+    assert [f.kind for f in result.findings] == ["contradiction"]
+    assert agrees(box, result, "unique", (Call(([3, 1, 3, 2],)), [1, 2, 3]), (Call(([],)), []))
+
+
+@pytest.mark.parametrize(
+    ("kept", "text"),
+    [
+        ("set(items)", "Return the distinct items, sorted."),
+        ("x for x in items if x % 2", "Return a sorted list of the odd items."),
+        ("x for x in items if x not in (2, 5)", "Sort the items without 2 and 5."),
+    ],
+)
+def test_where_items_are_chosen_none_is_lost(box: Sandbox, kept: str, text: str) -> None:
+    result = solved(box, UNIQUE.format(kept), text, UnitTest(Call(([3, 1],)), [1, 3]))
+    assert result.candidates == ()
+
+
 def test_a_check_says_false_where_it_crashed(box: Sandbox) -> None:
     code = (
         "import math\ndef square(n):\n    root = int(math.sqrt(n))\n    return root * root == n\n"

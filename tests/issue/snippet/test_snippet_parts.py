@@ -150,6 +150,20 @@ def test_appended_tests_leave_the_file_as_it_is() -> None:
     assert "\n-" not in patch.replace("\n--- ", "\n")
 
 
+def test_what_the_file_imports_is_not_imported_again() -> None:
+    existing = "import os\nfrom b import (\n    a,\n    c,\n)\nfrom .d import e as f\n"
+    imports = ("import os", "import os.path", "from b import a", "from .d import e")
+    body = ("from b import c, a", "from b import c, z", "from .d import e as f", "f(c)")
+    text = with_tests(existing, [Draft("x", imports, body)], Style(), title="A b")
+    assert text == (
+        f"{existing}\n\ndef test_x():\n    import os.path\n    from .d import e\n\n"
+        "    from b import c, z\n    f(c)\n"
+    )
+    assert "import os\n" in with_tests(
+        "import os (", [Draft("x", imports, body)], Style(), title="b"
+    )
+
+
 def test_slugs() -> None:
     assert slug("URLField throws ValueError!") == "urlfield_throws_valueerror"
     assert slug("…") == "issue"

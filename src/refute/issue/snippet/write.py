@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refute.issue.edits.indent import reindented
 from refute.issue.edits.tree import Files, Tree
 from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Script
+from refute.syntax import parse_module
 
 __all__ = ["Draft", "Style", "patch_of", "probe", "read_marks", "slug", "tested", "with_tests"]
 
@@ -117,7 +119,8 @@ def with_tests(
 
     `prelude`: source that the tests need at the level of the module.
     """
-    functions = [_function(draft, style) for draft in drafts]
+    there = _imports_of(existing)
+    functions = [_function(_without(draft, there), style) for draft in drafts]
     parts = [prelude.strip("\n")] if prelude.strip() else []
     if style.base:
         used = rf"\({style.base}\)|^from .*\bimport\b[^#]*\b{style.base}\b"
@@ -134,6 +137,35 @@ def with_tests(
     if not existing.strip():
         return f"{text}\n"
     return f"{existing.rstrip()}\n\n\n{text}\n"
+
+
+def _imports_of(source: str) -> frozenset[str]:
+    """The import statements at the top level of a module, each name in one of its own."""
+    try:
+        body = parse_module(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    return frozenset(text for node in body for text in _singly(node))
+
+
+def _singly(node: ast.stmt) -> list[str]:
+    """`from a import b, c` as two statements; none of what is no import."""
+    if isinstance(node, ast.Import):
+        return [ast.unparse(ast.Import([name])) for name in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [ast.unparse(ast.ImportFrom(node.module, [n], node.level)) for n in node.names]
+    return []
+
+
+def _without(draft: Draft, there: frozenset[str]) -> Draft:
+    """The draft without the imports that its module has."""
+
+    def needed(source: str) -> bool:
+        names = _imports_of(source) if source.startswith(("import ", "from ")) else None
+        return not names or not names <= there
+
+    imports, body = (tuple(filter(needed, part)) for part in (draft.imports, draft.body))
+    return replace(draft, imports=imports, body=body) if body else draft
 
 
 def patch_of(path: str, text: str, files: Files) -> str:

@@ -15,6 +15,7 @@ from refute.function.search.precondition import known_arguments
 from refute.function.search.properties.base import Property, prose
 from refute.function.search.properties.elements import (
     ascending,
+    distinct,
     kept,
     occurrence,
     rearranged,
@@ -49,6 +50,7 @@ def properties(problem: FunctionProblem, tests: Sequence[UnitTest]) -> list[Prop
         selection(words, rows),
         rearranged(words, rows),
         ascending(words, rows),
+        distinct(words, rows),
         once(problem.entry_point, words, rows),
         nothing(words, rows),
         total_of_nothing(words, rows),

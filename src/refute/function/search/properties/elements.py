@@ -11,7 +11,7 @@ from refute.problems import Call
 from refute.sandbox import Outcome
 from refute.sandbox.equality import equal
 
-__all__ = ["MOVES", "ascending", "kept", "occurrence", "rearranged", "selection"]
+__all__ = ["MOVES", "ascending", "distinct", "kept", "occurrence", "rearranged", "selection"]
 
 
 def kept(words: str, rows: Rows) -> Property | None:
@@ -67,12 +67,19 @@ def _member(items: Any, value: Any) -> bool:
 
 
 MOVES = "sort|sorts|sorted|reverse|reverses|rearrange|interchange|swap|rotate|shift|move|moves"
+_REPEATS = "distinct|unique|duplicate|duplicates"
+_CHOOSES = f"{_REPEATS}|remove|removes|filter|filters|only|without|even|odd|common"
+"""What is sorted then is a choice of the elements."""
 
 
 def rearranged(words: str, rows: Rows) -> Property | None:
     """What is only rearranged stays complete."""
     said = said_in(words, MOVES)
-    if said is None or not all(_permuted(args[0], expected) for args, expected in rows):
+    if (
+        said is None
+        or said_in(words, _CHOOSES)
+        or not all(_permuted(args[0], expected) for args, expected in rows)
+    ):
         return None
 
     def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
@@ -87,6 +94,25 @@ def _permuted(before: Any, after: Any) -> bool:
     if not isinstance(before, list | tuple) or type(after) is not type(before):
         return False
     return Counter(map(repr, before)) == Counter(map(repr, after))
+
+
+def distinct(words: str, rows: Rows) -> Property | None:
+    """No element stands twice among the distinct ones."""
+    said = said_in(words, _REPEATS)
+    if said is None or not all(_without_repeats(expected) for _, expected in rows):
+        return None
+
+    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        value = value_of(outcomes[0])
+        return None if value is None else _without_repeats(value[0])
+
+    return Property("distinct", f"“{said}”: no element stands twice", alone, holds, everywhere=True)
+
+
+def _without_repeats(items: Any) -> bool:
+    if not isinstance(items, list | tuple):
+        return False
+    return all(not equal(item, other) for n, item in enumerate(items) for other in items[:n])
 
 
 def ascending(words: str, rows: Rows) -> Property | None:
