@@ -34,7 +34,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from refute.issue.edits.definitions import Code, Definition, Module, parsed_code
+from refute.issue.edits.code import Code, Definition, parsed_code
+from refute.issue.edits.definitions import Module
 from refute.issue.edits.tree import EditProblem, Tree, line_end
 from refute.issue.patches import split_lines
 

@@ -9,71 +9,17 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from refute.issue.edits.code import Code, Definition, first_line, said
 from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem, line_end
 from refute.syntax import parse_module
 
-__all__ = ["Code", "Module", "parsed_code"]
+__all__ = ["Module"]
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _ASSIGNMENT = ast.Assign | ast.AnnAssign | ast.AugAssign
 _ALIKE = 0.85
 """difflib's ratio from which a misspelt name is taken for the one that is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A piece of code that a model wrote, at no indentation."""
-
-    source: str
-    """Ends without a line feed."""
-    body: Sequence[ast.stmt]
-    indented: bool
-    """It was written at some depth, as a method is."""
-
-    @property
-    def definitions(self) -> list[Definition]:
-        """Its functions and classes, in their order."""
-        return [n for n in self.body if isinstance(n, Definition)]
-
-    def imports(self) -> tuple[str, str]:
-        """Its top-level import statements, and the rest of it (comments stay with the rest)."""
-        lines = python_lines(self.source)
-        taken: list[str] = []
-        for node in self.body:
-            if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno is not None:
-                span = range(node.lineno - 1, node.end_lineno)
-                taken.append("".join(lines[n] for n in span).rstrip("\n"))
-                for n in span:
-                    lines[n] = ""
-        return "\n".join(taken), "".join(lines).strip("\n")
-
-    def piece(self, node: Definition) -> str:
-        """The source of one of its definitions, decorators and comments just above included."""
-        lines = python_lines(self.source)
-        start = _first_line(node)
-        while start > 1 and lines[start - 2].startswith("#"):
-            start -= 1
-        return "".join(lines[start - 1 : node.end_lineno]).rstrip("\n")
-
-
-def parsed_code(source: str) -> Code:
-    """A model's code as a tree. Raises `EditProblem`: it is not Python, or empty."""
-    first = next((line for line in source.split("\n") if line.strip()), "")
-    source = reindented(source, "").strip("\n")
-    try:
-        body = parse_module(source + "\n").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
-        raise EditProblem(f"its code is not Python: {_said(e)}") from None
-    return Code(source, body, bool(indent_of(first)))
-
-
-def _said(error: BaseException) -> str:
-    if isinstance(error, SyntaxError) and error.msg:
-        return f"{error.msg} (its line {error.lineno})"
-    return type(error).__name__
 
 
 class Module:
@@ -94,7 +40,7 @@ class Module:
         try:
             self.tree = parse_module(self._source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
-            raise EditProblem(f"the file does not parse: {_said(e)}") from None
+            raise EditProblem(f"the file does not parse: {said(e)}") from None
         self.lines = python_lines(self._source)
 
     def _splice(self, start: int, stop: int, lines: Sequence[str]) -> None:
@@ -141,7 +87,7 @@ class Module:
 
         def distance(pair: tuple[Definition, bool]) -> tuple[bool, int, int]:
             node, inside = pair
-            start, stop = _first_line(node), node.end_lineno or node.lineno
+            start, stop = first_line(node), node.end_lineno or node.lineno
             far = (
                 0
                 if line is None or start <= line <= stop
@@ -161,7 +107,7 @@ class Module:
         return [
             (node, inside)
             for node, inside in same
-            if _first_line(node) - 3 <= line <= (node.end_lineno or node.lineno)
+            if first_line(node) - 3 <= line <= (node.end_lineno or node.lineno)
             and difflib.SequenceMatcher(None, node.name, name).ratio() >= _ALIKE
         ]
 
@@ -186,7 +132,7 @@ class Module:
 
         The decorators of the old one stay where the new one has none.
         """
-        start = (old.lineno if not decorated else _first_line(old)) - 1
+        start = (old.lineno if not decorated else first_line(old)) - 1
         stop = old.end_lineno or old.lineno
         self._alone(old)
         depth = indent_of(self.lines[start])
@@ -226,11 +172,11 @@ class Module:
 
     def holds(self, owner: ast.ClassDef, line: int) -> bool:
         """Whether a class has a 1-based line, or ends just before it."""
-        return _first_line(owner) <= line <= (owner.end_lineno or owner.lineno) + 1
+        return first_line(owner) <= line <= (owner.end_lineno or owner.lineno) + 1
 
     def remove(self, old: Definition) -> None:
         """Take a definition out, with the blank lines before it."""
-        start, stop = _first_line(old) - 1, old.end_lineno or old.lineno
+        start, stop = first_line(old) - 1, old.end_lineno or old.lineno
         self._alone(old)
         depth = indent_of(self.lines[old.lineno - 1])
         only = any(
@@ -366,10 +312,6 @@ def _definitions(body: Sequence[ast.stmt], inside: bool) -> Iterator[tuple[Defin
             yield from _definitions(getattr(node, name, None) or [], inner)
         for handler in getattr(node, "handlers", None) or []:
             yield from _definitions(handler.body, inner)
-
-
-def _first_line(node: Definition) -> int:
-    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
 def _missing_blanks(lines: Iterator[str], wanted: int) -> int:

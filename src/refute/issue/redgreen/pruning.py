@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from refute.issue.edits.definitions import Definition, Module
+from refute.issue.edits.code import Definition
+from refute.issue.edits.definitions import Module
 from refute.issue.edits.tree import EditProblem
 from refute.issue.original import Original
 from refute.issue.states import test_files
