@@ -18,13 +18,11 @@ import gc
 import json
 import mmap
 import os
-import platform
 import random
 import resource
 import select
 import signal
 import socket
-import stat
 import struct
 import sys
 import time
@@ -34,7 +32,6 @@ from typing import Any
 REQUEST = struct.Struct("<IIIQQQddI")
 """start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall; stop after."""
 
-SCRATCH_BYTES = 64 << 20
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
@@ -57,131 +54,13 @@ class Server:
         self.config = config
         self.child = load_neighbour("child")
         self.values = load_neighbour("values")
-        self.tidy = load_neighbour("tidy")
-        self.machine = platform.machine()
-        self.protections: dict[str, bool] = {}
         on_linux = sys.platform.startswith("linux")
-        self.isolation: Any = load_neighbour("isolation") if on_linux else None
-        self.filters = load_neighbour("seccomp")
-        self.children: Any = None
-        self.program_filter: Any = None
-        self.own_pids = False
+        linux = load_neighbour("isolation") if on_linux else None
+        parts = (linux, load_neighbour("seccomp"), load_neighbour("tidy"))
+        self.confined: Any = load_neighbour("confinement").Confinement(channel, config, *parts)
         self.baseline = 0
-        self.outer = ""
-        self.scratch_inode = (0, 0)
         self.next_beat = 0.0
         self.client = _watch_process(config["client"])
-
-    # -- isolation, once ---------------------------------------------------------------------------
-
-    def isolate(self) -> None:
-        """Take every measure that the machine allows; record which hold."""
-        wanted = set(self.config["measures"])
-        held = self.protections
-        for name in ("namespaces", "unprivileged user", "landlock", "seccomp"):
-            held[name] = False
-        linux = self.isolation
-        is_root = os.geteuid() == 0
-        identity = linux.NOBODY if linux and is_root and self._open_to_all() else None
-        if linux and "namespaces" in wanted:
-            open_to_all = all(_is_readable_by_all(path) for path in self.config["readable"])
-            identity = 1 if linux.enter_namespaces() and open_to_all else None
-            self._become_init()
-            self.config["scratch"] = "/scratch"
-            linux.private_root(self.config["readable"], "/scratch", SCRATCH_BYTES, self.machine)
-            self.own_pids = held["namespaces"] = True
-        else:
-            self._make_scratch(identity)
-            self._leave_janitor()
-        self._open_children()
-        os.chdir(self.config["scratch"])
-        self.scratch_inode = self.tidy.inode(".")
-        os.environ["HOME"] = os.environ["TMPDIR"] = self.config["scratch"]
-        if identity is not None:
-            linux.drop_user(identity)
-        held["unprivileged user"] = identity is not None or not is_root
-        if linux:
-            if self.machine in linux.MACHINES:
-                linux.drop_capabilities(self.machine)
-            linux.die_with_parent()  # the parent only waits; it has one thread
-            linux.adopt_orphans()
-            linux.hide_memory()
-            linux.no_new_privileges()
-        if linux and "landlock" in wanted:
-            readable = ["/"] if held["namespaces"] else self._readable_here()
-            held["landlock"] = _works(linux.restrict_files, readable, self._writable())
-        known = self.filters.machine_is_supported(self.machine)
-        if linux and known and "seccomp" in wanted:
-            code = self.filters.server_filter(self.machine)
-            held["seccomp"] = _works(linux.install_filter, code)
-            if held["seccomp"]:
-                self.program_filter = self.filters.program_filter(self.machine)
-
-    def _become_init(self) -> None:
-        """Fork: the child is process 1 of the new pid namespace, and this process waits for it."""
-        pid = os.fork()
-        if pid:
-            self.channel.close()
-            _, status = os.waitpid(pid, 0)
-            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-        self.isolation.die_with_parent()
-        os.setsid()  # a group of its own: a group's signals cross the border of a namespace
-
-    def _make_scratch(self, identity: int | None) -> None:
-        """A private directory on the host's file system, where there is no private one.
-
-        It lies in another, which stays the caller's: `nobody` cannot put a link in its place.
-        """
-        outer = os.path.join(self.config["scratch"], f"refute-{os.getpid()}-{os.urandom(8).hex()}")
-        path = os.path.join(outer, "scratch")
-        os.mkdir(outer, 0o700 if identity is None else 0o711)
-        os.mkdir(path, 0o700)
-        if identity is not None:
-            os.chown(path, identity, identity)
-        self.config["scratch"], self.outer = path, outer
-
-    def _leave_janitor(self) -> None:
-        """Fork: the child goes on; this process waits for its end, whatever ends it, and clears up:
-        it kills what the child left running and removes the private directory."""
-        if self.isolation:
-            self.isolation.adopt_orphans()
-        pid = os.fork()
-        if not pid:
-            os.setsid()
-            return
-        self.channel.close()
-        self._open_children()
-        known = self.tidy.inode(self.outer)
-        _, status = os.waitpid(pid, 0)
-        _kill_descendants(self.children)
-        self.tidy.remove(self.outer, known)
-        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-
-    def _open_to_all(self) -> bool:
-        """Whether `nobody` could read the interpreter's library (not when it is below /root)."""
-        for path in self.config["readable"]:
-            while path != "/":
-                if not os.stat(path).st_mode & stat.S_IXOTH:
-                    return False
-                path = os.path.dirname(path)
-        return True
-
-    def _open_children(self) -> None:
-        """The list of this process's children, opened before Landlock closes /proc."""
-        if not self.own_pids:
-            try:
-                path = f"/proc/self/task/{os.getpid()}/children"
-                self.children = open(path)  # noqa: SIM115 (held open for good)
-            except OSError:
-                self.children = None
-
-    def _readable_here(self) -> list[str]:
-        extra = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-        paths = [*self.config["readable"], *extra, self.config["scratch"]]
-        return [path for path in paths if os.path.exists(path)]
-
-    def _writable(self) -> list[str]:
-        return [path for path in (self.config["scratch"], "/dev/null") if os.path.exists(path)]
 
     # -- serving -----------------------------------------------------------------------------------
 
@@ -210,7 +89,7 @@ class Server:
         self.limits = _limits(
             ("RLIMIT_CORE", 0),
             ("RLIMIT_NOFILE", 64),
-            ("RLIMIT_FSIZE", SCRATCH_BYTES),
+            ("RLIMIT_FSIZE", self.confined.scratch_bytes),
             ("RLIMIT_NPROC", self.config["processes"]),
         )
         gc.collect()
@@ -253,7 +132,7 @@ class Server:
             if pid == 0:
                 self._be_child(payload, results, capacity, start, committed, memory, output)
             end = self.watch(pid, results, total, cpu, wall)
-            tainted = self.sweep() or tainted
+            tainted = self.confined.sweep() or tainted
             at, step, phase = header.unpack(os.pread(results, header.size, 0))
             if not (committed <= at <= capacity and first <= step <= total):
                 at, step, phase = committed, first, self.child.CALLING
@@ -299,7 +178,7 @@ class Server:
                     return "killed", f"exited with status {code}"
                 if exited.orphaned:  # the client is gone
                     os.kill(pid, signal.SIGKILL)
-                    self.sweep()
+                    self.confined.sweep()
                     os._exit(0)
                 mark = header.unpack(os.pread(results, header.size, 0))[1:]
                 wall_now = time.monotonic()
@@ -336,22 +215,6 @@ class Server:
         except OSError:  # the client is stopped, or gone: seen elsewhere
             pass
 
-    def sweep(self) -> bool:
-        """End every descendant and empty the private directory; True when something resisted."""
-        if self.own_pids:
-            try:
-                os.kill(-1, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        else:
-            _kill_descendants(self.children)
-        try:
-            while os.waitpid(-1, 0 if self.own_pids else os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            pass
-        return not self.tidy.empty(self.config["scratch"], self.scratch_inode)
-
     def _be_child(
         self, payload: int, results: int, capacity: int, start: int, committed: int, memory: int,
         output: int,
@@ -360,16 +223,12 @@ class Server:
         try:
             view = mmap.mmap(results, capacity)
             content = _read_all(payload)
-            if not self.own_pids and self.isolation:
-                self.isolation.die_with_parent()
-            if not self.program_filter:
-                os.setpgid(0, 0)  # signals to its group do not reach the server
+            self.confined.begin_child()
             os.closerange(3, 256)
             address_space = self.baseline + capacity + len(content) + memory
             for number, value in (*self.limits, *_limits(("RLIMIT_AS", address_space))):
                 resource.setrlimit(number, (value, value))
-            if self.program_filter:
-                self.isolation.install_filter(self.program_filter(os.getpid()))
+            self.confined.filter_child()
             random.seed(0)
             self.child.run_job(content, view, capacity, start, committed, output, self.values)
         except BaseException:
@@ -421,13 +280,6 @@ class _Exit:
                 return False
 
 
-def _is_readable_by_all(path: str) -> bool:
-    """Whether another user may read the directory or file (the way to it does not matter)."""
-    mode = os.stat(path).st_mode
-    wanted = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
-    return mode & wanted == wanted
-
-
 def _watch_process(pid: int) -> int:
     """A descriptor that is readable once the process has ended; -1 where there is no such thing.
 
@@ -464,35 +316,11 @@ def _limits(*wanted: tuple[str, int]) -> list[tuple[int, int]]:
     return found
 
 
-def _kill_descendants(children: Any) -> None:
-    """Without a pid namespace: end the orphans, which this process adopted, until none is left."""
-    try:
-        for _ in range(1000):
-            children.seek(0)
-            pids = [int(pid) for pid in children.read().split()]
-            if not pids:
-                return
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-    except (OSError, AttributeError):  # no such file here
-        pass
-
-
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return "?"
-
-
-def _works(function: Any, *arguments: Any) -> bool:
-    try:
-        function(*arguments)
-    except OSError as error:
-        sys.stderr.write(f"{error}\n")
-        return False
-    return True
 
 
 def main() -> None:
@@ -504,11 +332,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server.warm_up()
     try:
-        server.isolate()
+        server.confined.enter()
     except OSError as error:
         channel.send(json.dumps({"failed": str(error)}).encode())
         os._exit(1)
-    channel.send(json.dumps({"protections": server.protections}).encode())
+    channel.send(json.dumps({"protections": server.confined.protections}).encode())
     server.serve()
     os._exit(0)
 
