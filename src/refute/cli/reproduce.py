@@ -86,10 +86,10 @@ async def _reproduce(
     method: Reproducer, problem: IssueProblem, spawn: Spawn, asked: ModelOptions, bounds: Bounds
 ) -> tuple[Reproduction, Trial | None]:
     """What the method found, and how its tests fail now."""
-    from refute.issue.original import Original
+    from refute.issue.original import WHOLE, Original
 
     found = await reproduced(method, problem, spawn, asked, bounds)
     if not found.prediction.patch:
         return found, None
     with spawn() as workspace:
-        return found, Original(workspace, bounds).attempt(found.prediction.patch)
+        return found, Original(workspace, bounds, whole=WHOLE).attempt(found.prediction.patch)

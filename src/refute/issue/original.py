@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refute.issue.contract import Bounds
+from refute.issue.patches import added_lines
 from refute.issue.states import holds_tests, test_files
+from refute.issue.touched import touched_tests
 from refute.workspace.contract import (
     Failure,
     PatchRejected,
@@ -20,9 +22,11 @@ from refute.workspace.contract import (
     Workspace,
 )
 
-__all__ = ["FAILING", "Original", "Trial", "described", "shortened"]
+__all__ = ["FAILING", "WHOLE", "Original", "Trial", "described", "shortened"]
 
 FAILING = ("failed", "error")
+WHOLE = 60.0
+"""Seconds of a test file that is run whole for each of many drafts."""
 _FRAME = re.compile(r'^(?=  File ")', re.MULTILINE)
 _AFTER_FRAME = re.compile(r"^\S", re.MULTILINE)
 LARGEST_FILE = 1 << 20
@@ -52,11 +56,16 @@ class Trial:
 
 
 class Original:
-    """A workspace at the base commit. Between two calls it is as the commit left it."""
+    """A workspace at the base commit. Between two calls it is as the commit left it.
 
-    def __init__(self, workspace: Workspace, bounds: Bounds) -> None:
+    `whole`: seconds that the tests of a file may take on the original code; of a longer file only
+    the tests that a patch touches are run. None: every file is run whole.
+    """
+
+    def __init__(self, workspace: Workspace, bounds: Bounds, *, whole: float | None = None) -> None:
         self.workspace = workspace
         self._seconds = bounds.test_seconds
+        self._whole = whole
         self._base: dict[tuple[str, ...], TestReport] = {}
         self._paths: tuple[str, ...] | None = None
 
@@ -80,13 +89,20 @@ class Original:
         return {path: text for path, text in texts if text is not None and len(text) < LARGEST_FILE}
 
     def base(self, files: Sequence[str]) -> TestReport:
-        """The tests of existing files on the original code; run once."""
+        """The tests of existing files on the original code; run once. Of long files, a part."""
         key = tuple(sorted(files))
+        if self._whole is not None and len(key) > 1:
+            return _together([self.base((path,)) for path in key])
         if key not in self._base:
+            seconds = self._seconds if self._whole is None else min(self._seconds, self._whole)
             self.workspace.reset()
-            self._base[key] = self.workspace.run_tests(Selection(key), timeout=self._seconds)
+            self._base[key] = self.workspace.run_tests(Selection(key), timeout=seconds)
             self.workspace.reset()
         return self._base[key]
+
+    def is_long(self, path: str) -> bool:
+        """Whether the tests of an existing file take longer than `whole`."""
+        return self._whole is not None and self.base((path,)).status == "timeout"
 
     def attempt(self, patch: str, *, fix: str = "") -> Trial:
         """Apply a test patch (after the candidate fix, where one is given), run its test files."""
@@ -105,13 +121,30 @@ class Original:
             files = tuple(path for path in files if holds_tests(self.source(path) or ""))
             if not files:
                 return Trial(patch, rejected="the patch leaves no test in its test files")
-            report = self.workspace.run_tests(Selection(files), timeout=self._seconds)
+            runs = self._selections(patch, files)
+            reports = [self.workspace.run_tests(one, timeout=self._seconds) for one in runs]
+            report = _together(reports)
         except PatchRejected as error:
             return Trial(patch, rejected=str(error))
         finally:
             self.workspace.reset()
         failing = tuple(r for id, r in _failing(report).items() if id not in before)
         return Trial(patch, report, failing)
+
+    def _selections(self, patch: str, files: Sequence[str]) -> list[Selection]:
+        """What to run of the test files of a patch that is applied."""
+        single: dict[str, tuple[str, ...]] = {}
+        long = [path for path in files if path in self.paths() and self.is_long(path)]
+        lines = added_lines(patch) if long else {}
+        for path in long:
+            known = next((r.id for r in self.base((path,)).results if r.phase != "collect"), "")
+            text = self.source(path) or ""
+            tests = touched_tests(path, text, lines.get(path, ()), known) if known else ()
+            if tests:
+                single[path] = tests
+        whole = tuple(path for path in files if path not in single)
+        runs = [Selection((path,), tests) for path, tests in single.items()]
+        return [Selection(whole), *runs] if whole else runs
 
 
 def described(trial: Trial, limit: int = 6000) -> str:
@@ -138,6 +171,21 @@ def shortened(text: str, limit: int) -> str:
         return text
     head = limit // 3
     return f"{text[:head]}\n[...]\n{text[len(text) - (limit - head) :]}"
+
+
+def _together(reports: Sequence[TestReport]) -> TestReport:
+    """Reports of several files as one."""
+    first, *others = reports
+    if not others:
+        return first
+    ended = next((report for report in reports if report.status != "finished"), first)
+    return replace(
+        ended,
+        results=tuple(result for report in reports for result in report.results),
+        seconds=sum(report.seconds for report in reports),
+        output="\n".join(report.output for report in reports),
+        trusted=all(report.trusted for report in reports),
+    )
 
 
 def _of_the_repository(failure: Failure) -> str:

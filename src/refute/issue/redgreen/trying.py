@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from refute.issue.contract import Bounds
 from refute.issue.neighbours import neighbouring_tests
-from refute.issue.original import Original, Trial, described, shortened
+from refute.issue.original import WHOLE, Original, Trial, described, shortened
 from refute.issue.patches import added_lines, touched_files
 from refute.issue.standings import Standing, newly_failing, standings
 from refute.issue.states import holds_tests, test_files
@@ -70,7 +70,7 @@ class TestBed:
 
     def __init__(self, workspace: Workspace, bounds: Bounds) -> None:
         self.workspace = workspace
-        self.original = Original(workspace, bounds)
+        self.original = Original(workspace, bounds, whole=WHOLE)
         self.sources = self.original.sources()
         self._seconds = bounds.test_seconds
 
@@ -86,6 +86,7 @@ class TestBed:
         near = neighbouring_tests(touched_files(patch), self.sources, hint=patch)
         first = (test_file,) if test_file in self.sources else ()
         near = tuple(dict.fromkeys((*first, *near)))[:_NEAR]
+        near = tuple(path for path in near if not self.original.is_long(path))
         if not near:
             return Fix(number, patch)
         before = self.original.base(near)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.issue.contract import Bounds, Reproduction, Spawn
-from refute.issue.original import Original
+from refute.issue.original import WHOLE, Original
 from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.complete import Completed
 from refute.issue.snippet.errors import Shown, likeness
@@ -71,7 +71,7 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
     if nothing and not more:
         return _abstained(problem, "the issue holds nothing to run")
     with spawn() as workspace:
-        original = Original(workspace, bounds)
+        original = Original(workspace, bounds, whole=WHOLE)
         subject = Subject(problem.text, pieces, statements(pieces), original)
         case = Case(subject, Bench(original, bounds))
         found = None if nothing else case.best()
