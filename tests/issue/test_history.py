@@ -31,19 +31,23 @@ def test_files_of_commits_up_to_the_base(tmp_path: Path) -> None:
     base = commit(project, "shapes/line.py")
     commit(project, "shapes/line.py", "tests/test_line.py")
     history = read_history(replace(project.problem, base_commit=base))
-    assert [files - FILES.keys() for files in history.commits] == [{odd}, set()]
-    assert history.beside(["shapes/line.py"], AMONG) == [
-        "tests/test_colour.py",
-        "tests/test_line.py",
-    ]
-    (first,) = read_history(project.problem).commits
-    assert first == FILES.keys()
+    assert [files - FILES.keys() for files in history.commits] == [{odd}]
+    assert history.beside(["shapes/line.py"], AMONG) == ["tests/test_colour.py"]
 
 
 def test_a_commit_of_everything_tells_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     base = commit(project, "shapes/line.py", *(f"tests/test_{n}.py" for n in range(40)))
-    assert len(read_history(replace(project.problem, base_commit=base)).commits) == 1
+    small = commit(project, "shapes/line.py", "tests/test_3.py")
+    for head in (base, small):
+        found = read_history(replace(project.problem, base_commit=head)).commits
+        assert found == (
+            (frozenset({"shapes/line.py", "tests/test_3.py"}),) if head == small else ()
+        )
+
+
+def test_the_first_commit_tells_nothing(tmp_path: Path) -> None:
+    assert read_history(make_project(tmp_path).problem) == NO_HISTORY
 
 
 def test_without_a_clone_there_is_no_history(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ _COMMITS = 4000
 """That are read, the last ones before the issue: about two years of a busy project."""
 _MOST_FILES = 30
 """Of a commit: one that changes more says nothing about any two of them."""
-_LOG = ("log", f"--max-count={_COMMITS}", "--no-merges", "--name-only", "--no-renames", "-z")
+_ONE_PARENT = ("--min-parents=1", "--max-parents=1")
+"""No merges, and no commit that a history begins with: all of its files are new together."""
+_LOG = ("log", f"--max-count={_COMMITS}", *_ONE_PARENT, "--name-only", "--no-renames", "-z")
 
 
 @dataclass(frozen=True, slots=True)

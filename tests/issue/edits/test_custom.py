@@ -101,7 +101,7 @@ CASES = {
     "insert at a line": (block("insert", "15", NEW), SHAPE.replace("\n\nclass TestPer", f"\n\n{NEW}\n\nclass TestPer")),
     "insert in the middle of a function": (block("insert", "13", NEW), SHAPE.replace("\n\nclass TestPer", f"\n\n{NEW}\n\nclass TestPer")),
     "insert at the beginning": (block("insert", "BOF", NEW), SHAPE.replace("# Areas", f"{NEW}\n\n# Areas")),
-    "imports at the beginning": (block("insert", "BOF", "import pytest\n"), SHAPE.replace("import math", "import pytest\nimport math")),
+    "imports at the beginning": (block("insert", "BOF", "import pytest\n"), SHAPE.replace("from shapes", "import pytest\nfrom shapes")),
     "beginning that needs the end": (block("insert", "BOF", "class TestMore(TestPerimeter):\n    pass\n"), SHAPE + "\n\nclass TestMore(TestPerimeter):\n    pass\n"),
     "future import at the end": (block("insert", "EOF", "from __future__ import division\n" + NEW), AT_END.replace('shapes."""\n\n', 'shapes."""\n\nfrom __future__ import division\n', 1)),
     "method at the end": (block("insert", "EOF", indented("def test_more(self):\n    assert 1\n")), SHAPE + "\n    def test_more(self):\n        assert 1\n"),
@@ -115,7 +115,7 @@ CASES = {
     "rewrite with decorators": (block("rewrite", "11", '@pytest.mark.parametrize("a", [7])\n' + VERSION), REWRITTEN.replace("[1, 2]", "[7]")),
     "rewrite a method": (block("rewrite", "21", indented(SQUARE_CODE)), SQUARE),
     "rewrite a method without indentation": (block("rewrite", "21", SQUARE_CODE), SQUARE),
-    "rewrite with an import": (block("rewrite", "21", "import os\n\n" + SQUARE_CODE), SQUARE.replace("import math", "import os\nimport math")),
+    "rewrite with an import": (block("rewrite", "21", "import os\n\n" + SQUARE_CODE), SQUARE.replace("for pi\n", "for pi\nimport os\n")),
     "an import that is there": (block("rewrite", "21", "import math\n\n" + SQUARE_CODE), SQUARE),
     "async for sync": (block("rewrite", "21", "async " + SQUARE_CODE), SQUARE.replace("def test_square", "async def test_square")),
     "namesake by line": (block("rewrite", "30", indented("def test_same(self):\n    assert 1\n")), SHAPE.replace('        text = """\n  as it is\n"""\n        assert text\n', "        assert 1\n")),
@@ -130,7 +130,7 @@ CASES = {
     "delete the only member": (block("remove", "38", "def test_deep():\n"), SHAPE.replace("        @staticmethod\n        def test_deep():\n            return 1\n", "        pass\n")),
     "two blocks": (block("rewrite", "11", VERSION) + block("insert", "EOF", NEW), REWRITTEN + "\n\n" + NEW),
     "two blocks, one without an end": (block("rewrite", "11", VERSION).removesuffix("end diff\n") + block("insert", "EOF", NEW), REWRITTEN + "\n\n" + NEW),
-    "line of the file as it was": (block("insert", "BOF", "import os\nimport re\nimport sys\n") + block("rewrite", "24", "async def test_same(self):\n    assert 1\n"), SHAPE.replace("perimeter(1, 1) == 4", "1").replace("import math", "import os\nimport re\nimport sys\nimport math")),
+    "line of the file as it was": (block("insert", "BOF", "import os\nimport re\nimport sys\n") + block("rewrite", "24", "async def test_same(self):\n    assert 1\n"), SHAPE.replace("perimeter(1, 1) == 4", "1").replace("for pi\n", "for pi\nimport os\nimport re\nimport sys\n")),
 }  # fmt: skip
 
 
@@ -230,7 +230,7 @@ STATEMENTS = {
         ("        if path:\n            return open(path)\n        return None\n",
          "        return open(path or 0)\n")),
     "an import": ("rewrite", "1", "from os import path\nimport os\n",
-        ("import os\n", "from os import path\nimport os\n")),
+        ("import os\n", "import os\nfrom os import path\n")),
     "a range without its indentation": ("rewrite", "15-15", "return open(path, 'rb')\n",
         ("return open(path)", "return open(path, 'rb')")),
     "a range that is half of a statement": ("rewrite", "14-14", "        if path and os:\n",
@@ -308,12 +308,52 @@ def test_other_files_are_added_to(judge: Judge) -> None:
     assert after == {"x.txt": "one\ntwo\n"}
 
 
+OPENING = """import os
+from sys import path
+
+from app.models import A
+import zlibrary
+
+from . import views
+from .tests import (
+    one,
+)
+
+X = 1
+import late
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        ("import abc", "import os\n", "import abc\nimport os\n"),
+        ("import string", "from sys", "import string\nfrom sys"),
+        ("import unittest", "path\n", "path\nimport unittest\n"),
+        ("from app.forms import F", "from app.models", "from app.forms import F\nfrom app.models"),
+        ("from zzz import F", "import zlibrary\n", "import zlibrary\nfrom zzz import F\n"),
+        ("from .urls import u", "    one,\n)\n", "    one,\n)\nfrom .urls import u\n"),
+    ],
+)
+def test_imports_go_to_their_place(new: str, old: str, expected: str, judge: Judge) -> None:
+    answer = block("insert", "BOF", f"{new}\n", "m.py")
+    after, applied = judge(answer, "custom", {"m.py": OPENING})
+    assert not applied.problems
+    assert after["m.py"] == OPENING.replace(old, expected, 1)
+
+
+def test_a_group_of_imports_that_is_not_there_is_made(judge: Judge) -> None:
+    answer = block("insert", "BOF", "from .b import c\nimport os\n", "m.py")
+    after, _ = judge(answer, "custom", {"m.py": "from app import A\n\nX = 1\n"})
+    assert after["m.py"] == "import os\n\nfrom app import A\n\nfrom .b import c\n\nX = 1\n"
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_line_ends_and_byte_order_mark_stay(end: str, mark: str, judge: Judge) -> None:
     old = {"tests/test_shape.py": mark + SHAPE.replace("\n", end)}
     after, _ = judge(block("rewrite", "11", "import os\n" + VERSION), "custom", old)
-    wanted = REWRITTEN.replace("import math", "import os\nimport math")
+    wanted = REWRITTEN.replace("for pi\n", "for pi\nimport os\n")
     assert after["tests/test_shape.py"] == mark + wanted.replace("\n", end)
 
 

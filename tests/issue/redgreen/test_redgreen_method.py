@@ -202,6 +202,23 @@ def test_broadening_never_loses_the_failing_test(project: Project) -> None:
     assert "test_now" not in found.prediction.patch
 
 
+def test_a_test_that_the_judge_refuses_is_taken_out(project: Project) -> None:
+    both = block(
+        "def test_above():\n    assert clamp(10, 0, 9) == 9\n\n\n"
+        "def test_strict():\n    assert repr(clamp(10, 0, 9)) == '9.0'"
+    )
+    answers = Answers(
+        **dict.fromkeys(("characterise", "fix", "wide", "fix_repair", "broaden"), "no"),
+        direct=both,
+        repair=both,
+        review="VERDICT 1: yes, without test_strict",
+    )
+    found = run(ScriptedModel(answers), project)
+    assert found.prediction.tests == ("tests/test_line.py::test_above",)
+    assert "test_strict" not in found.prediction.patch
+    assert fails_and_turns_green(project, found)
+
+
 def test_it_abstains_where_nothing_fails(project: Project) -> None:
     answers = Answers(direct=PASSES, characterise="no", repair="no")
     found = run(ScriptedModel(answers), project)

@@ -8,7 +8,7 @@ import pytest
 
 from refute.issue.context import estimated_tokens, numbered
 from refute.issue.original import Trial, described
-from refute.issue.redgreen.answers import read_steps, read_verdicts
+from refute.issue.redgreen.answers import Verdict, read_steps, read_verdicts
 from refute.issue.redgreen.choose import (
     Draft,
     confidence,
@@ -93,6 +93,31 @@ def test_an_excerpt_brings_what_the_named_test_needs() -> None:
     assert "    second = Author(2)" not in texts
     assert "    def test_two(self):" not in texts
     assert sum("def filler" in text for text in texts) < 4, "the rest is not filled up"
+
+
+MIXED = (
+    "class Mixin:\n    data = 7\n\n\n"
+    + "".join(f"class Other{n}:\n    def run(self):\n        return {n}\n\n\n" for n in range(60))
+    + "class Tests(Mixin):\n    def check(self, x):\n        assert x\n\n"
+    "    def test_uses(self):\n        self.check(3)\n\n"
+    "    def test_else(self):\n        assert 1\n\n\n"
+    "class Last(Tests):\n    def run(self):\n        return 'last'\n"
+)
+
+
+def test_a_qualified_name_does_not_bring_its_namesakes() -> None:
+    shown = excerpt(MIXED, 120, query="nothing", named=["Last.run"])
+    assert "return 'last'" in shown
+    assert sum("def run" in line for line in shown.splitlines()) == 1
+    shown = excerpt(MIXED, 120, query="nothing", named=["Nowhere.run"])
+    assert sum("def run" in line for line in shown.splitlines()) > 1, "then all of that name"
+
+
+def test_a_named_helper_brings_the_tests_that_call_it_and_the_base_of_its_class() -> None:
+    shown = excerpt(MIXED, 110, query="nothing", named=["Tests.check"])
+    assert "self.check(3)" in shown
+    assert "data = 7" in shown
+    assert "test_else" not in shown
 
 
 def test_of_a_named_definition_that_is_too_long_the_ends_are_shown() -> None:
@@ -238,7 +263,21 @@ def test_the_list_to_choose_from() -> None:
     ],
 )
 def test_verdicts(answer: str, verdicts: tuple[bool | None, bool | None]) -> None:
-    assert read_verdicts(answer, 2) == verdicts
+    assert tuple(verdict.accepted for verdict in read_verdicts(answer, 2)) == verdicts
+
+
+@pytest.mark.parametrize(
+    ("line", "accepted", "refused"),
+    [
+        ("VERDICT 1: yes, without test_a, `test_b`", True, {"test_a", "test_b"}),
+        ("**VERDICT 1:** yes (except TestX.test_c)", True, {"test_c"}),
+        ("VERDICT 1: yes   (at least one shows it, without doubt)", True, set()),
+        ("VERDICT 1: no, without test_a", False, {"test_a"}),
+    ],
+)
+def test_verdicts_on_single_tests(line: str, accepted: bool, refused: set[str]) -> None:
+    (verdict,) = read_verdicts(f"Well.\n{line}\ntest_z\n", 1)
+    assert (verdict.accepted, set(verdict.refused)) == (accepted, refused)
 
 
 def test_steps_of_a_characterisation() -> None:
@@ -426,6 +465,25 @@ def test_a_broadened_draft_with_almost_the_support_of_a_smaller_one_comes_first(
     assert 0.95 < order[0].support < 1
     less = ranking([small, replace(wide, route="broaden")], [replace(fixes[0], drawn=3), fixes[1]])
     assert [one.draft.number for one in less] == [0, 1]
+
+
+def test_what_the_judge_refuses_is_left_out() -> None:
+    one = draft(0, "ab", {0: "ab", 1: "ab"})
+    tests = [replace(r, id=f"t.py::test_{r.id}") for r in one.trial.asserted]
+    trial = replace(one.trial, failing=tuple(tests))
+    rows = {fix: {r.id: "pass" for r in tests} for fix in (0, 1)}
+    named = replace(one, trial=trial, rows=rows, accepted=None)  # type: ignore[arg-type]
+    judged = named.judged(Verdict(True, frozenset({"test_b"})))
+    (best,) = ranking([judged], FIXES[:2])
+    assert (best.tier, best.kept, best.dropped) == (0, ("t.py::test_a",), ("t.py::test_b",))
+    nothing = named.judged(Verdict(True, frozenset({"test_a", "test_b"})))
+    assert not nothing.accepted
+    assert nothing.red
+
+
+def test_tests_that_no_fix_turns_green() -> None:
+    assert draft(0, "abc", {0: "a", 1: "b"}).never_green() == ["c"]
+    assert draft(0, "ab", {}).never_green() == ["a", "b"]
 
 
 def test_a_passing_test_that_fixes_break_is_dropped() -> None:

@@ -28,7 +28,12 @@ VARIABLES: dict[str, dict[str, Any]] = {
     "fix": {"wide": False},
     "wide": {"wide": True},
     "fix_repair": {"patch": FIX, "run": "1 existing tests passed before the change and fail"},
-    "review": {"versions": [{"patch": GOLDEN_TESTS, "run": RUN}, {"patch": FIX, "run": RUN}]},
+    "review": {
+        "versions": [
+            {"patch": GOLDEN_TESTS, "run": RUN, "fixes": 2, "never": ["t.py::test_never"]},
+            {"patch": FIX, "run": RUN, "fixes": 0, "never": []},
+        ]
+    },
     "repair": {
         "patch": GOLDEN_TESTS,
         "problems": ["tests/test_line.py: insert: its code is not Python"],
@@ -40,6 +45,7 @@ VARIABLES: dict[str, dict[str, Any]] = {
         "patch": GOLDEN_TESTS,
         "others": [GOLDEN_TESTS],
         "fixes": [FIX, FIX],
+        "refused": ["test_too_much"],
         "broken": ["tests/test_line.py::test_ends: AssertionError: assert 9 == 10"],
         "missed": ["shapes/line.py:9: return high"],
     },
@@ -76,6 +82,7 @@ def test_what_each_prompt_holds(kind: str) -> None:
     for value in VARIABLES[kind].values():
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         texts = [t for text in texts for t in (text.values() if isinstance(text, dict) else [text])]
+        texts = [text for text in texts if isinstance(text, str)]
         assert all(text.strip() in prompt for text in texts)
 
 

@@ -15,7 +15,7 @@ from refute.issue.original import Original
 from refute.issue.snippet import snippet
 from refute.workspace.contract import WorkspaceUnavailable
 
-from ..projects import FIX, Project
+from ..projects import FIX, Project, make_project
 
 BOUNDS = Bounds(seconds=600, test_seconds=300)
 
@@ -46,10 +46,12 @@ def test_the_shown_wrong_value_must_become_the_expected_one(project: Project) ->
     assert found.confidence >= 0.5
 
 
-def test_missing_imports_come_from_the_repository(project: Project) -> None:
-    text = "Numbers above the range\n\n>>> clamp(10, 0, 9)\n0\n\nThis should be 9.\n"
+def test_missing_imports_come_from_the_repository(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {"shapes/size.py": "def twice(x):\n    return x\n"})
+    text = "Twice is once\n\n>>> twice(3)\n3\n\nThis should be 6.\n"
     found = reproduced(project, text).prediction
-    assert "from shapes.line import clamp" in found.patch
+    assert "assert twice(3) == 6" in found.patch
+    assert "from shapes.size import twice" in found.patch
 
 
 def test_an_example_that_raises_must_not_raise(project: Project) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import sys
 from collections.abc import Iterator, Sequence
 
 from refute.issue.edits.code import Code, Definition, first_line, said
@@ -208,10 +209,40 @@ class Module:
             if not nodes:
                 continue
             pieces = [ast.get_source_segment(source, n) or "" for n in nodes]
+            if not futures and self._opening_imports():
+                for node, piece in zip(nodes, pieces, strict=True):
+                    self._add_sorted(node, piece)
+                continue
             where = self._top(futures=not futures)
             after = self.lines[where : where + 1]
             gap = [""] if after and after[0].strip() and not _imports(after[0]) else []
             self._splice(where, where, ["\n".join(pieces), *gap])
+
+    def _opening_imports(self) -> list[ast.Import | ast.ImportFrom]:
+        """The imports that open the file, those from ``__future__`` left out."""
+        found: list[ast.Import | ast.ImportFrom] = []
+        for number, node in enumerate(self.tree.body):
+            if (number == 0 and isinstance(node, ast.Expr)) or _is_future(node):
+                continue
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                break
+            found.append(node)
+        return found
+
+    def _add_sorted(self, node: ast.stmt, piece: str) -> None:
+        """Put an import among those that open the file: its group, then by the module's name."""
+        there = self._opening_imports()
+        after = next((n for n in there if _import_order(n) > _import_order(node)), None)
+        before = [n for n in there if _import_order(n) <= _import_order(node)][-1:]
+        group = _import_order(node)[0]
+        if after is not None and (not before or _import_order(after)[0] == group):
+            gap = [] if _import_order(after)[0] == group else [""]
+            self._splice(after.lineno - 1, after.lineno - 1, [piece, *gap])
+            return
+        last = before[0]
+        at = last.end_lineno or last.lineno
+        gap = [] if _import_order(last)[0] == group else [""]
+        self._splice(at, at, [*gap, piece])
 
     def _top(self, futures: bool) -> int:
         """0-based line before which imports go."""
@@ -328,6 +359,14 @@ def _is_future(node: ast.stmt) -> bool:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _import_order(node: ast.stmt) -> tuple[int, str]:
+    """The group of an import (standard library, other packages, relative) and its module."""
+    if isinstance(node, ast.ImportFrom) and node.level:
+        return 2, "." * node.level + (node.module or "")
+    name = node.names[0].name if isinstance(node, ast.Import) else getattr(node, "module", "")
+    return int(name.partition(".")[0] not in sys.stdlib_module_names), name
 
 
 def _imports(line: str) -> bool:

@@ -9,11 +9,13 @@ from refute.issue.edits import read_edits
 from refute.issue.original import Original
 from refute.issue.patches import split_fix, split_tests
 
-__all__ = ["Edited", "read_patches", "read_steps", "read_verdicts"]
+__all__ = ["Edited", "Verdict", "read_patches", "read_steps", "read_verdicts"]
 
 _VERDICT = re.compile(
-    r"^[\W_]*VERDICT[\W_]*?(?:\b(\d{1,3})\b[\W_]*)?\b(yes|no)\b", re.IGNORECASE | re.MULTILINE
+    r"^[\W_]*VERDICT[\W_]*?(?:\b(\d{1,3})\b[\W_]*)?\b(yes|no)\b(?:[\W_]*(?:without|except)\b(.*))?",
+    re.IGNORECASE | re.MULTILINE,
 )
+_TEST = re.compile(r"\btest\w*")
 _EXPECTED = re.compile(r"^[\W_]*EXPECTED[\W_]*$", re.MULTILINE)
 
 
@@ -48,13 +50,24 @@ def read_steps(answer: str) -> tuple[str, str]:
     return answer[: lines[-1].start()], answer[lines[-1].end() :]
 
 
-def read_verdicts(answer: str, n: int) -> tuple[bool | None, ...]:
-    """A judge's verdict on each of n versions of the tests; None where it gives none.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge says of one version of the tests."""
+
+    accepted: bool | None = None
+    """None: nothing."""
+    refused: frozenset[str] = frozenset()
+    """Tests of an accepted version that do not belong in it, by their functions' names."""
+
+
+def read_verdicts(answer: str, n: int) -> tuple[Verdict, ...]:
+    """A judge's verdict on each of n versions of the tests.
 
     The first on each counts, because what follows are tests, which may hold any text. One without
     a number is on all versions that have none of their own.
     """
-    found: dict[int, bool] = {}
+    found: dict[int, Verdict] = {}
     for match in _VERDICT.finditer(answer):
-        found.setdefault(int(match[1] or 0), match[2].lower() == "yes")
-    return tuple(found.get(number, found.get(0)) for number in range(1, n + 1))
+        refused = frozenset(_TEST.findall(match[3] or ""))
+        found.setdefault(int(match[1] or 0), Verdict(match[2].lower() == "yes", refused))
+    return tuple(found.get(number, found.get(0, Verdict())) for number in range(1, n + 1))

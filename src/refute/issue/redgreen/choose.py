@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.issue.original import Trial
+from refute.issue.redgreen.answers import Verdict
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.trying import Fix, Row
 from refute.workspace.contract import TestResult
@@ -47,6 +48,8 @@ class Draft:
     parent: int | None = None
     accepted: bool | None = None
     """Whether the judge says that it fails for the issue's reason; None: not asked."""
+    refused: frozenset[str] = frozenset()
+    """Names of tests that the judge leaves out of what it accepts."""
     pinned: bool = False
     """The same tests with the assertions of the present behaviour were seen to pass."""
     rows: Mapping[int, Row] = field(default_factory=dict)
@@ -54,13 +57,24 @@ class Draft:
 
     @property
     def red(self) -> tuple[str, ...]:
-        """Tests that fail on the original code in their own body."""
-        return tuple(dict.fromkeys(result.id for result in self.trial.asserted))
+        """Tests that fail on the original code in their own body and that nobody refuses."""
+        asserted = dict.fromkeys(result.id for result in self.trial.asserted)
+        return tuple(id for id in asserted if _name(id) not in self.refused)
+
+    def judged(self, verdict: Verdict) -> Draft:
+        """The draft with a judge's word. Where all that fails is refused, nothing is accepted."""
+        one = replace(self, accepted=verdict.accepted is True, refused=verdict.refused)
+        return one if one.red else replace(self, accepted=False)
 
     def green(self, fix: int) -> frozenset[str]:
         """Those of them that pass with a fix."""
         row = self.rows.get(fix, {})
         return frozenset(id for id in self.red if row.get(id) == "pass")
+
+    def never_green(self) -> list[str]:
+        """Those of them that fail with every fix on which they were tried."""
+        green = frozenset[str]().union(*map(self.green, self.rows))
+        return [id for id in self.red if id not in green]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +90,8 @@ class Ranked:
     kept: tuple[str, ...]
     """Tests that stay."""
     dropped: tuple[str, ...]
-    """Tests that fail and no fix turns green, or that a believed fix makes fail."""
+    """Tests that fail and no fix turns green, that a believed fix makes fail, or that the judge
+    refuses."""
 
     @property
     def key(self) -> tuple[float, ...]:
@@ -170,16 +185,21 @@ def _ranked(draft: Draft, scores: Mapping[int, float]) -> Ranked:
     likely = [id for id, support in supports.items() if support >= KEPT]
     most = max(supports.values(), default=0.0)
     kept = likely or [id for id, support in supports.items() if support > 0 and support == most]
-    harmed = _harmed(draft, scores)
+    unwanted = [r.id for r in draft.trial.asserted if r.id not in draft.red]
+    unwanted += _harmed(draft, scores)
     if not supports:
         return Ranked(draft, NO_USE, 0.0, (), ())
     if not kept:
         tier = 2 if draft.accepted and not scores else 4
-        return Ranked(draft, tier, 0.0, draft.red, ())
+        return Ranked(draft, tier, 0.0, draft.red, tuple(unwanted))
     support = sum(supports[id] for id in kept) / len(kept)
     tier = 3 if not draft.accepted else 0 if likely else 1
-    dropped = (*(id for id in draft.red if id not in kept), *harmed)
+    dropped = (*(id for id in draft.red if id not in kept), *unwanted)
     return Ranked(draft, tier, support, tuple(kept), dropped)
+
+
+def _name(id: str) -> str:
+    return defined_as(id).rpartition(".")[2]
 
 
 def _share(draft: Draft, test: str, scores: Mapping[int, float]) -> float:
@@ -191,10 +211,11 @@ def _share(draft: Draft, test: str, scores: Mapping[int, float]) -> float:
 def _harmed(draft: Draft, scores: Mapping[int, float]) -> list[str]:
     """Tests of the draft that pass now and that most of the fixes, by score, make fail."""
     total = sum(scores.values())
+    asserted = {result.id for result in draft.trial.asserted}
     found = []
     ids = dict.fromkeys(id for row in draft.rows.values() for id in row)
     for id in ids:
         failing = sum(s for fix, s in scores.items() if draft.rows.get(fix, {}).get(id) == "fail")
-        if id not in draft.red and failing > (1 - KEPT) * total:
+        if id not in asserted and failing > (1 - KEPT) * total:
             found.append(id)
     return found

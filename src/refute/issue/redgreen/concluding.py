@@ -85,5 +85,8 @@ def _evidence(
     if best.draft.pinned:
         notes.append("the same tests pass when they assert the present behaviour")
     if best.dropped:
-        notes.append(f"left out, as no likely fix turns them green: {len(best.dropped)}")
+        notes.append(
+            f"left out, as no likely fix turns them green or the judge refuses them: "
+            f"{len(best.dropped)}"
+        )
     return tuple(notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from refute.issue.context import estimated_tokens, numbered, ranked
-from refute.issue.redgreen.spans import Span, referred, spans_of
+from refute.issue.redgreen.spans import Span, calling, referred, spans_of
 
 __all__ = ["excerpt", "outline"]
 
@@ -26,9 +26,9 @@ def excerpt(
 
     First come definitions that are `named` (`function`, `Class`, `Class.method`, `method`, or a
     name bound at the top or in a class), then what those refer to in the file and how their class
-    is set up, then, with `last`, the last definition of the file, then what BM25 ranks highest for
-    `query`. A member brings the first line of its class. What does not parse is shown from its
-    beginning.
+    is set up, then the tests that call a helper of theirs, then, with `last`, the last definition
+    of the file, then what BM25 ranks highest for `query`. A member brings the first line of its
+    class. What does not parse is shown from its beginning.
     """
     whole = numbered(text)
     if estimated_tokens(whole) <= tokens:
@@ -76,13 +76,16 @@ def _ordered(
 ) -> tuple[list[Span], list[Span]]:
     """What has a reason to be shown, the best reason first; and the rest, by BM25."""
     order = {number: place for place, number in enumerate(_by_words(spans, lines, query))}
-    tails = {name.rpartition(".")[2] for name in named}
     wanted = {n for n, span in enumerate(spans) if span.binds(named)}
+    there = {name for span in spans for name in span.names}
+    tails = {name.rpartition(".")[2] for name in named if name not in there}
     wanted |= {n for n, span in enumerate(spans) if n not in wanted and span.binds_tail(tails)}
     owners = {spans[n].owner for n in wanted if spans[n].owner >= 0}
     set_up = {n for n, s in enumerate(spans) if s.owner in owners and s.tail in _SET_UP}
-    near = referred(spans, wanted | set_up) | set_up
-    far = referred(spans, near)
+    classes = {spans[n].class_name for n in wanted}
+    heads = {n for n, s in enumerate(spans) if s.lines_of_class and s.binds(classes)}
+    near = referred(spans, wanted | set_up | heads) | set_up
+    far = referred(spans, near) | calling(spans, wanted)
     groups: dict[int, int] = {}
     for group, numbers in enumerate((wanted, near, far)):
         for number in numbers:

@@ -8,6 +8,7 @@ out (calls, seconds), the best that is known by then is the answer.
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -218,8 +219,9 @@ class _Work:
         await self._answered(asked)
         for draft in self.drafts:
             if draft.route == "broaden" and draft.parent is not None:
-                accepted = stands_for(draft, self.drafts[draft.parent])
-                self.drafts[draft.number] = replace(draft, accepted=accepted)
+                parent = self.drafts[draft.parent]
+                draft = replace(draft, refused=parent.refused)
+                self.drafts[draft.number] = replace(draft, accepted=stands_for(draft, parent))
 
     def conclude(self) -> Reproduction:
         """The best draft without the tests that do not serve, run once more."""
@@ -288,10 +290,15 @@ class _Work:
     def _broadening(self, best: Ranked) -> Question:
         scores = fix_scores(self.drafts, self._tried())
         fixes = [fix for fix in self._tried() if fix.number in scores]
-        fixes.sort(key=lambda fix: (-scores[fix.number], fix.number))
+        most = max(scores.values(), default=0.0)
+        # of those believed about as much, the smallest: it does nothing that is not needed
+        fixes.sort(key=lambda fix: (scores[fix.number] < most / 2, len(fix.patch), fix.number))
         order = ranking(self.drafts, self._tried())
         others = [one.draft for one in order if one.tier <= 1 and one.draft is not best.draft]
-        return self.questions.broaden(best.draft, others[:2], fixes[:2], broken_by_all(self.fixes))
+        if len(fixes) > 2:
+            others_of = [fix for fix in fixes[1:] if scores[fix.number] >= most / 2] or fixes[1:]
+            fixes = [fixes[0], max(others_of, key=lambda fix: _difference(fixes[0], fix))]
+        return self.questions.broaden(best.draft, others[:2], fixes, broken_by_all(self.fixes))
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -310,10 +317,12 @@ class _Work:
             return
         if kind == "judge":
             verdicts = read_verdicts(text, len(numbers))
-            self.step("judged", drafts=numbers, accepted=verdicts, answer=text)
+            accepted = [verdict.accepted is True for verdict in verdicts]
+            refused = [sorted(verdict.refused) for verdict in verdicts]
+            self.step("judged", drafts=numbers, accepted=accepted, refused=refused, answer=text)
             for number, verdict in zip(numbers, verdicts, strict=True):
-                self.drafts[number] = replace(self.drafts[number], accepted=verdict is True)
-            if any(verdicts):
+                self.drafts[number] = self.drafts[number].judged(verdict)
+            if any(accepted):
                 return
         self._read(text, "repair" if kind in ("judge", "repair") else kind, numbers[0])
 
@@ -362,8 +371,9 @@ class _Work:
             if known.patch == patch:
                 self.fixes[known.number] = replace(known, drawn=known.drawn + 1)
                 return
-        test_file = self.view.tests[0] if self.view.tests else ""
-        fix = self.bed.try_fix(len(self.fixes), patch, test_file)
+        together = self.history.beside(touched_files(patch), frozenset(self.likely.tests))
+        first = (*self.view.tests[:1], *together[:1])
+        fix = self.bed.try_fix(len(self.fixes), patch, first)
         self.fixes.append(fix)
         self.step(
             "fix", fix=fix.number, route=route, patch=patch, rejected=fix.rejected,
@@ -393,3 +403,9 @@ class _Work:
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
         return await asyncio.to_thread(work)
+
+
+def _difference(one: Fix, other: Fix) -> float:
+    """How much two fixes differ, in [0, 1]."""
+    matcher = difflib.SequenceMatcher(None, one.patch.split("\n"), other.patch.split("\n"))
+    return 1 - matcher.ratio()

@@ -48,7 +48,13 @@ class Questions:
     def review(self, drafts: Sequence[Draft]) -> Question:
         """Does each of them fail for the issue's reason? One question: the repository is long."""
         versions = [
-            {"patch": draft.trial.patch, "run": self.bed.told(draft.trial)} for draft in drafts
+            {
+                "patch": draft.trial.patch,
+                "run": self.bed.told(draft.trial),
+                "fixes": len(draft.rows),
+                "never": draft.never_green(),
+            }
+            for draft in drafts
         ]
         return Question(self._prompt("review", versions=versions))
 
@@ -77,6 +83,7 @@ class Questions:
             self._prompt(
                 "broaden",
                 patch=draft.trial.patch,
+                refused=sorted(draft.refused),
                 others=[other.trial.patch for other in others],
                 fixes=[fix.patch for fix in fixes],
                 broken=[self.bed.told_shortly(result) for result in broken],

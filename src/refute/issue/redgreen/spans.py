@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from refute.syntax import parse_module
 
-__all__ = ["Span", "referred", "spans_of"]
+__all__ = ["Span", "calling", "referred", "spans_of"]
 
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 _WHOLE_CLASS = 40
@@ -88,6 +88,14 @@ def referred(spans: Sequence[Span], numbers: Collection[int]) -> set[int]:
             or span.class_name in small
         )
     }
+
+
+def calling(spans: Sequence[Span], numbers: Collection[int]) -> set[int]:
+    """The tests that use one of those of `numbers` which are no tests themselves."""
+    helpers = {n for n in numbers if spans[n].defines and not spans[n].tail.startswith("test")}
+    names = {f".{spans[n].tail}" if spans[n].class_name else spans[n].tail for n in helpers}
+    tests = (n for n, span in enumerate(spans) if span.tail.startswith("test"))
+    return {n for n in tests if n not in numbers and not names.isdisjoint(spans[n].uses)}
 
 
 def _family(name: str, bases: dict[str, tuple[str, ...]]) -> list[str]:

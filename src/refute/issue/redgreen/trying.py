@@ -78,14 +78,14 @@ class TestBed:
         """A test patch on the original code."""
         return self.original.attempt(patch)
 
-    def try_fix(self, number: int, patch: str, test_file: str = "") -> Fix:
-        """A fix beside the existing tests near what it changes, and those of `test_file`."""
+    def try_fix(self, number: int, patch: str, first: Sequence[str] = ()) -> Fix:
+        """A fix beside the existing tests near what it changes, those of `first` before others."""
         rejected = self._rejected(patch)
         if rejected:
             return Fix(number, patch, rejected)
         near = neighbouring_tests(touched_files(patch), self.sources, hint=patch)
-        first = (test_file,) if test_file in self.sources else ()
-        near = tuple(dict.fromkeys((*first, *near)))[:_NEAR]
+        near = tuple(dict.fromkeys((*(path for path in first if path in self.sources), *near)))
+        near = near[:_NEAR]
         near = tuple(path for path in near if not self.original.is_long(path))
         if not near:
             return Fix(number, patch)
