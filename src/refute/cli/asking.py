@@ -97,7 +97,9 @@ async def sessions(asked: ModelOptions) -> AsyncIterator[tuple[Session, Session 
             yield session, tester
         finally:
             both = [one for one in (session, tester) if one is not None]
-            remark(consoles()[1], (f"{one.model}: {cost_line(one.tally)}" for one in both))
+            remark(
+                consoles()[1], (f"{one.model}, asked now: {cost_line(one.tally)}" for one in both)
+            )
 
 
 def _session(

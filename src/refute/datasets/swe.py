@@ -105,9 +105,10 @@ def load_issues(
                 return found
             found.append(_item(row, identity))
     if wanted is not None and wanted - seen:
-        missing = sorted(wanted - seen)
-        note = f" ({name} leaves it out)" if dropped & set(missing) else ""
-        raise DatasetError(f"{name}: no instance with id {', '.join(missing)}{note}")
+        missing = (
+            f"{one} ({name} leaves it out)" if one in dropped else one for one in wanted - seen
+        )
+        raise DatasetError(f"{name}: no instance with id {', '.join(sorted(missing))}")
     return found
 
 
