@@ -123,7 +123,7 @@ def test_a_run_and_what_is_journalled(server: ScriptedServer, bench: Bench) -> N
     assert document["cost"]["completion_tokens"] == 5 * document["cost"]["samples"]
     assert document["cost"]["unreadable"] > 0
     assert document["cost"]["saved"] > 0
-    assert f"openai:m: {len(server.requests)} requests" in err
+    assert f"openai:m, asked now: {len(server.requests)} requests" in err
     for record in records(document["run"]):
         assert record["grade"]["rounds"][0] == "11111" or record["problem"][-1] not in "159"
         assert len(record["grade"]["tests"]) == len(record["tests"])
