@@ -6,6 +6,7 @@ import traceback
 
 LONGEST_MESSAGE = 10000
 LONGEST_TRACEBACK = 20000
+LONGEST_SIDE = 500
 MOST_FRAMES = 100
 _RUNNERS = ("_pytest", "pluggy", "unittest", "_refute_probe", "importlib", "runtests.py")
 
@@ -97,6 +98,39 @@ def describe(kind, error, trace, root):
         "traceback": shorten(printed, LONGEST_TRACEBACK),
         "frames": frames,
     }
+
+
+def tell_sides(error, trace):
+    """Give a bare AssertionError of `assert a == b` the values of its sides as its message.
+
+    For runners that rewrite no asserts. The sides are evaluated once more, in the frame that
+    failed; where that is not possible the error stays as it is.
+    """
+    if type(error) is not AssertionError or error.args or trace is None:
+        return
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = trace.tb_frame
+    try:
+        import ast
+
+        with open(frame.f_code.co_filename, "rb") as stream:
+            tree = ast.parse(stream.read())
+        asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+        last = max(
+            (node for node in asserts if node.lineno <= trace.tb_lineno),
+            key=lambda node: node.lineno,
+        )
+        if not isinstance(last.test, ast.Compare) or len(last.test.ops) > 1:
+            return
+        sides = []
+        for side in (last.test.left, last.test.comparators[0]):
+            code = compile(ast.Expression(side), "<side>", "eval", dont_inherit=True)
+            value = eval(code, frame.f_globals, frame.f_locals)
+            sides.append(shorten(repr(value), LONGEST_SIDE))
+        error.args = ("left: %s; right: %s" % tuple(sides),)
+    except Exception:
+        pass
 
 
 def current(root):

@@ -36,6 +36,7 @@ def _observe(reporter, emit, root):
         emit({"kind": "started", "id": "%s::%s" % (state["file"], state["test"])})
 
     def raised(exc_info):
+        failures.tell_sides(exc_info[1], exc_info[2])
         failure = failures.describe(exc_info[0], exc_info[1], exc_info[2], root)
         collecting = state["test"] is None
         result("error" if collecting else "failed", "collect" if collecting else "call", failure)
