@@ -15,6 +15,7 @@ from refute.issue.redgreen.choose import (
     fix_scores,
     ranking,
     stands_for,
+    telling_fixes,
     without_shared,
 )
 from refute.issue.redgreen.companions import companions
@@ -479,6 +480,16 @@ def test_what_the_judge_refuses_is_left_out() -> None:
     nothing = named.judged(Verdict(True, frozenset({"test_a", "test_b"})))
     assert not nothing.accepted
     assert nothing.red
+
+
+def test_the_fixes_that_are_shown_are_the_smallest_and_the_most_different() -> None:
+    texts = ["a\nb\nc\nd", "a\nb\nc", "a\nx\ny\nz\nw", "doubtful", "red"]
+    fixes = [Fix(number, text) for number, text in enumerate(texts)]
+    fixes[3] = replace(fixes[3], broken=(TestResult("old", "t.py", "failed"),) * 3)
+    drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a", 3: "a", 4: ""})]
+    assert [fix.number for fix in telling_fixes(drafts, fixes)] == [1, 2]
+    assert [fix.number for fix in telling_fixes(drafts, fixes[3:])] == [3]
+    assert telling_fixes([], fixes) == []
 
 
 def test_tests_that_no_fix_turns_green() -> None:

@@ -7,6 +7,7 @@ tests and wrong fixes rarely agree; right ones do.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +26,7 @@ __all__ = [
     "fix_scores",
     "ranking",
     "stands_for",
+    "telling_fixes",
     "without_shared",
 ]
 
@@ -157,6 +159,28 @@ def fix_scores(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> dict[int, float
         )
         scores[fix.number] = fix.weight * sum(votes)
     return {number: score for number, score in scores.items() if score > 0}
+
+
+def telling_fixes(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> list[Fix]:
+    """Two fixes at most that show what a resolution may be.
+
+    Of those believed at least half as much as the best, the smallest, which does nothing that is
+    not needed, and the one that differs most from it.
+    """
+    scores = fix_scores(drafts, fixes)
+    least = max(scores.values(), default=0.0) / 2
+    likely = [fix for fix in fixes if scores.get(fix.number, -1.0) >= least]
+    if len(likely) < 2:
+        return likely
+    small = min(likely, key=lambda fix: (len(fix.patch), fix.number))
+    likely.remove(small)
+    return [small, max(likely, key=lambda fix: _difference(small, fix))]
+
+
+def _difference(one: Fix, other: Fix) -> float:
+    """How much the patches of two fixes differ, in [0, 1]."""
+    matcher = difflib.SequenceMatcher(None, one.patch.split("\n"), other.patch.split("\n"))
+    return 1 - matcher.ratio()
 
 
 def ranking(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> list[Ranked]:

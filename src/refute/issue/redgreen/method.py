@@ -8,7 +8,6 @@ out (calls, seconds), the best that is known by then is the answer.
 from __future__ import annotations
 
 import asyncio
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -25,9 +24,9 @@ from refute.issue.redgreen.choose import (
     Draft,
     Ranked,
     broken_by_all,
-    fix_scores,
     ranking,
     stands_for,
+    telling_fixes,
     without_shared,
 )
 from refute.issue.redgreen.concluding import conclude
@@ -288,16 +287,9 @@ class _Work:
         return "dispute", self.questions.dispute(draft, tried[0])
 
     def _broadening(self, best: Ranked) -> Question:
-        scores = fix_scores(self.drafts, self._tried())
-        fixes = [fix for fix in self._tried() if fix.number in scores]
-        most = max(scores.values(), default=0.0)
-        # of those believed about as much, the smallest: it does nothing that is not needed
-        fixes.sort(key=lambda fix: (scores[fix.number] < most / 2, len(fix.patch), fix.number))
         order = ranking(self.drafts, self._tried())
         others = [one.draft for one in order if one.tier <= 1 and one.draft is not best.draft]
-        if len(fixes) > 2:
-            others_of = [fix for fix in fixes[1:] if scores[fix.number] >= most / 2] or fixes[1:]
-            fixes = [fixes[0], max(others_of, key=lambda fix: _difference(fixes[0], fix))]
+        fixes = telling_fixes(self.drafts, self._tried())
         return self.questions.broaden(best.draft, others[:2], fixes, broken_by_all(self.fixes))
 
     # -- answers -----------------------------------------------------------------------------------
@@ -403,9 +395,3 @@ class _Work:
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
         return await asyncio.to_thread(work)
-
-
-def _difference(one: Fix, other: Fix) -> float:
-    """How much two fixes differ, in [0, 1]."""
-    matcher = difflib.SequenceMatcher(None, one.patch.split("\n"), other.patch.split("\n"))
-    return 1 - matcher.ratio()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from refute.issue.edits.indent import python_lines
 from refute.issue.original import Trial
 from refute.issue.patches import added_lines
 from refute.issue.redgreen.trying import Fix, TestBed
@@ -54,7 +55,7 @@ def statements_at(text: str, lines: Sequence[int]) -> list[tuple[range, str]]:
         tree = parse_module(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    rows = text.splitlines()
+    rows = python_lines(text)
     wanted = set(lines)
     spans = sorted((_rows(node) for node in _statements(tree)), key=lambda span: span[0])
     return [(span, rows[span[0] - 1].strip()) for span in spans if not wanted.isdisjoint(span)]
