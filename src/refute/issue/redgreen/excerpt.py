@@ -12,7 +12,7 @@ __all__ = ["excerpt", "outline"]
 GAP = "..."
 _HEAD_SHARE = 5
 """A file's beginning (docstring, imports) may have one part in so many."""
-_FILL_SHARE = 3
+_FILL_SHARE = 5
 """Where definitions are named, what only BM25 finds may have one part in so many of the rest."""
 _SET_UP = frozenset(
     ("setUp", "setUpClass", "setUpTestData", "setup_method", "setup_class", "setup", "asyncSetUp")

@@ -29,6 +29,8 @@ _LISTED_CODE, _LISTED_TESTS = 40, 40
 _NEAR_CODE = 3
 """Of the likeliest code files, those whose neighbouring tests are listed too."""
 _OUTLINE_TOKENS = 250
+_LEAST_OUTLINE = 40
+"""Of what a file defines, in the list of files: the likeliest have the most, none has nothing."""
 _LIST_SHARE = 3
 """The list of files may have one part in so many of the context."""
 _MOST_CODE, _MOST_TESTS = 5, 3
@@ -91,9 +93,13 @@ def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: 
     """The question which files to look at."""
     left = tokens // _LIST_SHARE
     listed: list[Mapping[str, str]] = []
-    for path in [*likely.code[:_LISTED_CODE], *likely.tests[:_LISTED_TESTS]]:
+    paths = [*likely.code[:_LISTED_CODE], *likely.tests[:_LISTED_TESTS]]
+    for number, path in enumerate(paths):
         kind = "TEST" if _is_test(path) else "CODE"
-        names = outline(files[path], min(_OUTLINE_TOKENS, max(0, left // 4)), query=issue)
+        least = min(_LEAST_OUTLINE, max(0, left) // (len(paths) - number))
+        spare = left - least * (len(paths) - number)
+        share = min(_OUTLINE_TOKENS, least + max(0, spare) // 4)
+        names = outline(files[path], share, query=issue)
         left -= estimated_tokens(names) + estimated_tokens(path)
         listed.append({"kind": kind, "path": path, "names": names if left > 0 else ""})
     return render("redgreen_locate", issue=issue, files=listed)
