@@ -13,8 +13,6 @@ import stat
 import sys
 from typing import Any
 
-SCRATCH_BYTES = 64 << 20
-
 
 class Confinement:
     """The measures of one server. `linux`, `filters` and `tidy` are the modules of these parts.
@@ -23,7 +21,7 @@ class Confinement:
     private directory.
     """
 
-    scratch_bytes = SCRATCH_BYTES
+    scratch_bytes = 64 << 20
 
     def __init__(
         self, channel: socket.socket, config: dict[str, Any], linux: Any, filters: Any, tidy: Any
@@ -55,7 +53,9 @@ class Confinement:
             identity = 1 if linux.enter_namespaces() and open_to_all else None
             self._become_init()
             self.config["scratch"] = "/scratch"
-            linux.private_root(self.config["readable"], "/scratch", SCRATCH_BYTES, self.machine)
+            linux.private_root(
+                self.config["readable"], "/scratch", self.scratch_bytes, self.machine
+            )
             self.own_pids = held["namespaces"] = True
         else:
             self._make_scratch(identity)
