@@ -27,6 +27,8 @@ __all__ = ["FAILING", "WHOLE", "Original", "Trial", "described", "shortened"]
 FAILING = ("failed", "error")
 WHOLE = 60.0
 """Seconds of a test file that is run whole for each of many drafts."""
+_LEAST_TRACE = 120
+"""Characters of a traceback, however many there are."""
 _FRAME = re.compile(r'^(?=  File ")', re.MULTILINE)
 _AFTER_FRAME = re.compile(r"^\S", re.MULTILINE)
 LARGEST_FILE = 1 << 20
@@ -151,26 +153,32 @@ def described(trial: Trial, limit: int = 6000) -> str:
     """A trial as text for a prompt or a person: which tests failed, and how."""
     if trial.report is None:
         return f"The tests were not run: {trial.rejected}."
+    heads = [f"{result.id}: {result.outcome} in {result.phase}" for result in trial.failing]
+    share = (limit - sum(map(len, heads))) // max(1, len(heads))
     parts = []
-    for result in trial.failing:
-        parts.append(f"{result.id}: {result.outcome} in {result.phase}")
+    for head, result in zip(heads, trial.failing, strict=True):
+        parts.append(head)
         if result.failure is not None:
-            trace = _of_the_repository(result.failure)
-            parts.append(shortened(trace, limit // max(1, len(trial.failing))))
+            parts.append(shortened(_of_the_repository(result.failure), max(_LEAST_TRACE, share)))
     passed = sum(result.outcome == "passed" for result in trial.report.results)
     parts.append(f"{len(trial.failing)} tests newly fail, {passed} pass.")
     if trial.report.status != "finished":
         parts.append(f"The run did not finish ({trial.report.status}): {trial.report.remark}")
         parts.append(shortened(trial.report.output, limit // 2))
-    return shortened("\n".join(parts), limit)
+    return shortened("\n".join(parts), 2 * limit)
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text with its middle cut out where it is longer than `limit` characters."""
+    """The text with lines of its middle cut out where it is longer than `limit` characters."""
     if len(text) <= limit:
         return text
-    head = limit // 3
-    return f"{text[:head]}\n[...]\n{text[len(text) - (limit - head) :]}"
+    third = limit // 3
+    head, tail = text[:third], text[len(text) - (limit - third) :]
+    if "\n" in head:
+        head = head[: head.rindex("\n")]
+    if "\n" in tail[:-1]:
+        tail = tail[tail.index("\n") + 1 :]
+    return f"{head}\n[...]\n{tail}"
 
 
 def _together(reports: Sequence[TestReport]) -> TestReport:

@@ -226,6 +226,12 @@ STATEMENTS = {
         ('FORMAT = (\n    "a"\n)  # the format\n', 'FORMAT = "b"\n')),
     "an attribute, nearest to the line": ("rewrite", "9", "    width: int = 2\n",
         ("    width = 1\n", "    width: int = 2\n")),
+    "a constant with a new one before it": ("rewrite", "7", "# wide\nDEPTH = 2\nWIDTH = 3\n",
+        ("WIDTH = 1\n", "# wide\nDEPTH = 2\nWIDTH = 3\n")),
+    "attributes, a new one between and after them": ("rewrite", "11",
+        "    width = 2\n    deep = 1\n    known = []\n    last = 0\n",
+        ('    width = 1\n    known = ["a"]\n',
+         "    width = 2\n    deep = 1\n    known = []\n    last = 0\n")),
     "a range of lines inside of a function": ("rewrite", "14-16", "        return open(path or 0)\n",
         ("        if path:\n            return open(path)\n        return None\n",
          "        return open(path or 0)\n")),
@@ -266,6 +272,19 @@ def test_inserts_at_one_line_stand_in_their_order(line: str, judge: Judge) -> No
     assert not applied.problems
     functions = "".join(NEW.replace("test_new", name) + "\n\n" for name in names)
     assert text.replace(functions, "") == SHAPE
+
+
+def test_a_new_method_of_a_rewrite_stands_after_the_one_before_it(judge: Judge) -> None:
+    more = "def helper(self):\n    return 1\n"
+    after, applied = judge(
+        block("rewrite", "21", indented(SQUARE_CODE + "\n" + more)), "custom", FILES
+    )
+    assert applied.problems == ("tests/test_shape.py: rewrite: no function helper; inserted",)
+    method = indented(SQUARE_CODE)
+    new = f"{method}\n{indented(more)}"
+    assert after["tests/test_shape.py"].replace(new, method) == SQUARE.replace(
+        "  # keep me too", ""
+    )
 
 
 def test_methods_inserted_at_one_line_stand_in_their_order(judge: Judge) -> None:

@@ -71,7 +71,9 @@ SUITE = (
     "Forms = make(Form)\nOther = make(Form)\n\n\n"
     + "".join(f"def filler_{n}(x):\n    return [x, {n}]\n\n\n" for n in range(80))
     + "class Base(unittest.TestCase):\n    def check(self, x):\n        return x\n\n\n"
-    "class CaseTests(Base):\n    first = Author(1)\n    second = Author(2)\n\n"
+    "class CaseTests(Base):\n    first = Author(1)\n"
+    + "".join(f"    other{n} = Author({n})\n" for n in range(2, 7))
+    + "\n"
     "    def setUp(self):\n        self.x = filler_7(1)\n\n"
     "    def test_one(self):\n        self.check(Forms(self.first))\n\n"
     "    def test_two(self):\n        pass\n"
@@ -91,7 +93,7 @@ def test_an_excerpt_brings_what_the_named_test_needs() -> None:
         "    name = 1",
     ):
         assert needed in texts, needed
-    assert "    second = Author(2)" not in texts
+    assert "    other2 = Author(2)" not in texts
     assert "    def test_two(self):" not in texts
     assert sum("def filler" in text for text in texts) < 4, "the rest is not filled up"
 
@@ -104,6 +106,18 @@ MIXED = (
     "    def test_else(self):\n        assert 1\n\n\n"
     "class Last(Tests):\n    def run(self):\n        return 'last'\n"
 )
+
+
+def test_the_code_that_the_example_ran_into_is_likely() -> None:
+    files = {f"lib/{name}.py": f"def {name}():\n    pass\n" for name in ("outer", "inner", "word")}
+    files["tests/test_x.py"] = "def test_x():\n    assert 1\n"
+    seen = (
+        '  File "tests/test_x.py", line 1, in test_x\n  File "lib/outer.py", line 2, in outer\n'
+        '  File "lib/inner.py", line 2, in inner\nError: no\n'
+    )
+    likely = likely_files("word is wrong", files, seen=seen)
+    assert likely.code == ("lib/inner.py", "lib/outer.py", "lib/word.py")
+    assert likely_files("word is wrong", files).code[0] == "lib/word.py"
 
 
 def test_a_qualified_name_does_not_bring_its_namesakes() -> None:
@@ -363,6 +377,20 @@ class Shape:
         match size:
             case 1: return 2
 '''
+
+
+def test_long_traces_are_cut_between_lines() -> None:
+    trace = "".join(f"line {n} of the traceback\n" for n in range(400))
+    results = tuple(
+        TestResult(f"t.py::t{n}", "t.py", "failed", "call", Failure("E", "", trace))
+        for n in range(30)
+    )
+    told = described(Trial("p", TestReport(results, "finished"), results))
+    lines = told.splitlines()
+    assert all(f"t.py::t{n}: failed in call" in lines for n in range(30))
+    rest = [line for line in lines if line and not line.startswith("t.py")]
+    assert all(line in trace.splitlines() or line == "[...]" for line in rest[:-1])
+    assert len(told) < 9000
 
 
 def test_statements_are_what_a_count_of_lines_is_about() -> None:

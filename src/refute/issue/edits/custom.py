@@ -141,15 +141,16 @@ class Block:
             if imports:
                 module.add_imports(imports)
             return
+        last: int | None = None  # where the definition before it ends
         for node in code.definitions:
             old = _version_of(module, code, node, line)
             piece = code.piece(node)
             if old is None:
                 yield f"rewrite: no {_kind(node)} {node.name}; inserted"
-                self._insert(module, parsed_code(piece), line)
+                self._insert(module, parsed_code(piece), line if last is None else last + 1)
                 continue
             before = len(module.lines)
-            module.replace(old, piece, bool(node.decorator_list))
+            last = module.replace(old, piece, bool(node.decorator_list))
             if line is not None and old.lineno < line:
                 line += len(module.lines) - before
         if imports:

@@ -128,8 +128,8 @@ class Module:
 
     # -- changing ----------------------------------------------------------------------------------
 
-    def replace(self, old: Definition, new: str, decorated: bool) -> None:
-        """Put `new` in the place of a definition, at its depth.
+    def replace(self, old: Definition, new: str, decorated: bool) -> int:
+        """Put `new` in the place of a definition, at its depth; returns its last line (1-based).
 
         The decorators of the old one stay where the new one has none.
         """
@@ -138,6 +138,7 @@ class Module:
         self._alone(old)
         depth = indent_of(self.lines[start])
         self._splice(start, stop, [reindented(new, depth)])
+        return start + 1 + new.count("\n")
 
     def replace_lines(self, start: int, stop: int, source: str) -> None:
         """Put code in the place of the lines `start` to `stop` (1-based, both included).
@@ -154,22 +155,35 @@ class Module:
 
     def replace_assignments(self, code: Code, line: int | None) -> None:
         """Put each assignment of `code` in the place of the one to the same names, at the top or
-        in a class, that is nearest to the line. Raises where it holds anything else."""
+        in a class, that is nearest to the line; one to new names goes beside its neighbour.
+
+        Raises where it holds anything else, or where none of its names is set."""
         if not all(isinstance(node, _ASSIGNMENT) for node in code.body):
             raise EditProblem(
                 "its code defines no function or class; for other statements give the range of "
                 "lines that they replace"
             )
-        for node in code.body:
-            names = set(_bound(node))
-            there = (n for n in _members(self.tree.body) if isinstance(n, _ASSIGNMENT))
-            same = [n for n in there if names and set(_bound(n)) == names]
-            if not same:
-                raise EditProblem(f"nothing here sets {', '.join(sorted(names))[:60]}")
-            old = min(same, key=lambda n: (abs(n.lineno - (line or 0)), n.lineno))
-            start, stop = old.lineno, old.end_lineno or old.lineno
-            piece = ast.get_source_segment(code.source + "\n", node) or ""
-            self.replace_lines(start, stop, piece)
+        known = [node for node in code.body if self._assigned_like(node, line) is not None]
+        if not known:
+            names = sorted({name for node in code.body for name in _bound(node)})
+            raise EditProblem(f"nothing here sets {', '.join(names)[:60]}")
+        lines = python_lines(code.source)
+        start = 1
+        for node in known:
+            old = self._assigned_like(node, line)
+            if old is None:
+                continue  # a piece before this one replaced it
+            stop = len(lines) if node is known[-1] else node.end_lineno or node.lineno
+            piece = "".join(lines[start - 1 : stop]).strip("\n")
+            self.replace_lines(old.lineno, old.end_lineno or old.lineno, piece)
+            start = stop + 1
+
+    def _assigned_like(self, node: ast.stmt, line: int | None) -> ast.stmt | None:
+        """The assignment to the same names that is nearest to the line."""
+        names = set(_bound(node))
+        there = (n for n in _members(self.tree.body) if isinstance(n, _ASSIGNMENT))
+        same = [n for n in there if names and set(_bound(n)) == names]
+        return min(same, key=lambda n: (abs(n.lineno - (line or 0)), n.lineno), default=None)
 
     def holds(self, owner: ast.ClassDef, line: int) -> bool:
         """Whether a class has a 1-based line, or ends just before it."""

@@ -10,6 +10,8 @@ from refute.issue.redgreen.spans import Span, calling, referred, spans_of
 __all__ = ["excerpt", "outline"]
 
 GAP = "..."
+_SMALL_GAP = 3
+"""Lines that are shown where they alone are missing between two others."""
 _HEAD_SHARE = 5
 """A file's beginning (docstring, imports) may have one part in so many."""
 _FILL_SHARE = 5
@@ -158,11 +160,11 @@ def _show(wanted: range, lines: list[str], shown: set[int], limit: int) -> int:
 
 
 def _with_gaps(shown: Collection[int], lines: list[str]) -> Iterable[str]:
-    """Numbered lines; blank lines alone between two that are shown count as shown."""
+    """Numbered lines; gaps of a few lines, or of blank ones, are filled."""
     before = -1
     for number in sorted(shown):
         between = range(before + 1, number)
-        if any(lines[n].strip() for n in between):
+        if len(between) > _SMALL_GAP and any(lines[n].strip() for n in between):
             yield GAP
         else:
             yield from (f"{n + 1} {lines[n]}" for n in between)

@@ -72,12 +72,17 @@ class View:
     """`path` and `numbered` (an excerpt) of each, for the templates."""
 
 
-def likely_files(issue: str, files: Mapping[str, str], history: History = NO_HISTORY) -> Likely:
+def likely_files(
+    issue: str, files: Mapping[str, str], history: History = NO_HISTORY, seen: str = ""
+) -> Likely:
     """What the issue names, then by BM25; of tests also those near the likeliest code.
 
-    `files`: path -> source of all Python files.
+    `files`: path -> source of all Python files. `seen`: tracebacks of the issue's own example as
+    it was run here; their code counts as named, the innermost first.
     """
-    said = list(dict.fromkeys(_mentioned(issue, files)))
+    inward = "\n".join(reversed(seen.splitlines()))
+    of_run = (path for path in _mentioned(inward, files) if not _is_test(path))
+    said = list(dict.fromkeys((*_mentioned(issue, files), *of_run)))
     code = {p: t for p, t in files.items() if not _is_test(p) and t.strip()}
     tests = {p: t for p, t in files.items() if _is_test(p) and holds_tests(t)}
     tests = {p: t for p, t in tests.items() if not p.endswith(("/models.py", "/conftest.py"))}

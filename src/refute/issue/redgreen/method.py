@@ -144,8 +144,9 @@ class _Work:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
         self.history = await self._blocking(lambda: read_history(self.problem))
+        seen = "\n".join(self.bed.told(draft.trial) for draft in self.drafts)
         self.likely = likely = await self._blocking(
-            lambda: likely_files(issue, sources, self.history)
+            lambda: likely_files(issue, sources, self.history, seen)
         )
         answer = ""
         if self.ask.left >= _FEWEST_TO_LOCATE:
