@@ -22,7 +22,7 @@ from refute.workspace.contract import (
     Workspace,
 )
 
-__all__ = ["FAILING", "WHOLE", "Original", "Trial", "described", "shortened"]
+__all__ = ["FAILING", "WHOLE", "Original", "Trial", "described", "runnable_id", "shortened"]
 
 FAILING = ("failed", "error")
 WHOLE = 60.0
@@ -153,13 +153,19 @@ def described(trial: Trial, limit: int = 6000) -> str:
     """A trial as text for a prompt or a person: which tests failed, and how."""
     if trial.report is None:
         return f"The tests were not run: {trial.rejected}."
-    heads = [f"{result.id}: {result.outcome} in {result.phase}" for result in trial.failing]
+    alike: dict[tuple[str, str], list[TestResult]] = {}
+    for result in trial.failing:
+        kind = "" if result.failure is None else result.failure.type
+        alike.setdefault((runnable_id(result.id), kind), []).append(result)
+    heads = [f"{first.id}: {first.outcome} in {first.phase}" for first, *_ in alike.values()]
     share = (limit - sum(map(len, heads))) // max(1, len(heads))
     parts = []
-    for head, result in zip(heads, trial.failing, strict=True):
+    for head, (result, *more) in zip(heads, alike.values(), strict=True):
         parts.append(head)
         if result.failure is not None:
             parts.append(shortened(_of_the_repository(result.failure), max(_LEAST_TRACE, share)))
+        if more:
+            parts.append(f"(and {len(more)} more of it with other parameters fail alike)")
     passed = sum(result.outcome == "passed" for result in trial.report.results)
     parts.append(f"{len(trial.failing)} tests newly fail, {passed} pass.")
     if trial.report.status != "finished":
@@ -194,6 +200,12 @@ def _together(reports: Sequence[TestReport]) -> TestReport:
         output="\n".join(report.output for report in reports),
         trusted=all(report.trusted for report in reports),
     )
+
+
+def runnable_id(id: str) -> str:
+    """A test's id as a runner takes it: without pytest's parameters and unittest's subtest, which
+    hold any character."""
+    return id.partition("[")[0] if "::" in id else id.partition(" ")[0]
 
 
 def _of_the_repository(failure: Failure) -> str:

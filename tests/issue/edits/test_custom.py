@@ -296,6 +296,52 @@ def test_methods_inserted_at_one_line_stand_in_their_order(judge: Judge) -> None
     assert after["tests/test_shape.py"] == SHAPE.replace("# keep me too\n", both)
 
 
+PAIR = """def shorten(text):
+    return text[:3]
+
+
+def shortened(text):
+    return shorten(text)
+
+
+KNOWN = [shortened]
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "expected"),
+    [
+        # new and known functions together: the lines are replaced as they stand
+        ("1-6", "def short(t):\n    return t\n\n\ndef shortened(t):\n    return short(t)\n",
+         "def short(t):\n    return t\n\n\ndef shortened(t):\n    return short(t)\n\n\nKNOWN = [shortened]\n"),
+        # a statement beside a function
+        ("9-9", "def more():\n    return 1\n\n\nKNOWN = [shortened, more]\n",
+         PAIR.replace("KNOWN = [shortened]", "def more():\n    return 1\n\n\nKNOWN = [shortened, more]")),
+        # the range misses the function that the code holds anew: it would be there twice
+        ("5-6", "def shorten(text):\n    return 1\n\n\ndef other():\n    return 2\n",
+         PAIR.replace("return text[:3]", "return 1\n\n\ndef other():\n    return 2")),
+        # only known functions go by their names, whatever the lines
+        ("9-9", "def shorten(text):\n    return 1\n", PAIR.replace("return text[:3]", "return 1")),
+        # a new name that is like one that the code has too
+        ("1", "def shortene(text):\n    return 5\n\n\ndef shorten(text):\n    return 1\n",
+         PAIR.replace("return text[:3]\n", "return 1\n")),
+    ],
+)  # fmt: skip
+def test_ranges_with_functions(place: str, code: str, expected: str, judge: Judge) -> None:
+    after, applied = judge(block("rewrite", place, code, "m.py"), "custom", {"m.py": PAIR})
+    got = after["m.py"]
+    if place == "1":  # where the new one is put is not the point
+        assert "def shortene(text):\n    return 5\n" in got
+        got = got.replace("def shortene(text):\n    return 5\n\n\n", "")
+    assert got == expected, applied
+
+
+def test_statements_that_a_rewrite_by_names_leaves_out_are_told(judge: Judge) -> None:
+    code = "def shorten(text):\n    return 1\n\n\nshorten('a')\n"
+    _, applied = judge(block("rewrite", "1", code, "m.py"), "custom", {"m.py": PAIR})
+    assert applied.problems == ("m.py: rewrite: left out beside the functions: shorten('a')",)
+
+
 def test_a_range_moves_with_the_edits_before_it(judge: Judge) -> None:
     first = block("rewrite", "3-5", "FORMAT = 'x'\n")
     second = block("rewrite", "14-15", "        if path and os:\n            return 1\n")

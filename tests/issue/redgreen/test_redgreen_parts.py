@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.context import estimated_tokens, numbered
-from refute.issue.original import Trial, described
+from refute.issue.original import Trial, described, runnable_id
 from refute.issue.redgreen.answers import Verdict, read_steps, read_verdicts
 from refute.issue.redgreen.choose import (
     Draft,
@@ -15,6 +15,7 @@ from refute.issue.redgreen.choose import (
     fix_scores,
     ranking,
     stands_for,
+    telling_drafts,
     telling_fixes,
     without_shared,
 )
@@ -29,7 +30,7 @@ from refute.issue.redgreen.locate import (
 )
 from refute.issue.redgreen.missed import statements_at
 from refute.issue.redgreen.pruning import defined_as
-from refute.issue.redgreen.trying import Fix, runnable_ids, scrubbed
+from refute.issue.redgreen.trying import Fix, scrubbed
 from refute.workspace.contract import Failure, TestReport, TestResult
 
 SOURCE = (
@@ -154,6 +155,15 @@ def test_blank_lines_are_no_gap() -> None:
     text = f"def a():\n    pass\n\n\ndef b():\n    pass\n\n\n{long}{long}"
     shown = excerpt(text, 60, named=["a", "b"])
     assert shown == "1 def a():\n2     pass\n3 \n4 \n5 def b():\n6     pass\n..."
+
+
+def test_the_urls_that_a_test_names_are_shown_beside_it() -> None:
+    files = {
+        "tests/urls/tests.py": "@override_settings(ROOT_URLCONF='urls.path_urls')\nclass A: pass\n",
+        "tests/urls/path_urls.py": "urlpatterns = []\n",
+    }
+    shown = [{"path": "tests/urls/tests.py", "numbered": "1 class A"}]
+    assert companions(shown, files) == {"tests/urls/path_urls.py": ()}
 
 
 def test_what_tests_take_from_the_files_beside_them() -> None:
@@ -319,8 +329,7 @@ def test_runs_are_told_the_same_each_time() -> None:
     two = "/x/tree/a.py <A object at 0x55aa0000> /tmp/pytest-of-me/pytest-9/t0 3 passed in 1.4 s"
     assert scrubbed(one, "/x/tree") == scrubbed(two, "/x/tree")
     assert scrubbed(one, "/x/tree").startswith("a.py <A object at 0x...> /tmp/... 3 passed")
-    ids = [TestResult("a.py::t[x::y]", "a.py", "failed"), TestResult("m.C.t (i=1)", "", "passed")]
-    assert runnable_ids(ids) == ["a.py::t", "m.C.t"]
+    assert list(map(runnable_id, ["a.py::t[x::y]", "m.C.t (i=1)"])) == ["a.py::t", "m.C.t"]
 
 
 def traced(kind: str, trace: str) -> str:
@@ -377,6 +386,20 @@ class Shape:
         match size:
             case 1: return 2
 '''
+
+
+def test_parameters_that_fail_alike_are_told_once() -> None:
+    def one(id: str, kind: str) -> TestResult:
+        return TestResult(id, "t.py", "failed", "call", Failure(kind, "", f"trace of {id}"))
+
+    ids = [("t.py::t[1]", "E"), ("t.py::t[2]", "E"), ("t.py::t[3]", "F"), ("t.py::u", "E")]
+    results = tuple(one(*pair) for pair in ids)
+    told = described(Trial("p", TestReport(results, "finished"), results))
+    assert "trace of t.py::t[1]\n(and 1 more of it with other parameters fail alike)" in told
+    assert "t.py::t[2]" not in told
+    assert "trace of t.py::t[3]" in told
+    assert "trace of t.py::u" in told
+    assert "4 tests newly fail" in told
 
 
 def test_long_traces_are_cut_between_lines() -> None:
@@ -511,13 +534,25 @@ def test_what_the_judge_refuses_is_left_out() -> None:
 
 
 def test_the_fixes_that_are_shown_are_the_smallest_and_the_most_different() -> None:
-    texts = ["a\nb\nc\nd", "a\nb\nc", "a\nx\ny\nz\nw", "doubtful", "red"]
+    texts = ["+a\n+b\n+c\n+# why", "+a\n+b\n+c", "+a\n+x\n+y\n+z\n+w", "+doubtful", "+red"]
     fixes = [Fix(number, text) for number, text in enumerate(texts)]
     fixes[3] = replace(fixes[3], broken=(TestResult("old", "t.py", "failed"),) * 3)
     drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a", 3: "a", 4: ""})]
     assert [fix.number for fix in telling_fixes(drafts, fixes)] == [1, 2]
     assert [fix.number for fix in telling_fixes(drafts, fixes[3:])] == [3]
     assert telling_fixes([], fixes) == []
+
+
+def test_the_drafts_that_are_shown_beside_the_best_differ() -> None:
+    drafts = [draft(number, "a", {0: "a"}) for number in range(4)]
+    texts = ["+a\n+b", "+a\n+b\n+c", "+x\n+y", "+a\n+z"]
+    drafts = [
+        replace(one, trial=replace(one.trial, patch=text))
+        for one, text in zip(drafts, texts, strict=True)
+    ]
+    order = ranking(drafts, FIXES[:1])
+    assert order[0].draft.number == 0
+    assert [one.number for one in telling_drafts(order)] == [2, 3]
 
 
 def test_tests_that_no_fix_turns_green() -> None:

@@ -43,7 +43,7 @@ VARIABLES: dict[str, dict[str, Any]] = {
     "dispute": {"patch": GOLDEN_TESTS, "run": RUN, "fix": FIX, "fixed_run": RUN},
     "broaden": {
         "patch": GOLDEN_TESTS,
-        "others": [GOLDEN_TESTS],
+        "others": [{"patch": GOLDEN_TESTS, "refused": ["test_else"]}],
         "fixes": [FIX, FIX],
         "refused": ["test_too_much"],
         "broken": ["tests/test_line.py::test_ends: AssertionError: assert 9 == 10"],
@@ -82,6 +82,7 @@ def test_what_each_prompt_holds(kind: str) -> None:
     for value in VARIABLES[kind].values():
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         texts = [t for text in texts for t in (text.values() if isinstance(text, dict) else [text])]
+        texts = [t for text in texts for t in (text if isinstance(text, list) else [text]) if t]
         texts = [text for text in texts if isinstance(text, str)]
         assert all(text.strip() in prompt for text in texts)
 

@@ -18,9 +18,9 @@ two differ:
 - a block that cannot be done is reported, the others are;
 - a method that is inserted (it takes ``self``) goes into the class at that place;
 - what is to be rewritten but is not there is inserted, and that is reported;
-- a rewrite of lines A-B whose code is no new version of a function or class that the file has
-  replaces these lines; without a range, what is no function or class replaces the assignment to the
-  same name that is nearest to the line;
+- a rewrite of lines A-B replaces these lines, but where its code is nothing but new versions of
+  functions and classes that the file has; without a range, what is no function or class replaces
+  the assignment to the same name that is nearest to the line;
 - inserts at one and the same line stand in the order in which they were written;
 - indented code that is inserted at a line of a class becomes a member of the class;
 - code at BOF goes after docstring and imports, or to the end if it needs names bound further down;
@@ -96,8 +96,7 @@ class Block:
             return
         if self.verb == "rewrite" and self.stop is not None and text:
             module = Module(text)
-            if not self._redefines(module, line):
-                module.replace_lines(line or 0, tree.moved(file, self.stop), self.code)
+            if self._replaced_lines(module, line, tree.moved(file, self.stop)):
                 tree.write(file, module.text)
                 return
         code = parsed_code(self.code)
@@ -123,18 +122,41 @@ class Block:
             self._insert(module, code, line)
         tree.write(file, module.text)
 
-    def _redefines(self, module: Module, line: int | None) -> bool:
-        """Whether the code is a new version of a function or class that the module has."""
+    def _replaced_lines(self, module: Module, line: int | None, stop: int) -> bool:
+        """Put the code in the place of the lines; False: it is meant for functions by their names.
+
+        So it is where all of it is new versions of functions and classes that the file has, and
+        where the lines do not fit: what comes of them does not parse, or has a function twice.
+        """
         try:
-            code = parsed_code(self.code)
+            names = [node.name for node in parsed_code(self.code).definitions]
+            others = len(parsed_code(self.code).body) > len(names)
         except EditProblem:
+            names, others = [], True  # a piece of a statement
+        before = module.count(names)
+        if names and not others and all(before[name] for name in names):
             return False
-        return any(_version_of(module, code, node, line) for node in code.definitions)
+        old = module.text
+        try:
+            module.replace_lines(line or 0, stop, self.code)
+        except EditProblem:
+            if not names:
+                raise
+            return False
+        after = module.count(names)
+        if any(after[name] > max(1, before[name]) for name in names):
+            module.restore(old)
+            return False
+        return True
 
     # -- the three verbs ---------------------------------------------------------------------------
 
     def _rewrite(self, module: Module, code: Code, line: int | None) -> Iterator[str]:
         imports, rest = code.imports()
+        left = [n for n in parsed_code(rest).body if not isinstance(n, Definition)] if rest else []
+        if code.definitions and left:
+            lines = ", ".join(ast.unparse(node).partition("\n")[0][:40] for node in left)
+            yield f"rewrite: left out beside the functions: {lines[:200]}"
         if not code.definitions:
             if rest:
                 module.replace_assignments(parsed_code(rest), line)
@@ -226,8 +248,14 @@ class Block:
 def _version_of(
     module: Module, code: Code, node: Definition, line: int | None
 ) -> Definition | None:
-    """What a definition in a block's code is a new version of; None: the module has none."""
-    return module.find(node, line, code.indented or _takes_self(node))
+    """What a definition in a block's code is a new version of; None: the module has none.
+
+    A name that is only alike is no version of what the code has a version of by its very name.
+    """
+    found = module.find(node, line, code.indented or _takes_self(node))
+    if found is None or found.name == node.name:
+        return found
+    return None if any(found.name == other.name for other in code.definitions) else found
 
 
 def _takes_self(node: Definition) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from refute.issue.edits.code import Code, Definition, first_line, said
@@ -111,6 +112,17 @@ class Module:
             if first_line(node) - 3 <= line <= (node.end_lineno or node.lineno)
             and difflib.SequenceMatcher(None, node.name, name).ratio() >= _ALIKE
         ]
+
+    def count(self, names: Sequence[str]) -> Counter[str]:
+        """How many functions and classes there are of each of these names."""
+        wanted = set(names)
+        found = (node.name for node, _ in _definitions(self.tree.body, False))
+        return Counter(name for name in found if name in wanted)
+
+    def restore(self, text: str) -> None:
+        """Go back to an earlier `text` of the file."""
+        self._source = text[len(self._mark) :]
+        self._parse()
 
     def named(self, name: str, line: int | None) -> Definition | None:
         """A function or class by name, ``Class.method`` too, nearest to the line."""

@@ -26,6 +26,7 @@ __all__ = [
     "fix_scores",
     "ranking",
     "stands_for",
+    "telling_drafts",
     "telling_fixes",
     "without_shared",
 ]
@@ -174,13 +175,30 @@ def telling_fixes(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> list[Fix]:
         return likely
     small = min(likely, key=lambda fix: (len(fix.patch), fix.number))
     likely.remove(small)
-    return [small, max(likely, key=lambda fix: _difference(small, fix))]
+    return [small, max(likely, key=lambda fix: _difference(small.patch, fix.patch))]
 
 
-def _difference(one: Fix, other: Fix) -> float:
-    """How much the patches of two fixes differ, in [0, 1]."""
-    matcher = difflib.SequenceMatcher(None, one.patch.split("\n"), other.patch.split("\n"))
-    return 1 - matcher.ratio()
+def telling_drafts(order: Sequence[Ranked]) -> list[Draft]:
+    """Beside the best of a ranking, two more at most that fixes support and that differ most."""
+    best = order[0].draft
+    others = [one.draft for one in order[1:] if one.tier <= 1]
+    shown = [best]
+    while others and len(shown) < 3:
+        texts = [draft.trial.patch for draft in shown]
+        far = max(others, key=lambda d: min(_difference(text, d.trial.patch) for text in texts))
+        others.remove(far)
+        shown.append(far)
+    return shown[1:]
+
+
+def _difference(one: str, other: str) -> float:
+    """How much two patches differ in what they change, in [0, 1]; comments do not count."""
+    return 1 - difflib.SequenceMatcher(None, _changed(one), _changed(other)).ratio()
+
+
+def _changed(patch: str) -> list[str]:
+    lines = (line.partition("#")[0].rstrip() for line in patch.splitlines())
+    return [line for line in lines if line[:1] in ("+", "-") and line[1:].strip()]
 
 
 def ranking(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> list[Ranked]:

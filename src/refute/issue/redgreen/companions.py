@@ -11,6 +11,7 @@ from refute.syntax import parse_module
 
 __all__ = ["companions"]
 
+_URLCONF = re.compile(r"""\bROOT_URLCONF\s*=\s*["']([\w.]+)["']""")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -43,7 +44,8 @@ def _body(numbered: str) -> str:
 
 
 def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """Files that a file imports by relative imports, and the `conftest.py` of its folder."""
+    """Files that a file imports by relative imports or names as its URLs, and the `conftest.py` of
+    its folder."""
     tree = _tree(files.get(path, ""))
     folder = PurePosixPath(path).parent
     for node in ast.walk(tree):
@@ -60,6 +62,12 @@ def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str
             inner = f"{module / alias.name}.py"
             if inner in files:
                 yield inner, []
+    for urls in _URLCONF.findall(files.get(path, "")):  # Django's, relative to the folder of tests
+        for root in folder.parents:
+            plain = str(root.joinpath(*urls.split("."))) + ".py"
+            if plain in files:
+                yield plain, []
+                break
     conftest = str(folder / "conftest.py")
     if conftest in files and conftest != path:
         yield (

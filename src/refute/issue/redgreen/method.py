@@ -26,6 +26,7 @@ from refute.issue.redgreen.choose import (
     broken_by_all,
     ranking,
     stands_for,
+    telling_drafts,
     telling_fixes,
     without_shared,
 )
@@ -289,9 +290,9 @@ class _Work:
 
     def _broadening(self, best: Ranked) -> Question:
         order = ranking(self.drafts, self._tried())
-        others = [one.draft for one in order if one.tier <= 1 and one.draft is not best.draft]
         fixes = telling_fixes(self.drafts, self._tried())
-        return self.questions.broaden(best.draft, others[:2], fixes, broken_by_all(self.fixes))
+        others = telling_drafts(order)
+        return self.questions.broaden(best.draft, others, fixes, broken_by_all(self.fixes))
 
     # -- answers -----------------------------------------------------------------------------------
 

@@ -84,7 +84,10 @@ class Questions:
                 "broaden",
                 patch=draft.trial.patch,
                 refused=sorted(draft.refused),
-                others=[other.trial.patch for other in others],
+                others=[
+                    {"patch": other.trial.patch, "refused": sorted(other.refused)}
+                    for other in others
+                ],
                 fixes=[fix.patch for fix in fixes],
                 broken=[self.bed.told_shortly(result) for result in broken],
                 missed=missed_statements(self.bed, draft.trial, fixes[0]) if fixes else [],

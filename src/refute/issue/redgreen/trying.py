@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from refute.issue.contract import Bounds
 from refute.issue.neighbours import neighbouring_tests
-from refute.issue.original import WHOLE, Original, Trial, described, shortened
+from refute.issue.original import WHOLE, Original, Trial, described, runnable_id, shortened
 from refute.issue.patches import added_lines, touched_files
 from refute.issue.standings import Standing, newly_failing, standings
 from refute.issue.states import holds_tests, test_files
 from refute.workspace.contract import PatchRejected, Selection, TestReport, TestResult, Workspace
 
-__all__ = ["Fix", "Row", "TestBed", "runnable_ids", "scrubbed"]
+__all__ = ["Fix", "Row", "TestBed", "scrubbed"]
 
 Row = Mapping[str, Standing]
 """How each test of a draft stands with a fix applied."""
@@ -45,7 +45,7 @@ class Fix:
     patch: str
     """Unified diff of code files."""
     rejected: str = ""
-    """Why it does not apply; then it is not run."""
+    """Why it cannot be used: it does not apply, or no test can be run with it."""
     broken: tuple[TestResult, ...] = ()
     """Existing tests that pass on the original code and fail with it."""
     near: tuple[str, ...] = ()
@@ -91,6 +91,9 @@ class TestBed:
             return Fix(number, patch)
         before = self.original.base(near)
         after = self._run((patch,), near)
+        if before.results and not after.results:
+            said = (after.output.strip().splitlines() or [after.remark])[-1]
+            return Fix(number, patch, f"no existing test can be run with it: {said[:_SAID]}")
         return Fix(number, patch, "", newly_failing(before, after), near)
 
     def cross(self, trial: Trial, fix: Fix) -> Row:
@@ -172,7 +175,7 @@ class TestBed:
     def told_fix(self, fix: Fix) -> str:
         """What became of a fix, as a prompt quotes it."""
         if fix.rejected:
-            return f"The change does not apply: {fix.rejected}"
+            return scrubbed(f"The change cannot be used: {fix.rejected}", str(self.workspace.root))
         parts = [f"{len(fix.broken)} existing tests passed before the change and fail with it:"]
         for result in fix.broken[:5]:
             trace = "" if result.failure is None else shortened(result.failure.traceback, 1500)
@@ -206,7 +209,7 @@ class TestBed:
         """The draft's own tests with a fix; its whole files where they cannot be named singly."""
         results = self.added(trial)
         files = tuple(dict.fromkeys(result.file for result in results if result.file))
-        names = tuple(dict.fromkeys(runnable_ids(results)))
+        names = tuple(dict.fromkeys(runnable_id(result.id) for result in results))
         report = self._run((fix, trial.patch), files, names, counted)
         if report.results:
             return report
@@ -229,11 +232,6 @@ class TestBed:
             )
         finally:
             self.workspace.reset()
-
-
-def runnable_ids(results: Sequence[TestResult]) -> list[str]:
-    """Ids as a runner takes them: without the parameters, which hold any character."""
-    return [r.id.partition("[")[0] if "::" in r.id else r.id.partition(" ")[0] for r in results]
 
 
 def scrubbed(text: str, root: str) -> str:
