@@ -336,6 +336,36 @@ def test_ranges_with_functions(place: str, code: str, expected: str, judge: Judg
     assert got == expected, applied
 
 
+def test_new_functions_of_a_rewrite_stand_in_their_order_after_the_known_one(judge: Judge) -> None:
+    new = [f"def new_{n}():\n    return {n}\n" for n in range(3)]
+    code = "\n\n".join(["def shorten(text):\n    return 1\n", *new])
+    after, applied = judge(block("rewrite", "1", code, "m.py"), "custom", {"m.py": PAIR})
+    assert len(applied.problems) == 3
+    assert after["m.py"] == PAIR.replace("def shorten(text):\n    return text[:3]\n", code)
+
+
+TWICE = """class A:
+    size = 1
+
+    def read(self):
+        return 1
+
+
+class B:
+    size = 2
+"""
+
+
+def test_a_namesake_elsewhere_is_not_what_a_range_is_about(judge: Judge) -> None:
+    text = TWICE + "\n    def read(self):\n        return 2\n\n\nclass C:\n    size = 3\n"
+    code = "    size = 4\n\n    def read(self):\n        return 4\n"
+    after, applied = judge(block("rewrite", "16-16", code, "m.py"), "custom", {"m.py": text})
+    assert after["m.py"] == text.replace("    size = 3\n", code), applied
+    only = "    def read(self):\n        return 4\n"
+    after, applied = judge(block("rewrite", "16-16", only, "m.py"), "custom", {"m.py": text})
+    assert after["m.py"] == text.replace("    size = 3\n", only), applied
+
+
 def test_statements_that_a_rewrite_by_names_leaves_out_are_told(judge: Judge) -> None:
     code = "def shorten(text):\n    return 1\n\n\nshorten('a')\n"
     _, applied = judge(block("rewrite", "1", code, "m.py"), "custom", {"m.py": PAIR})

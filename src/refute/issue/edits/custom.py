@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from refute.issue.edits.code import Code, Definition, parsed_code
@@ -56,6 +56,8 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"^\s*\d+(?: |\t|$)")
+_METHODS, _FUNCTIONS = "\n\n", "\n\n\n"
+"""What stands between two of them."""
 _FILE = re.compile(r"^[\w./@+-][\w./@+ -]*\.?\w+$")
 
 
@@ -129,22 +131,30 @@ class Block:
         where the lines do not fit: what comes of them does not parse, or has a function twice.
         """
         try:
-            names = [node.name for node in parsed_code(self.code).definitions]
-            others = len(parsed_code(self.code).body) > len(names)
-        except EditProblem:
-            names, others = [], True  # a piece of a statement
+            code = parsed_code(self.code)
+        except EditProblem:  # a piece of a statement
+            module.replace_lines(line or 0, stop, self.code)
+            return True
+        names = [node.name for node in code.definitions]
         before = module.count(names)
-        if names and not others and all(before[name] for name in names):
+
+        def is_there(node: Definition) -> bool:
+            found = _version_of(module, code, node, line)
+            if found is None or found.name != node.name:
+                return False
+            here = found.lineno <= stop and (found.end_lineno or found.lineno) >= (line or 0)
+            return here or before[node.name] == 1
+
+        if names and len(names) == len(code.body) and all(map(is_there, code.definitions)):
             return False
-        old = module.text
+        old, doubled = module.text, module.doubled(names)
         try:
             module.replace_lines(line or 0, stop, self.code)
         except EditProblem:
             if not names:
                 raise
             return False
-        after = module.count(names)
-        if any(after[name] > max(1, before[name]) for name in names):
+        if module.doubled(names) > doubled:
             module.restore(old)
             return False
         return True
@@ -164,15 +174,21 @@ class Block:
                 module.add_imports(imports)
             return
         last: int | None = None  # where the definition before it ends
-        for node in code.definitions:
-            old = _version_of(module, code, node, line)
-            piece = code.piece(node)
-            if old is None:
+        new: list[str] = []
+        for node in (*code.definitions, None):
+            if node is not None and _version_of(module, code, node, line) is None:
                 yield f"rewrite: no {_kind(node)} {node.name}; inserted"
-                self._insert(module, parsed_code(piece), line if last is None else last + 1)
+                new.append(code.piece(node))
+                continue
+            if new:
+                together = _after_one_another(new, code.indented)
+                self._insert(module, together, line if last is None else last + 1)
+                new = []
+            old = None if node is None else _version_of(module, code, node, line)
+            if node is None or old is None:
                 continue
             before = len(module.lines)
-            last = module.replace(old, piece, bool(node.decorator_list))
+            last = module.replace(old, code.piece(node), bool(node.decorator_list))
             if line is not None and old.lineno < line:
                 line += len(module.lines) - before
         if imports:
@@ -258,6 +274,13 @@ def _version_of(
     return None if any(found.name == other.name for other in code.definitions) else found
 
 
+def _after_one_another(pieces: Sequence[str], indented: bool) -> Code:
+    """Definitions as one piece of code, with the blank lines that belong between them."""
+    codes = [parsed_code(piece) for piece in pieces]
+    methods = indented or any(_takes_self(node) for code in codes for node in code.definitions)
+    return parsed_code((_METHODS if methods else _FUNCTIONS).join(pieces))
+
+
 def _takes_self(node: Definition) -> bool:
     if isinstance(node, ast.ClassDef):
         return False
@@ -307,7 +330,7 @@ def _joined(one: Block, other: Block) -> Block | None:
     kinds = {(code.indented, any(_takes_self(node) for node in code.definitions)) for code in pair}
     if len(kinds) > 1 or not all(code.definitions for code in pair):
         return None
-    gap = "\n\n" if any(next(iter(kinds))) else "\n\n\n"
+    gap = _METHODS if any(next(iter(kinds))) else _FUNCTIONS
     return replace(one, code=one.code.strip("\n") + gap + other.code.strip("\n"))
 
 

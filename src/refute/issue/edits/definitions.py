@@ -119,6 +119,16 @@ class Module:
         found = (node.name for node, _ in _definitions(self.tree.body, False))
         return Counter(name for name in found if name in wanted)
 
+    def doubled(self, names: Sequence[str]) -> int:
+        """How often one of these names is defined again in the same class, or at the top."""
+        classes = (n for n, _ in _definitions(self.tree.body, False) if isinstance(n, ast.ClassDef))
+        bodies = [self.tree.body, *(node.body for node in classes)]
+        counts = (
+            Counter(n.name for n in body if isinstance(n, Definition) and n.name in names)
+            for body in bodies
+        )
+        return sum(number - 1 for count in counts for number in count.values())
+
     def restore(self, text: str) -> None:
         """Go back to an earlier `text` of the file."""
         self._source = text[len(self._mark) :]
