@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from refute.issue.edits.autocoderover import read_replacements
-from refute.issue.edits.custom import read_blocks
+from refute.issue.edits.blocks import read_blocks
 from refute.issue.edits.tree import EditProblem, Files, Tree
 from refute.issue.edits.unified import read_unified
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import difflib
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from refute.issue.edits.code import Code, Definition, first_line, said
+from refute.issue.edits.imports import after_imports
 from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem, line_end
 from refute.syntax import parse_module
@@ -45,7 +45,7 @@ class Module:
             raise EditProblem(f"the file does not parse: {said(e)}") from None
         self.lines = python_lines(self._source)
 
-    def _splice(self, start: int, stop: int, lines: Sequence[str]) -> None:
+    def splice(self, start: int, stop: int, lines: Sequence[str]) -> None:
         """Put lines (without ends) in place of [start, stop), 0-based; the result must parse."""
         before = self._source
         head = "".join(self.lines[:start])
@@ -159,7 +159,7 @@ class Module:
         stop = old.end_lineno or old.lineno
         self._alone(old)
         depth = indent_of(self.lines[start])
-        self._splice(start, stop, [reindented(new, depth)])
+        self.splice(start, stop, [reindented(new, depth)])
         return start + 1 + new.count("\n")
 
     def replace_lines(self, start: int, stop: int, source: str) -> None:
@@ -173,7 +173,7 @@ class Module:
         old = next((line for line in self.lines[start - 1 : stop] if line.strip()), "")
         if not indent_of(written):
             source = reindented(source, indent_of(old))
-        self._splice(start - 1, stop, [source.strip("\n")])
+        self.splice(start - 1, stop, [source.strip("\n")])
 
     def replace_assignments(self, code: Code, line: int | None) -> None:
         """Put each assignment of `code` in the place of the one to the same names, at the top or
@@ -222,11 +222,11 @@ class Module:
             if not isinstance(node, ast.Module)
         )
         if only:
-            self._splice(start, stop, [f"{depth}pass"])
+            self.splice(start, stop, [f"{depth}pass"])
             return
         while start > 0 and not self.lines[start - 1].strip():
             start -= 1
-        self._splice(start, stop, [])
+        self.splice(start, stop, [])
 
     def _alone(self, node: Definition) -> None:
         """Raises where another statement shares a line with a definition."""
@@ -235,80 +235,9 @@ class Module:
         if head.strip() or (tail and not tail.startswith(b"#")):
             raise EditProblem(f"{node.name} shares a line with another statement")
 
-    def add_imports(self, source: str) -> None:
-        """Import statements at the top: after docstring and ``__future__``, those that are there
-        already left out."""
-        there = {ast.dump(n) for n in self.tree.body if isinstance(n, ast.Import | ast.ImportFrom)}
-        wanted = [n for n in parse_module(source).body if ast.dump(n) not in there]
-        for futures in (True, False):
-            nodes = [n for n in wanted if _is_future(n) == futures]
-            if not nodes:
-                continue
-            pieces = [ast.get_source_segment(source, n) or "" for n in nodes]
-            if not futures and self._opening_imports():
-                for node, piece in zip(nodes, pieces, strict=True):
-                    self._add_sorted(node, piece)
-                continue
-            where = self._top(futures=not futures)
-            after = self.lines[where : where + 1]
-            gap = [""] if after and after[0].strip() and not _imports(after[0]) else []
-            self._splice(where, where, ["\n".join(pieces), *gap])
-
-    def _opening_imports(self) -> list[ast.Import | ast.ImportFrom]:
-        """The imports that open the file, those from ``__future__`` left out."""
-        found: list[ast.Import | ast.ImportFrom] = []
-        for number, node in enumerate(self.tree.body):
-            if (number == 0 and isinstance(node, ast.Expr)) or _is_future(node):
-                continue
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                break
-            found.append(node)
-        return found
-
-    def _add_sorted(self, node: ast.stmt, piece: str) -> None:
-        """Put an import among those that open the file: its group, then by the module's name."""
-        there = self._opening_imports()
-        after = next((n for n in there if _import_order(n) > _import_order(node)), None)
-        before = [n for n in there if _import_order(n) <= _import_order(node)][-1:]
-        group = _import_order(node)[0]
-        if after is not None and (not before or _import_order(after)[0] == group):
-            gap = [] if _import_order(after)[0] == group else [""]
-            self._splice(after.lineno - 1, after.lineno - 1, [piece, *gap])
-            return
-        last = before[0]
-        at = last.end_lineno or last.lineno
-        gap = [] if _import_order(last)[0] == group else [""]
-        self._splice(at, at, [*gap, piece])
-
-    def _top(self, futures: bool) -> int:
-        """0-based line before which imports go."""
-        body = self.tree.body
-        at = 0
-        while at < len(self.lines) and self.lines[at].startswith("#"):
-            at += 1
-        for number, node in enumerate(body):
-            text = number == 0 and isinstance(node, ast.Expr) and _is_text(node.value)
-            if not text and not (futures and _is_future(node)):
-                break
-            at = node.end_lineno or node.lineno
-        while at < len(self.lines) and not self.lines[at].strip() and at < len(self.lines) - 1:
-            at += 1
-        return at
-
-    def after_imports(self) -> int:
-        """0-based line after the import statements that open the file."""
-        at = self._top(futures=True)
-        for number, node in enumerate(self.tree.body):
-            if number == 0 and isinstance(node, ast.Expr) and _is_text(node.value):
-                continue
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                break
-            at = node.end_lineno or node.lineno
-        return at
-
     def boundary(self, line: int) -> int:
         """0-based line of the gap between two top-level statements nearest to a 1-based line."""
-        first = self.after_imports()
+        first = after_imports(self)
         ends = (node.end_lineno or node.lineno for node in self.tree.body)
         gaps = [first, *(end for end in ends if end > first)]
         return min(gaps, key=lambda gap: (abs(gap - (line - 1)), gap))
@@ -333,7 +262,7 @@ class Module:
         if owner.body[0].lineno == owner.lineno:
             raise EditProblem(f"class {owner.name} has its body on its own line")
         depth = indent_of(self.lines[owner.body[0].lineno - 1])
-        self._splice(at, at, ["", reindented(source, depth)])
+        self.splice(at, at, ["", reindented(source, depth)])
 
     def insert(self, source: str, at: int, blanks: int = 2) -> None:
         """Put code before a 0-based line, with blank lines around it where code is next to it."""
@@ -341,7 +270,7 @@ class Module:
         lead = _missing_blanks(reversed(before), blanks) if any(s.strip() for s in before) else 0
         after = self.lines[at:]
         tail = _missing_blanks(iter(after), blanks) if any(s.strip() for s in after) else 0
-        self._splice(at, at, [*[""] * lead, source, *[""] * tail])
+        self.splice(at, at, [*[""] * lead, source, *[""] * tail])
 
     def needs_later(self, code: Code, at: int) -> bool:
         """Whether code at a 0-based line would use, when the module is imported, a name that the
@@ -387,26 +316,6 @@ def _missing_blanks(lines: Iterator[str], wanted: int) -> int:
             return wanted
         wanted -= 1
     return wanted
-
-
-def _is_future(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _import_order(node: ast.stmt) -> tuple[int, str]:
-    """The group of an import (standard library, other packages, relative) and its module."""
-    if isinstance(node, ast.ImportFrom) and node.level:
-        return 2, "." * node.level + (node.module or "")
-    name = node.names[0].name if isinstance(node, ast.Import) else getattr(node, "module", "")
-    return int(name.partition(".")[0] not in sys.stdlib_module_names), name
-
-
-def _imports(line: str) -> bool:
-    return line.startswith(("import ", "from "))
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
