@@ -560,6 +560,15 @@ def test_tests_that_no_fix_turns_green() -> None:
     assert draft(0, "ab", {}).never_green() == ["a", "b"]
 
 
+def test_what_judged_drafts_rewrite_is_held_against_no_fix() -> None:
+    old, other = (TestResult(id, "t.py", "failed") for id in ("o", "x"))
+    fixes = [Fix(0, "a", broken=(old, other)), Fix(1, "b")]
+    rewriting, plain = draft(0, "ao", {0: "ao", 1: "a"}), draft(1, "a", {0: "a", 1: "a"})
+    assert without_shared(fixes, [rewriting, plain])[0].broken == (other,)
+    assert without_shared(fixes, [rewriting, plain, plain])[0].broken == (old, other)
+    assert without_shared(fixes, [replace(rewriting, accepted=None)])[0].broken == (old, other)
+
+
 def test_a_passing_test_that_fixes_break_is_dropped() -> None:
     one = draft(0, "a", {0: "a", 1: "a"})
     rows = {fix: {**row, "now": "fail"} for fix, row in one.rows.items()}

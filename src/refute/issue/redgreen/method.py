@@ -252,7 +252,7 @@ class _Work:
             doubt = self._doubt(draft)
             if doubt is not None:
                 asked.append((doubt[0], (draft.number,), doubt[1]))
-        for fix in without_shared(self.fixes):
+        for fix in without_shared(self.fixes, self.drafts):
             if (fix.rejected or fix.broken) and fix.number not in self.repaired:
                 self.repaired.add(fix.number)
                 asked.append(("fix", (fix.number,), self.questions.fix_repair(fix)))
@@ -379,7 +379,7 @@ class _Work:
     def _tried(self) -> list[Fix]:
         """The fixes that drafts are tried on, those that broke least first."""
         usable = sorted(
-            (fix for fix in without_shared(self.fixes) if fix.weight > 0),
+            (fix for fix in without_shared(self.fixes, self.drafts) if fix.weight > 0),
             key=lambda fix: (-fix.weight, fix.number),
         )
         return usable[:MOST_FIXES]
