@@ -81,7 +81,7 @@ def test_with_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         found = json.loads(out)
         assert found["best"] == "b.py"
         assert any(test["source"] == "model" for test in found["tests"])
-        assert "openai:m: " in err
+        assert "openai:m, asked now: " in err
         asked = len(server.requests)
         assert run("task.py", "a.py", "b.py", *options)[1] == out
         assert len(server.requests) == asked, "asked once, kept for ever"

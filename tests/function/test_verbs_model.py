@@ -57,7 +57,7 @@ def test_hunt_writes_tests_that_fail_now(server: ScriptedServer, run: Run, tmp_p
         assert test["status"] == "wrong"
         assert test["expected"] != test["actual"]
         assert 0.5 <= test["confidence"] <= 1
-    assert "openai:m: " in err
+    assert "openai:m, asked now: " in err
     assert "$0.0000" in err
     assert "assert" in (tmp_path / "test_m.py").read_text()
     prompts = json.dumps(server.requests)
@@ -112,7 +112,7 @@ def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
     assert "one unit test" in by_model["trained"]
     assert "one unit test" not in by_model["m"]
     assert "Correct the code" in by_model["m"]
-    assert "openai:trained: " in err
+    assert "openai:trained, asked now: " in err
 
 
 @pytest.mark.parametrize(
