@@ -35,6 +35,28 @@ def test_files_of_commits_up_to_the_base(tmp_path: Path) -> None:
     assert history.beside(["shapes/line.py"], AMONG) == ["tests/test_colour.py"]
 
 
+def test_a_program_that_the_repository_names_is_not_run(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "shapes")
+    commit(project, "shapes/line.py", "tests/test_line.py")
+    proof, evil = tmp_path / "proof", tmp_path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {proof}\n")
+    evil.chmod(0o755)
+    mark = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----\n"
+    head, _, message = git(project.folder, "cat-file", "commit", "HEAD").partition("\n\n")
+    (tmp_path / "signed").write_text(f"{head}\n{mark}\n{message}")
+    options = ("-t", "commit", "-w", str(tmp_path / "signed"))
+    signed = git(project.folder, "hash-object", *options).strip()
+    for name in ("gpg.program", "gpg.ssh.program", "gpg.x509.program"):
+        git(project.folder, "config", name, str(evil))
+    git(project.folder, "config", "log.showSignature", "true")
+    git(project.folder, "log", "-1", signed)
+    assert proof.exists(), "git as it is runs it"
+    proof.unlink()
+    found = read_history(replace(project.problem, base_commit=signed)).commits
+    assert found == (frozenset({"shapes/line.py", "tests/test_line.py"}),)
+    assert not proof.exists()
+
+
 def test_a_commit_of_everything_tells_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     base = commit(project, "shapes/line.py", *(f"tests/test_{n}.py" for n in range(40)))

@@ -16,6 +16,8 @@ _SETTINGS = (
     "core.attributesFile=/dev/null", "core.autocrlf=false", "core.quotePath=true",
     "core.checkStat=minimal", "core.trustctime=false",  # an overlay has other inode numbers
     "protocol.allow=never", "gc.auto=0", "safe.directory=*",
+    "log.showSignature=false", "gpg.program=false", "gpg.ssh.program=false",
+    "gpg.x509.program=false",  # a repository may name a program that looks at its signatures
 )  # fmt: skip
 SAFE_OPTIONS = tuple(word for setting in _SETTINGS for word in ("-c", setting))
 """Options of every call: nothing that lies in a repository is run."""
