@@ -16,7 +16,14 @@ import threading
 import warnings
 from collections.abc import Sequence
 
-__all__ = ["Function", "find_function", "parse_expression", "parse_module"]
+__all__ = [
+    "Function",
+    "find_function",
+    "first_line",
+    "parse_expression",
+    "parse_module",
+    "readable_module",
+]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 """The definition of a function, of either kind."""
@@ -40,11 +47,24 @@ def parse_module(source: str) -> ast.Module:
         return ast.parse(source)
 
 
+def readable_module(source: str) -> ast.Module:
+    """The syntax tree of a module; an empty one for what is not Python, or nested too deeply."""
+    try:
+        return parse_module(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
 def parse_expression(source: str) -> ast.expr:
     """The syntax tree of an expression. Raises what `ast.parse` does."""
     with _parsing, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source, mode="eval").body
+
+
+def first_line(node: Function | ast.ClassDef) -> int:
+    """Where a definition begins, decorators included (1-based)."""
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def find_function(tree: ast.Module, entry_point: str) -> Function | None:

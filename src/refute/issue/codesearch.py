@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from refute.syntax import parse_module
+from refute.syntax import first_line, parse_module
 
 __all__ = ["SEARCHES", "CodeSearch", "Search"]
 
@@ -279,8 +279,7 @@ def _definitions(tree: ast.AST, path: str, owner: str = "") -> Iterator[Definiti
 
 
 def _span(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int]:
-    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-    return first, node.end_lineno or node.lineno
+    return first_line(node), node.end_lineno or node.lineno
 
 
 def _outline(node: ast.ClassDef) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from refute.syntax import Function, parse_module
+from refute.syntax import Function, first_line, readable_module
 
 __all__ = ["touched_tests"]
 
@@ -16,13 +16,9 @@ def touched_tests(path: str, text: str, lines: Collection[int], known: str) -> t
     `text`: the file with the patch. `known`: the id of any test of the file, which shows how its
     runner names them. Empty where none is touched or the text does not parse.
     """
-    try:
-        body = parse_module(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
     found = []
-    for names, node in _tests(body, ()):
-        first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    for names, node in _tests(readable_module(text).body, ()):
+        first = first_line(node)
         if any(first <= line <= (node.end_lineno or first) for line in lines):
             found.append(names)
     if "::" in known:

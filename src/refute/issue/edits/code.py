@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem
-from refute.syntax import parse_module
+from refute.syntax import first_line, parse_module
 
-__all__ = ["Code", "Definition", "first_line", "parsed_code", "said"]
+__all__ = ["Code", "Definition", "parsed_code", "said"]
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -67,8 +67,3 @@ def said(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.msg:
         return f"{error.msg} (its line {error.lineno})"
     return type(error).__name__
-
-
-def first_line(node: Definition) -> int:
-    """Where a definition begins, decorators included (1-based)."""
-    return min([node.lineno, *(d.lineno for d in node.decorator_list)])

@@ -110,7 +110,8 @@ class Block:
         tree.write(file, module.text)
 
     def _replaced_lines(self, module: Module, line: int | None, stop: int) -> bool:
-        """Put the code in the place of the lines; False: it is meant for functions by their names.
+        """Put the code in the place of the lines; False: it is meant for functions by their names,
+        and what the module has become is to be thrown away.
 
         So it is where all of it is new versions of functions and classes that the file has, and
         where the lines do not fit: what comes of them does not parse, or has a function twice.
@@ -132,17 +133,14 @@ class Block:
 
         if names and len(names) == len(code.body) and all(map(is_there, code.definitions)):
             return False
-        old, doubled = module.text, module.doubled(names)
+        doubled = module.doubled(names)
         try:
             module.replace_lines(line or 0, stop, self.code)
         except EditProblem:
             if not names:
                 raise
             return False
-        if module.doubled(names) > doubled:
-            module.restore(old)
-            return False
-        return True
+        return module.doubled(names) <= doubled
 
     # -- the three verbs ---------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from refute.issue.edits.code import Code, Definition, first_line, said
+from refute.issue.edits.code import Code, Definition, said
 from refute.issue.edits.imports import after_imports
 from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem, line_end
-from refute.syntax import parse_module
+from refute.syntax import first_line, parse_module
 
 __all__ = ["Module"]
 
@@ -128,11 +128,6 @@ class Module:
             for body in bodies
         )
         return sum(number - 1 for count in counts for number in count.values())
-
-    def restore(self, text: str) -> None:
-        """Go back to an earlier `text` of the file."""
-        self._source = text[len(self._mark) :]
-        self._parse()
 
     def named(self, name: str, line: int | None) -> Definition | None:
         """A function or class by name, ``Class.method`` too, nearest to the line."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from refute.syntax import parse_module
+from refute.syntax import readable_module
 
 __all__ = ["companions"]
 
@@ -46,7 +46,7 @@ def _body(numbered: str) -> str:
 def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
     """Files that a file imports by relative imports or names as its URLs, and the `conftest.py` of
     its folder."""
-    tree = _tree(files.get(path, ""))
+    tree = readable_module(files.get(path, ""))
     folder = PurePosixPath(path).parent
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom) or not node.level:
@@ -74,14 +74,7 @@ def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str
             conftest,
             [
                 node.name
-                for node in _tree(files[conftest]).body
+                for node in readable_module(files[conftest]).body
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             ],
         )
-
-
-def _tree(source: str) -> ast.Module:
-    try:
-        return parse_module(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])

@@ -9,7 +9,7 @@ from refute.issue.edits.indent import python_lines
 from refute.issue.original import Trial
 from refute.issue.patches import added_lines
 from refute.issue.redgreen.trying import Fix, TestBed
-from refute.syntax import parse_module
+from refute.syntax import readable_module
 
 __all__ = ["missed_statements", "statements_at"]
 
@@ -51,13 +51,11 @@ def statements_at(text: str, lines: Sequence[int]) -> list[tuple[range, str]]:
     Of a compound statement its head alone. Left out is what a count of lines says nothing about:
     docstrings, definitions and imports, `pass`. None where the text does not parse.
     """
-    try:
-        tree = parse_module(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
     rows = python_lines(text)
     wanted = set(lines)
-    spans = sorted((_rows(node) for node in _statements(tree)), key=lambda span: span[0])
+    spans = sorted(
+        (_rows(node) for node in _statements(readable_module(text))), key=lambda span: span[0]
+    )
     return [(span, rows[span[0] - 1].strip()) for span in spans if not wanted.isdisjoint(span)]
 
 

@@ -9,6 +9,7 @@ from refute.issue.edits.definitions import Module
 from refute.issue.edits.tree import EditProblem
 from refute.issue.original import Original
 from refute.issue.states import test_files
+from refute.syntax import first_line
 from refute.workspace.contract import PatchRejected, TestResult
 
 __all__ = ["defined_as", "without_tests"]
@@ -70,6 +71,6 @@ def _without(text: str, old: str | None, names: Collection[str]) -> str:
 
 def _source(module: Module, node: Definition) -> str:
     """A definition with its decorators."""
-    start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    start = first_line(node)
     lines = module.lines[start - 1 : node.end_lineno]
     return "\n".join(line.rstrip("\r\n") for line in lines)

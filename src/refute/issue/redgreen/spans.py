@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from refute.syntax import parse_module
+from refute.syntax import readable_module
 
 __all__ = ["Span", "calling", "referred", "spans_of"]
 
@@ -55,11 +55,7 @@ def spans_of(text: str) -> list[Span]:
 
     What stands before the first is the file's head. None where it does not parse.
     """
-    try:
-        tree = parse_module(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    found = [span for node in tree.body for span in _of(node)]
+    found = [span for node in readable_module(text).body for span in _of(node)]
     first = next((n for n, span in enumerate(found) if span.defines), len(found))
     return found[first:]
 

@@ -12,7 +12,7 @@ from refute.issue.edits.indent import reindented
 from refute.issue.edits.tree import Files, Tree
 from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Script
-from refute.syntax import parse_module
+from refute.syntax import readable_module
 
 __all__ = ["Draft", "Style", "patch_of", "probe", "read_marks", "slug", "tested", "with_tests"]
 
@@ -141,11 +141,7 @@ def with_tests(
 
 def _imports_of(source: str) -> frozenset[str]:
     """The import statements at the top level of a module, each name in one of its own."""
-    try:
-        body = parse_module(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    return frozenset(text for node in body for text in _singly(node))
+    return frozenset(text for node in readable_module(source).body for text in _singly(node))
 
 
 def _singly(node: ast.stmt) -> list[str]:

@@ -11,7 +11,7 @@ from refute.problems import Call, FunctionProblem, Invocation
 from refute.sandbox import Outcome, Returned
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["GUARDS", "Property", "Rows", "alone", "prose", "said_in", "value_of"]
+__all__ = ["GUARDS", "Property", "Rows", "alone", "on_value", "prose", "said_in", "value_of"]
 
 Verdict = Callable[[Call, Sequence[Outcome]], bool | None]
 
@@ -66,6 +66,16 @@ def said_in(words: str, pattern: str) -> str | None:
     """The first of the words or phrases that the description uses."""
     found = re.search(rf"\b(?:{pattern})\b", words)
     return found.group() if found else None
+
+
+def on_value(check: Callable[[Call, Any], bool]) -> Verdict:
+    """Whether a check holds of a call and the value that it returned; None where none is known."""
+
+    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
+        value = value_of(outcomes[0])
+        return None if value is None else check(call, value[0])
+
+    return holds
 
 
 def value_of(outcome: Outcome) -> tuple[Any] | None:

@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from refute.function.search.properties.base import Property, Rows, alone, said_in, value_of
+from refute.function.search.properties.base import (
+    Property,
+    Rows,
+    alone,
+    on_value,
+    said_in,
+    value_of,
+)
 from refute.problems import Call
 from refute.sandbox import Outcome
 from refute.sandbox.equality import equal
@@ -22,10 +29,7 @@ def kept(words: str, rows: Rows) -> Property | None:
     if said is None or not all(_within(args[0], expected) for args, expected in rows):
         return None
 
-    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        value = value_of(outcomes[0])
-        return None if value is None else _within(call.args[0], value[0])
-
+    holds = on_value(lambda call, value: _within(call.args[0], value))
     because = f"“{said}”: what is left keeps its order"
     return Property("order kept", because, alone, holds, everywhere=True)
 
@@ -82,10 +86,7 @@ def rearranged(words: str, rows: Rows) -> Property | None:
     ):
         return None
 
-    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        value = value_of(outcomes[0])
-        return None if value is None else _permuted(call.args[0], value[0])
-
+    holds = on_value(lambda call, value: _permuted(call.args[0], value))
     because = f"“{said}”: no element is lost or made"
     return Property("rearranged", because, alone, holds, everywhere=True)
 
@@ -102,10 +103,7 @@ def distinct(words: str, rows: Rows) -> Property | None:
     if said is None or not all(_without_repeats(expected) for _, expected in rows):
         return None
 
-    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        value = value_of(outcomes[0])
-        return None if value is None else _without_repeats(value[0])
-
+    holds = on_value(lambda _, value: _without_repeats(value))
     return Property("distinct", f"“{said}”: no element stands twice", alone, holds, everywhere=True)
 
 
@@ -126,10 +124,7 @@ def ascending(words: str, rows: Rows) -> Property | None:
     ):
         return None
 
-    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        value = value_of(outcomes[0])
-        return None if value is None else _in_order(value[0], down)
-
+    holds = on_value(lambda _, value: _in_order(value, down))
     return Property("in order", f"“{said}”: the result is in order", alone, holds)
 
 
