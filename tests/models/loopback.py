@@ -23,6 +23,8 @@ class Reply:
     """Seconds between single bytes of the body."""
     cut: int | None = None
     """Close the connection after so many bytes of the body; -1: before the status line."""
+    endless: bytes = b""
+    """Sent again and again after the body, until the other side hangs up."""
 
 
 Behaviour = Callable[[dict[str, Any], int], Reply]
@@ -156,6 +158,8 @@ class Loopback:
             return False
         data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
         headers = {"content-type": "application/json", "content-length": str(len(data))}
+        if reply.endless:
+            del headers["content-length"]
         lines = [f"{name}: {value}" for name, value in (headers | reply.headers).items()]
         start = "\r\n".join([f"HTTP/1.1 {reply.status} X", *lines, "", ""])
         writer.write(start.encode())
@@ -170,5 +174,8 @@ class Loopback:
                 await asyncio.sleep(reply.drip)
         else:
             writer.write(data)
+        while reply.endless:
+            writer.write(reply.endless)
+            await writer.drain()
         await writer.drain()
         return True

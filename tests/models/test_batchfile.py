@@ -40,7 +40,7 @@ def test_foreign_ids(name: str) -> None:
 
 
 def test_ids_go_both_ways_and_are_short_enough() -> None:
-    part = Part(DIGEST, 10**8, 10**8)
+    part = Part(DIGEST, 10**8, 10**4)
     assert Part.of(part.custom_id) == part
     assert len(part.custom_id) <= 64
 

@@ -71,7 +71,7 @@ def test_the_line_that_is_missing_is_named_and_works(tmp_path: Path) -> None:
         ('{"messages": [], "number": -1, "completion": "x"}', "number"),
         ('{"messages": [], "number": true, "completion": "x"}', "number"),
         ('{"messages": [], "sampling": {"stop": 1}, "completion": "x"}', "stop"),
-        ("[" * 100_000, "recursion"),
+        ("[" * 100_000, "nested too deeply"),
         ("\ud800", "Expecting value"),
     ],
 )

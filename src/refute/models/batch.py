@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
+from refute.files import read_file
 from refute.models.batchfile import Answer, Part, RequestFile, read_answers
 from refute.models.chat import completions, request_body
 from refute.models.contract import (
@@ -117,7 +118,7 @@ class BatchModel:
         for answer in answers:
             if answer.body is not None:
                 start, end = answer.part.first, answer.part.first + answer.part.n
-                came = completions(answer.body, sampling)[: answer.part.n]
+                came = completions(answer.body, sampling, n=answer.part.n)
                 for number, completion in enumerate(came, start):
                     samples.setdefault(number, completion)
                 short.update(range(start + len(came), end))
@@ -163,13 +164,12 @@ def _settings(folder: Path, model: str) -> _Settings:
     """`batch.toml` of the folder, if any; a model that is given goes before the file's."""
     path = folder / "batch.toml"
     try:
-        with path.open("rb") as file:
-            document = tomllib.load(file)
+        document = tomllib.loads(read_file(path).decode())
     except FileNotFoundError:
         document = {}
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None
     unknown = sorted(set(document) - {"model", "omit", "body"})
     if unknown:

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.errors import InputError
+from refute.files import read_file
+from refute.jsontext import parse_json
 from refute.models.chat import completions
 from refute.models.contract import Sampling
 from refute.models.dialects import read_complaint
@@ -53,7 +55,7 @@ class Part:
     @classmethod
     def of(cls, custom_id: str) -> Part | None:
         """None: not an id of ours."""
-        match = re.fullmatch(r"([0-9a-f]{40})-(\d{1,9})-(\d{1,9})", custom_id)
+        match = re.fullmatch(r"([0-9a-f]{40})-(\d{1,9})-(\d{1,5})", custom_id)
         return match and cls(match[1], int(match[2]), int(match[3]))
 
 
@@ -195,7 +197,7 @@ def _answer(row: Mapping[str, Any], where: str) -> Answer | None:
     if not isinstance(body, dict):
         raise ValueError("response.body: not a JSON object")
     try:
-        completions(body, Sampling())
+        completions(body, Sampling(), n=part.n)
     except ValueError as fault:
         raise ValueError(f"response.body.{fault}") from None
     return Answer(part, where, body)
@@ -229,7 +231,7 @@ def _open_requests(path: Path) -> Iterator[tuple[Part, str]]:
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and object of each row. Raises `InputError`."""
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_file(path).split(b"\n")
     except FileNotFoundError:
         return
     except OSError as error:
@@ -238,12 +240,12 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
+            row = parse_json(line)
+        except ValueError as error:
             if number == len(lines):  # no line feed after it: whoever writes it is not done
                 _remark(f"{path}:{number}: left out a torn last line")
                 return
-            raise InputError(f"{path}:{number}: not JSON") from None
+            raise InputError(f"{path}:{number}: not JSON: {error}") from None
         if not isinstance(row, dict):
             raise InputError(f"{path}:{number}: not a JSON object")
         yield number, row

@@ -18,8 +18,9 @@ from pathlib import Path
 from types import TracebackType
 
 from refute.errors import InputError
+from refute.jsontext import parse_json
 from refute.models.contract import Completion
-from refute.models.serial import completion_from, completion_json
+from refute.models.serial import completion_from, completion_json, number_from
 
 __all__ = ["Sample", "SampleCache", "cache_path"]
 
@@ -146,7 +147,7 @@ class SampleCache:
             raise  # used after it was closed: an error of the program
         except sqlite3.OperationalError as error:
             raise InputError(f"{self._path}: the sample cache cannot be used: {error}") from None
-        except (sqlite3.DatabaseError, ValueError) as error:
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
@@ -162,6 +163,6 @@ def _encoded(sample: Sample) -> str:
 
 
 def _decoded(answer: str) -> Sample:
-    document = json.loads(answer)
+    document = parse_json(answer)
     completion = completion_from(document)
-    return Sample(completion, "seconds" in document, document.get("seconds", 0.0))
+    return Sample(completion, "seconds" in document, number_from(document, "seconds", 0.0))

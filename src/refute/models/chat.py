@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refute.models.contract import Completion, Message, Sampling, ToolCall, Usage
+from refute.models.contract import Completion, Message, Sampling, ToolCall, Usage, is_count
 
 __all__ = ["completions", "cut_at_stop", "request_body"]
 
@@ -48,9 +48,9 @@ def request_body(
 
 
 def completions(
-    answer: object, sampling: Sampling, messages: Sequence[Message] = ()
+    answer: object, sampling: Sampling, messages: Sequence[Message] = (), *, n: int
 ) -> list[Completion]:
-    """The choices of an answer, in their order; there may be none.
+    """The first n choices of an answer, in their order; there may be fewer, or none.
 
     A choice without content is an empty text; the reasoning that some servers send beside the
     content is left out. The prompt's tokens are counted for the first choice, the answer's tokens
@@ -62,7 +62,7 @@ def completions(
     choices = answer.get("choices")
     if not isinstance(choices, list):
         raise ValueError("choices: not a list")
-    parts = [_choice(choice, sampling, at) for at, choice in enumerate(choices)]
+    parts = [_choice(choice, sampling, at) for at, choice in enumerate(choices[:n])]
     lengths = [_length(text, calls) for text, _, calls in parts]
     prompt, written = _usage(answer.get("usage"), messages, lengths)
     return [
@@ -103,7 +103,8 @@ def _choice(choice: object, sampling: Sampling, at: int) -> tuple[str, str, tupl
         raise ValueError(f"{where}.message: not a JSON object")
     text = _content(message.get("content"), where)
     calls = tuple(_tool_calls(message.get("tool_calls"), where))
-    reason = "length" if choice.get("finish_reason") in _CUT else "stop"
+    said = choice.get("finish_reason")
+    reason = "length" if isinstance(said, str) and said in _CUT else "stop"
     text, stopped = cut_at_stop(text, sampling.stop)
     if stopped:
         reason = "stop"
@@ -136,9 +137,9 @@ def _tool_calls(calls: object, where: str) -> list[ToolCall]:
         name = call.get("id")
         found.append(
             ToolCall(
-                name if isinstance(name, str) and name else f"call_{len(found)}",
-                function["name"],
-                arguments,
+                _encodable(name) if isinstance(name, str) and name else f"call_{len(found)}",
+                _encodable(function["name"]),
+                _encodable(arguments),
             )
         )
     return found
@@ -152,9 +153,9 @@ def _usage(usage: object, messages: Sequence[Message], lengths: Sequence[int]) -
     """Tokens of the prompt and of all choices."""
     counts: Mapping[str, Any] = usage if isinstance(usage, dict) else {}
     prompt, written = counts.get("prompt_tokens"), counts.get("completion_tokens")
-    if not isinstance(prompt, int) or prompt < 0:
+    if not is_count(prompt):
         prompt = sum(-(-len(message.content) // 4) for message in messages)
-    if not isinstance(written, int) or written < 0:
+    if not is_count(written):
         written = sum(-(-length // 4) for length in lengths)
     return prompt, written
 
@@ -166,8 +167,6 @@ def _encodable(text: str) -> str:
 
 def _shares(total: int, lengths: Sequence[int]) -> list[int]:
     """Divide a whole number by lengths; the shares add up to it."""
-    weights = [length + 1 for length in lengths]
-    ends = [0]
-    for at in range(len(weights)):
-        ends.append(total * sum(weights[: at + 1]) // sum(weights))
+    sums = list(itertools.accumulate((length + 1 for length in lengths), initial=0))
+    ends = [total * part // sums[-1] for part in sums] if lengths else [0]
     return [end - start for start, end in itertools.pairwise(ends)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeGuard
 
 __all__ = [
     "GREEDY",
@@ -21,6 +21,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "Usage",
+    "is_count",
 ]
 
 
@@ -85,6 +86,12 @@ class Sampling:
 
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0)
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a server, or a file, may have counted so many tokens: prices are floats, and a float
+    holds no whole number beyond 2**53 exactly (one of 400 digits not at all)."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
 @dataclass(frozen=True, slots=True)

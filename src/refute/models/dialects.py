@@ -6,11 +6,12 @@ SGLang, llama.cpp, Ollama, TGI, `transformers serve` and the proxies in front of
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from refute.jsontext import parse_json
 
 __all__ = ["Complaint", "one_line", "read_complaint"]
 
@@ -60,6 +61,9 @@ _ONE_CHOICE = re.compile(
 
 _QUOTA = re.compile(r"insufficient_quota|insufficient[ _](funds|balance|credits?)|billing", re.I)
 
+_TOLD = 8_000
+"""Characters of a complaint that are looked at: it may echo the whole request."""
+
 _LATER = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 
 
@@ -70,6 +74,7 @@ def read_complaint(status: int, body: str, sent: Collection[str] = ()) -> Compla
     """
     document = _parsed(body)
     words = " ".join(_texts(document)) if document is not None else body
+    words = words[:_TOLD]
     detail = one_line(_message(document) or words) or f"HTTP status {status}"
     if status in (401, 403):
         return Complaint("key", detail)
@@ -127,8 +132,8 @@ def _named(document: object) -> Iterator[str]:
 
 def _parsed(body: str) -> Any:
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
+        document = parse_json(body)
+    except ValueError:
         return None
     return document if isinstance(document, dict | list) else None
 

@@ -2,7 +2,8 @@
 
 The client's own retries are off: ours keep one deadline over all tries and share a server's wish
 to be left alone among all requests. Answers are read from the raw JSON (see `chat`), because the
-client's typed ones cost more time and refuse what lenient servers send.
+client's typed ones cost more time and refuse what lenient servers send. A body is read up to a
+bound (see `bodies`), whatever its status.
 
 What a server does not take (`seed`, several choices at once, `max_tokens`...) is found out by its
 refusal, said once in the log `refute.models`, and remembered.
@@ -11,7 +12,6 @@ refusal, said once in the log `refute.models`, and remembered.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import time
@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from refute.errors import InputError
+from refute.jsontext import parse_json
+from refute.models.bodies import ACCEPTED, BodyRefused, bound
 from refute.models.chat import completions, request_body
 from refute.models.contract import (
     Completion,
@@ -187,8 +189,12 @@ class OpenAIModel:
             self._answered = True
             complaint = read_complaint(error.status_code, error.response.text, self._optional(body))
             raise self._complain(complaint, retry_after(error.response.headers)) from None
+        except BodyRefused as error:
+            raise self._unavailable(str(error)) from None
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
+            if isinstance(cause, BodyRefused):  # the client's older versions wrap what they meet
+                raise self._unavailable(str(cause)) from None
             raise _Failed(one_line(f"{type(cause).__name__}: {cause}")) from None
         self._answered = True
         return self._read(text, body, messages, sampling)
@@ -202,14 +208,12 @@ class OpenAIModel:
     ) -> list[Completion]:
         """The choices in an answer of status 200."""
         try:
-            answer = json.loads(text)
+            answer = parse_json(text)
             if isinstance(answer, dict) and answer.get("error") and not answer.get("choices"):
                 code = answer["error"].get("code") if isinstance(answer["error"], dict) else None
                 status = code if isinstance(code, int) and 400 <= code < 600 else 500
                 raise self._complain(read_complaint(status, text, self._optional(body)))
-            found = completions(answer, sampling, messages)
-        except RecursionError:
-            raise _Failed("malformed answer: nested too deeply") from None
+            found = completions(answer, sampling, messages, n=body.get("n", 1))
         except ValueError as error:
             raise _Failed(f"malformed answer: {one_line(f'{error}: {text}', 160)}") from None
         if not found:
@@ -253,7 +257,10 @@ class OpenAIModel:
                 timeout=timeout,
                 # A proxy of the environment cannot reach this machine's own servers.
                 http_client=openai.DefaultAsyncHttpxClient(
-                    timeout=timeout, trust_env=not is_local(self.base_url)
+                    timeout=timeout,
+                    headers=ACCEPTED,
+                    trust_env=not is_local(self.base_url),
+                    event_hooks={"response": [bound]},
                 ),
             )
         return self._client

@@ -23,6 +23,7 @@ from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from refute.errors import InputError
+from refute.files import read_file
 from refute.models.contract import Model, Usage
 
 __all__ = ["FREE", "Price", "Prices"]
@@ -109,10 +110,10 @@ def _shorter(name: str) -> str:
 
 def _read(path: Path) -> dict[str, Price]:
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(read_file(path).decode())
     except OSError as error:
         raise InputError(f"{path}: {error.strerror} (the price file)") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not TOML: {error}") from None
     prices = {}
     for name, table in tables.items():
@@ -120,7 +121,7 @@ def _read(path: Path) -> dict[str, Price]:
         numbers = [
             float(side)
             for side in sides
-            if isinstance(side, int | float) and not isinstance(side, bool) and side >= 0
+            if isinstance(side, int | float) and not isinstance(side, bool) and 0 <= side < 2**53
         ]
         if len(numbers) != 2:
             raise InputError(

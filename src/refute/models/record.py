@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.jsontext import parse_json
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.serial import (
     completion_json,
@@ -76,8 +77,8 @@ def _line(
 def _held(line: bytes) -> tuple[str, int] | None:
     """Digest of the request and number of the sample on a line as we write them, else None."""
     try:
-        document = json.loads(line)
+        document = parse_json(line)
         messages = [message_from(one) for one in document["messages"]]
         return digest(messages, sampling_from(document["sampling"])), int(document["number"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         return None

@@ -23,6 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.files import read_file
+from refute.jsontext import parse_json
 from refute.models.contract import Completion, Message, ModelUnavailable, Sampling
 from refute.models.serial import completion_from, digest, message_from, sampling_from
 
@@ -39,7 +41,7 @@ class ReplayModel:
         """Raises `InputError` for a file that cannot be read, with the line that is wrong."""
         self._path = path
         try:
-            data = path.read_bytes()
+            data = read_file(path)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror} (recorded answers)") from None
         self._content = hashlib.sha256(data).hexdigest()[:12]
@@ -50,7 +52,7 @@ class ReplayModel:
             if line.strip():
                 try:
                     self._add(line)
-                except (ValueError, RecursionError) as error:
+                except ValueError as error:
                     raise InputError(f"{path}:{number}: {error}") from None
 
     @property
@@ -78,7 +80,7 @@ class ReplayModel:
         """Nothing to release."""
 
     def _add(self, line: bytes) -> None:
-        document = json.loads(line)
+        document = parse_json(line)
         if not isinstance(document, dict):
             raise ValueError("not a JSON object")
         completion = completion_from(document.get("completion"))

@@ -11,7 +11,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall, Usage
+from refute.models.contract import (
+    Completion,
+    Message,
+    Sampling,
+    Tool,
+    ToolCall,
+    Usage,
+    is_count,
+)
 
 __all__ = [
     "completion_from",
@@ -19,6 +27,7 @@ __all__ = [
     "digest",
     "message_from",
     "message_json",
+    "number_from",
     "sampling_from",
     "sampling_json",
 ]
@@ -82,12 +91,15 @@ def sampling_from(document: object) -> Sampling:
     tools = fields.get("tools", [])
     if not isinstance(tools, list):
         raise ValueError("tools: not a list")
+    seed = fields.get("seed")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise ValueError("seed: not a whole number")
     return Sampling(
-        temperature=_number(fields, "temperature", usual.temperature),
-        top_p=_number(fields, "top_p", usual.top_p),
+        temperature=number_from(fields, "temperature", usual.temperature),
+        top_p=number_from(fields, "top_p", usual.top_p),
         max_tokens=_count(fields, "max_tokens", usual.max_tokens),
         stop=tuple(stop),
-        seed=None if fields.get("seed") is None else _count(fields, "seed", 0),
+        seed=seed,
         tools=tuple(
             Tool(_text(tool, "name"), _text(tool, "description"), _text(tool, "parameters"))
             for tool in (_mapping(one, "tools") for one in tools)
@@ -152,15 +164,17 @@ def _text(fields: Mapping[str, Any], field: str) -> str:
     return value
 
 
-def _number(fields: Mapping[str, Any], field: str, usual: float) -> float:
+def number_from(fields: Mapping[str, Any], field: str, usual: float) -> float:
+    """A number of the fields, `usual` where it is left out. Raises `ValueError`."""
     value = fields.get(field, usual)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    # The bound keeps out infinity, NaN and the long integers that no float holds.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
         raise ValueError(f"{field}: not a number")
     return float(value)
 
 
 def _count(fields: Mapping[str, Any], field: str, usual: int) -> int:
     value = fields.get(field, usual)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{field}: not a whole number")
+    if not is_count(value):
+        raise ValueError(f"{field}: not a whole number from 0")
     return value
