@@ -50,7 +50,7 @@ from refute.sandbox.local import LocalSandbox
 
 __all__ = [
     "Function", "Half", "Inside", "Run", "draw", "functions", "half_of", "modules", "parser",
-    "refute", "share", "spread", "work",
+    "refute", "share", "spread", "verdict_of", "work",
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -280,6 +280,33 @@ def _wait(child: subprocess.Popen[bytes], patience: float) -> tuple[int, float]:
             late = True
             os.killpg(child.pid, signal.SIGKILL)
         time.sleep(0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says about one function."""
+
+    state: str
+    """wrong, fixed, proposed, passes, cannot tell; "" where it prints no document."""
+    tests: tuple[Row, ...]
+    """The failing tests as printed; `expected` is None where it is not known (a crash)."""
+    code: str | None
+    """The module after the first fix, fixed or proposed."""
+    diff: str
+
+
+def verdict_of(run: Run) -> Verdict:
+    """The verdict of `refute debug FILE.py::NAME --json`."""
+    document = run.document
+    if not isinstance(document, dict):
+        return Verdict("", (), None, "")
+    tests = tuple(document.get("tests") or ())
+    fixed = bool(document.get("fixed"))
+    stated = any(test.get("expected") is not None for test in tests)
+    state = document.get("state") or ("fixed" if fixed else "wrong" if stated else "passes")
+    code = document.get("code") if fixed or state in ("fixed", "proposed") else None
+    state = state.replace("-", " ").replace("_", " ")
+    return Verdict(state, tests, code, document.get("diff") or "")
 
 
 class Inside:
