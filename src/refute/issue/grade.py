@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from refute.errors import InputError
 from refute.issue.coverage import ChangeCoverage, change_coverage, counted_lines
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.standings import NO_TESTS
@@ -95,6 +94,9 @@ def grade_prediction(
     if not file_patches(patch):
         return _without_run(key, "not_applicable", others, "it is no unified diff")
     script = _script(patch, terms) if terms.mode == "reproduction" else None
+    if script == "":
+        why = "a reproduction script is one new Python file; --script names it among several"
+        return _without_run(key, "no_test", others, why)
     files = () if script is not None else test_files(patch)
     try:
         runnable = script is not None or _applied(patch, files, spawn)
@@ -115,13 +117,17 @@ def grade_evidence(
 ) -> IssueGrade:
     """The grade that the reports amount to. `counted`: they hold executions of lines.
 
-    Raises `WorkspaceUnavailable` when the original tests did not finish without the patch.
+    Raises `WorkspaceUnavailable` when the original tests did not finish without the patch, nor
+    did the golden ones: where only the files that the patch chose do not, the choice is its own.
     """
     for report in evidence.base:
         if report.status != "finished":
-            raise WorkspaceUnavailable(
-                f"the repository's own tests do not finish: {report.status} {report.remark}"
-            )
+            why = f"the repository's own tests do not finish: {report.status} {report.remark}"
+            if any(not one.results or one.status != "finished" for one in evidence.golden):
+                raise WorkspaceUnavailable(why)
+            status: Status = "timeout" if report.status == "timeout" else "crashed"
+            verdict = Verdict(status, remarks=(why,))
+            return IssueGrade(key.id, verdict, others=tuple(others), evidence=evidence)
     verdict = judge(*evidence.predicted, *evidence.base)
     coverage = golden = None
     if counted:
@@ -153,15 +159,11 @@ def _is_hollow(text: str) -> bool:
 
 
 def _script(patch: str, terms: Terms) -> str:
+    """Path of the script that the patch adds; "" where that is not one file."""
     if terms.script is not None:
         return terms.script
     new = [p.new for p in file_patches(patch) if p.old is None and p.new and p.new.endswith(".py")]
-    if len(new) != 1:
-        raise InputError(
-            f"a reproduction script is one new Python file, the patch adds {len(new)}; "
-            "name it with --script"
-        )
-    return new[0]
+    return new[0] if len(new) == 1 else ""
 
 
 def _applied(patch: str, files: Sequence[str], spawn: Callable[[], Workspace]) -> bool:

@@ -21,12 +21,15 @@ from typing import Any
 
 from refute.datasets.swe import IssueItem
 from refute.errors import InputError
+from refute.issue.attribution import attributed, golden_runs
+from refute.issue.contract import Spawn
 from refute.issue.golden import missing_fail_to_pass, works
 from refute.issue.grade import IssueGrade, Terms, grade_prediction
 from refute.issue.places import spawner
 from refute.issue.predictions import PatchType, Prediction, patch_of
 from refute.issue.records import Record, grade_record, write_evidence
 from refute.issue.states import StateStore
+from refute.issue.verdict import Verdict
 from refute.problems import IssuePrediction
 from refute.runs import Journal, cores
 from refute.runs.recording import record_tasks
@@ -116,8 +119,14 @@ def _work(
     """The record of one instance; its evidence is on disk when this returns."""
     start = time.monotonic()
     problem, key = task.item.problem, task.item.key
+    spawn = spawner(problem, settings.workspace)
+    timeout = settings.terms.timeout
     try:
-        grade = _grade(settings, slots, task)
+        grade = attributed(
+            lambda: _grade(settings, slots, task, spawn),
+            lambda: golden_runs(key, spawn, timeout=timeout),
+            lambda reason: IssueGrade(key.id, Verdict("not_trusted", remarks=(reason,))),
+        )
     except (WorkspaceUnavailable, InputError) as error:
         return _error(task, " ".join(str(error).split()))
     if grade.evidence is not None:
@@ -130,9 +139,10 @@ def _work(
     return {**record, "repo": problem.repo, "seconds": round(time.monotonic() - start, 3)}
 
 
-def _grade(settings: GradingSettings, slots: AbstractContextManager[Any], task: Task) -> IssueGrade:
+def _grade(
+    settings: GradingSettings, slots: AbstractContextManager[Any], task: Task, spawn: Spawn
+) -> IssueGrade:
     problem, prediction = task.item.problem, task.prediction
-    spawn = spawner(problem, settings.workspace)
     patch = prediction.patch
     if patch.strip() and settings.types != ("vanilla",):
         with spawn() as workspace:

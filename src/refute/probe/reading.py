@@ -100,9 +100,9 @@ def _failure(value: object) -> RawFailure | None:
         raise _Malformed("a failure was expected")
     frames = []
     for frame in value["frames"]:
-        if not isinstance(frame, list) or len(frame) != 3 or not isinstance(frame[1], int):
+        if not isinstance(frame, list) or len(frame) != 3:
             raise _Malformed("a frame was expected")
-        frames.append((_text(frame[0]), frame[1], _text(frame[2])))
+        frames.append((_text(frame[0]), _count(frame[1]), _text(frame[2])))
     return RawFailure(
         _text(value.get("type")),
         _text(value.get("message")),
@@ -114,6 +114,13 @@ def _failure(value: object) -> RawFailure | None:
 def _choice(value: object, choices: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise _Malformed(f"one of {', '.join(choices)} was expected")
+    return value
+
+
+def _count(value: object) -> int:
+    """A whole number of a size that a runner can mean; JSON knows infinity, and any length."""
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**31:
+        raise _Malformed("a count was expected")
     return value
 
 
@@ -233,7 +240,7 @@ def _report(records: list[dict[str, Any]], wrong: str) -> RawReport:
                 case "opened":
                     opened = True
                 case "planned":
-                    planned = int(record.get("tests", 0))
+                    planned = _count(record.get("tests", 0))
                 case "started":
                     running = _text(record.get("id"))
                 case "result":
@@ -243,7 +250,7 @@ def _report(records: list[dict[str, Any]], wrong: str) -> RawReport:
                     failure = _failure(record.get("failure"))
                 case "closed":
                     closed = True
-                    status = int(record.get("exit", 1))
+                    status = _count(record.get("exit", 1))
                     failure = _failure(record.get("failure")) or failure
         except (_Malformed, ValueError, TypeError, AttributeError) as error:
             wrong = wrong or f"a record of the results is malformed: {error}"

@@ -47,9 +47,13 @@ class WorkingCopy:
         if not patch.strip():
             raise PatchRejected("the patch is empty")
         given = patch if patch.endswith("\n") else patch + "\n"
+        try:
+            data = given.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise PatchRejected("the patch holds half a character (a lone surrogate)") from None
         # by the files alone, without a repository: nothing of the tree's own `.git` is believed
         options = ("apply", "--whitespace=nowarn", "-p1", "-")
-        done = self._git(options, given=given.encode("utf-8", "surrogateescape"), repository=False)
+        done = self._git(options, given=data, repository=False)
         if done.status:
             raise PatchRejected(_reason(done.err))
 
@@ -150,7 +154,9 @@ class WorkingCopy:
             command, env=env, given=given, timeout=_GIT_SECONDS, keep=2 * _LARGEST_DIFF
         )
         if done.cause:
-            raise WorkspaceUnavailable(f"git {arguments[0]}: over the limit of {done.cause}")
+            # what `apply` takes is the patch's doing: a few bytes may stand for gigabytes
+            refused = WorkspaceUnavailable if repository else PatchRejected
+            raise refused(f"git {arguments[0]}: over the limit of {done.cause}")
         return done
 
     def _checked(self, *arguments: str) -> bytes:

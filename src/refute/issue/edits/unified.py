@@ -22,7 +22,9 @@ __all__ = ["FileEdit", "read_unified"]
 MOST_HUNKS = 200
 """Of one file: a model that repeats itself without end must not cost hours."""
 
-_HEADER = re.compile(r"^@@+\s*(?:-(\d+)(?:,(\d+))?)?\s*(?:\+(\d+)(?:,(\d+))?)?\s*(?:@@+)?(.*)$")
+_HEADER = re.compile(
+    r"^@@+\s*(?:-(\d{1,9})(?:,(\d{1,9}))?)?\s*(?:\+(\d{1,9})(?:,(\d{1,9}))?)?\s*(?:@@+)?(.*)$"
+)
 _FENCE = re.compile(r"^\s{0,3}(```+|~~~+)\s*([\w+-]*)\s*(\S*)")
 _END_TAG = re.compile(r"^\s*</?(?:patch|diff|answer|solution|response|code)>\s*$", re.IGNORECASE)
 _V4A = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.+)$")
