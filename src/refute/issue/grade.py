@@ -95,8 +95,8 @@ def grade_prediction(
         return _without_run(key, "not_applicable", others, "it is no unified diff")
     script = _script(patch, terms) if terms.mode == "reproduction" else None
     if script == "":
-        why = "a reproduction script is one new Python file; --script names it among several"
-        return _without_run(key, "no_test", others, why)
+        told = "a reproduction script is one new Python file; --script names it among several"
+        return _without_run(key, "no_test", others, told)
     files = () if script is not None else test_files(patch)
     try:
         runnable = script is not None or _applied(patch, files, spawn)
