@@ -23,8 +23,10 @@ __all__ = [
     "IssueKey",
     "IssuePrediction",
     "IssueProblem",
+    "Session",
     "Trust",
     "UnitTest",
+    "Want",
 ]
 
 
@@ -46,8 +48,43 @@ class Expression:
     source: str
 
 
-Invocation = Call | Expression
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Doctest examples that run in order in one namespace, as `doctest` runs them.
+
+    It returns what its last example showed: (text printed, last line of the exception or None,
+    whether the exception passed the program); for more than one `watched`, a list of these.
+    """
+
+    steps: tuple[str, ...]
+    """Source of each example, without prompts, each ending in a line feed."""
+    watched: int = 1
+    """How many of the last steps come back."""
+
+    @property
+    def source(self) -> str:
+        """The examples with their prompts, as a docstring would hold them."""
+        lines = []
+        for step in self.steps:
+            first, *rest = step.rstrip("\n").split("\n")
+            lines += [f">>> {first}", *(f"... {line}".rstrip() for line in rest)]
+        return "\n".join(lines)
+
+
+Invocation = Call | Expression | Session
 """What a unit test runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What the last example of a `Session` must show, compared by `doctest`'s rules."""
+
+    text: str
+    """Expected output, ending in a line feed; "": none."""
+    raised: str | None = None
+    """The last line of the expected traceback; None: no exception."""
+    options: int = 0
+    """Flags of `doctest` that the example's directives set."""
 
 
 class Trust(IntEnum):
@@ -67,8 +104,9 @@ class Trust(IntEnum):
 class UnitTest:
     """A unit test (UT): an input and its expected output (UTGen, section 2).
 
-    `expected` is a plain value (see `refute.sandbox.values`). `raises`, when set, is the name of
-    the exception type that the call must raise, and `expected` is then ignored.
+    `expected` is a plain value (see `refute.sandbox.values`), for a `Session` a `Want`. `raises`,
+    when set, is the name of the exception type that the call must raise, and `expected` is then
+    ignored.
     """
 
     call: Invocation
@@ -81,6 +119,8 @@ class UnitTest:
     """Character offsets [start, end) in the text it was read from."""
     confidence: float = 1.0
     """Estimated probability that `expected` is right, in [0, 1]."""
+    typed: bool = False
+    """Whether the types of numbers count: ``4`` is not ``4.0``, as where a doctest shows it."""
 
 
 @dataclass(frozen=True, slots=True)

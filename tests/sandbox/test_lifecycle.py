@@ -139,7 +139,7 @@ def test_a_stopped_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("refute.sandbox.local._PATIENCE", 0.5)
     box = LocalSandbox()
     sentinel(box)
-    pids = children_of(box._servers[()].process.pid)
+    pids = children_of(box._servers[((), 0)].process.pid)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     with pytest.raises(SandboxUnavailable, match="no word"):
@@ -203,9 +203,9 @@ def test_started_from_a_thread_that_ends() -> None:
     thread.start()
     thread.join()
     time.sleep(0.1)
-    pid = box._servers[()].process.pid
+    pid = box._servers[((), 0)].process.pid
     sentinel(box)
-    assert box._servers[()].process.pid == pid
+    assert box._servers[((), 0)].process.pid == pid
     box.close()
 
 

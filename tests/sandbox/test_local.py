@@ -235,7 +235,7 @@ def f(x):
 def test_a_killed_server_is_an_error_and_the_next_run_works() -> None:
     with LocalSandbox() as own:
         assert own.protections()
-        server = own._servers[()].process.pid
+        server = own._servers[((), 0)].process.pid
         for pid in {server, *children_of(server)}:
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(SandboxUnavailable):

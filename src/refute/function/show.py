@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from refute.literals import NotLiteral, source_of
-from refute.problems import Call, Invocation, UnitTest
+from refute.problems import Call, Invocation, Session, UnitTest, Want
 from refute.sandbox import (
     Killed,
     NotRun,
@@ -24,7 +24,7 @@ MAX_VALUE = 20_000
 
 
 def call_source(call: Invocation, function: str) -> str:
-    """`f(1, key=[2])`, or the expression as it is."""
+    """`f(1, key=[2])`, the expression as it is, or a session's lines with their prompts."""
     if not isinstance(call, Call):
         return call.source
     parts = [value_source(arg) for arg in call.args]
@@ -41,16 +41,28 @@ def value_source(value: Any) -> str:
 
 
 def expected_source(test: UnitTest) -> str:
-    """What a test wants: Python source, or "raises NAME"."""
+    """What a test wants: Python source, "raises NAME", or what a session must show."""
+    if isinstance(test.expected, Want):
+        return _shown(test.expected.text, test.expected.raised)
     return value_source(test.expected) if test.raises is None else f"raises {test.raises}"
 
 
-def describe(outcome: Outcome) -> str:
-    """What a call did, on one line: the value's source, or words."""
+def _shown(text: str, raised: str | None) -> str:
+    if raised is not None:
+        return f"raises {raised.rstrip()}"
+    return text.rstrip("\n") or "no output"
+
+
+def describe(outcome: Outcome, call: Invocation | None = None) -> str:
+    """What a call did: the value's source, or words; on one line unless a session printed more."""
     match outcome:
         case Returned():
             try:
-                text = value_source(outcome.value)
+                value = outcome.value
+                if isinstance(call, Session) and isinstance(value, tuple) and len(value) == 3:
+                    text = _shown(str(value[0]), None if value[1] is None else str(value[1]))
+                else:
+                    text = value_source(value)
             except MalformedValue:
                 return "an answer that is not a value"
             return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}..."

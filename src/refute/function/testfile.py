@@ -246,7 +246,8 @@ def _remarks(item: FailingTest | Finding) -> Iterable[str]:
         yield f"predicted ({_line(item.test.source)}), confidence {item.test.confidence:.2f}"
     else:
         yield f"from {_line(item.test.source)}"
-    yield f"now: {_line(describe(item.actual))}"
+    call = item.test.call if isinstance(item, FailingTest) else item.call
+    yield f"now: {_line(describe(item.actual, call))}"
 
 
 def _line(text: str) -> str:

@@ -88,7 +88,7 @@ def _test(function: str, item: FailingTest | Finding) -> Document:
     return {
         "call": call_source(item.test.call, function),
         "expected": expected_source(item.test),
-        "actual": describe(item.actual),
+        "actual": describe(item.actual, item.test.call),
         "status": status_of(item.actual),
         "source": item.test.source,
         "confidence": round(item.test.confidence, 4),

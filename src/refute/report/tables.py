@@ -96,7 +96,7 @@ def _table(title: str, function: str, tests: Sequence[FailingTest]) -> Table:
         if item.test.trust is Trust.PREDICTED:
             source = f"{source} ({item.test.confidence:.0%})"
         call, expected = call_source(item.test.call, function), expected_source(item.test)
-        cells = (call, expected, describe(item.actual), source)
+        cells = (call, expected, describe(item.actual, item.test.call), source)
         table.add_row(*(Text(_short(cell)) for cell in cells))
     return table
 

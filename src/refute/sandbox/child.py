@@ -23,6 +23,9 @@ FRAME = struct.Struct("<II")
 FIRST = 16  # offset of the first frame
 IMPORTING, CALLING, FULL = 0, 1, 2  # phases
 
+replaying: Any = None
+"""The module `replay`; the server sets it."""
+
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
 
@@ -80,6 +83,8 @@ def _run_calls(
                 value = function(*arguments) if not keywords else function(*arguments, **keywords)
             elif kind == 1:
                 value = function(*build(arguments), **build(keywords))
+            elif kind == 3:
+                value = replaying.replay(namespace, arguments, keywords, filename)
             else:
                 value = eval(compile(arguments, "<expression>", "eval"), namespace.__dict__)
             shape = type(value)

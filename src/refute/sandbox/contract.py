@@ -48,6 +48,8 @@ class Limits:
     """Largest encoded output of one call; a larger one comes back as an opaque digest."""
     stop_after: int | None = None
     """Give up after this many calls were cut short (time-out, crash); the rest is `NotRun`."""
+    seed: int = 0
+    """Of Python's hashes and of `random`; another one is another server process, too."""
 
     @property
     def wall_seconds(self) -> float:

@@ -28,11 +28,11 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from refute.problems import UnitTest
+from refute.problems import UnitTest, Want
 from refute.sandbox.contract import Outcome, Raised, Returned
 from refute.sandbox.values import Iterated, MalformedValue, NDArray, decode, encode
 
-__all__ = ["CHECKERS", "Checker", "Expected", "equal", "expect", "expect_test", "matches"]
+__all__ = ["CHECKERS", "Checker", "Expected", "equal", "expect", "expect_test", "matches", "shows"]
 
 RTOL = 1e-07
 FLOAT_ATOL = 1e-6
@@ -150,6 +150,54 @@ def _nan_items(mapping: dict[Any, Any]) -> list[Any]:
     return [value for key, value in mapping.items() if _has_nan(key)]
 
 
+def _same_types(out: Any, expected: Any) -> bool:
+    """Whether two equal values have the same types of numbers, at any depth that keeps its order.
+
+    In sets, and among the keys of dictionaries, equal elements are not told apart.
+    """
+    if type(out) is not type(expected):
+        return False
+    if isinstance(expected, list | tuple):
+        return len(out) == len(expected) and all(map(_same_types, out, expected))
+    if isinstance(expected, dict):
+        return all(_same_types(out[key], value) for key, value in expected.items() if key in out)
+    return True
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+
+def shows(shown: Any, want: Want) -> bool:
+    """Whether an example showed what is wanted, as `doctest.DocTestRunner` decides it.
+
+    `shown`: what a `Session` returned; anything else is a "no".
+    """
+    match shown:
+        case (str() as text, None, bool()):
+            return want.raised is None and _printed(want.text, text, want.options)
+        case (str(), str() as raised, bool()):
+            if want.raised is None:
+                return False
+            if _printed(want.raised, raised, want.options):
+                return True
+            import doctest
+
+            lax = want.options & doctest.IGNORE_EXCEPTION_DETAIL
+            return bool(lax) and _printed(_kind(want.raised), _kind(raised), want.options)
+    return False
+
+
+def _printed(want: str, got: str, options: int) -> bool:
+    import doctest  # slow to import, and few programs need it
+
+    return doctest.OutputChecker().check_output(want, got, options)
+
+
+def _kind(line: str) -> str:
+    """The exception's bare name: what IGNORE_EXCEPTION_DETAIL compares."""
+    return line.split("\n", 1)[0].partition(":")[0].rpartition(".")[2]
+
+
 # -- special checkers ------------------------------------------------------------------------------
 
 
@@ -220,7 +268,7 @@ class Expected:
     `data` is the encoding that is compared first; the value is decoded from it only on a mismatch.
     """
 
-    __slots__ = ("_value", "args", "atol", "checker", "data", "fast", "raises")
+    __slots__ = ("_value", "args", "atol", "checker", "data", "fast", "raises", "typed", "want")
 
     def __init__(
         self,
@@ -230,15 +278,20 @@ class Expected:
         checker: str | None = None,
         args: tuple[Any, ...] = (),
         raises: str | None = None,
+        typed: bool = False,
+        want: Want | None = None,
     ) -> None:
         self.data = data
+        self.typed = typed
+        self.want = want
         self.atol = atol
         self.checker = None if checker is None else CHECKERS[checker]
         self.args = args
         self.raises = raises
         # Equal bytes decide, except where an exception is expected or where the checker does not
         # look at the expected output at all.
-        self.fast = None if raises is not None or checker == "polynomial_root" else data
+        unlike = raises is not None or checker == "polynomial_root" or want is not None
+        self.fast = None if unlike else data
 
     @property
     def value(self) -> Any:
@@ -271,8 +324,12 @@ def expect(
 
 def expect_test(test: UnitTest, *, atol: float = 0.0, checker: str | None = None) -> Expected:
     """Prepare the expected outcome of a unit test."""
+    if isinstance(test.expected, Want):
+        return Expected(b"", want=test.expected)
     args = getattr(test.call, "args", ())
-    return expect(test.expected, atol=atol, checker=checker, args=args, raises=test.raises)
+    prepared = expect(test.expected, atol=atol, checker=checker, args=args, raises=test.raises)
+    prepared.typed = test.typed
+    return prepared
 
 
 def matches(outcome: Outcome, expected: Expected) -> bool:
@@ -289,8 +346,11 @@ def _matches_decoded(outcome: Returned, expected: Expected) -> bool:
         out = outcome.value
     except MalformedValue:
         return False
+    if expected.want is not None:
+        return shows(out, expected.want)
     if expected.checker is None:
-        return equal(out, expected.value, expected.atol)
+        same = equal(out, expected.value, expected.atol)
+        return same and (not expected.typed or _same_types(out, expected.value))
     try:
         return bool(expected.checker(out, expected.value, expected.args, expected.atol))
     except Exception:  # a checker is not written for wild outputs: whatever it raises is a "no"

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from refute.problems import Call, Invocation
+from refute.problems import Call, Invocation, Session
 from refute.sandbox import values
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
@@ -56,6 +56,10 @@ _HEAVY = ("numpy",)
 """Modules that a second server imports up front, used for programs that mention them."""
 
 
+_Kind = tuple[tuple[str, ...], int]
+"""What a server has imported, and its seed."""
+
+
 class LocalSandbox:
     """Runs programs on this machine, isolated as far as it allows (`protections`).
 
@@ -78,7 +82,7 @@ class LocalSandbox:
         self._import_path = [str(Path(path).resolve()) for path in import_path]
         self._readable = [str(Path(path).resolve()) for path in readable]
         self._measures = frozenset(measures)
-        self._servers: dict[tuple[str, ...], _Connection] = {}
+        self._servers: dict[_Kind, _Connection] = {}
         self._owner = os.getpid()
         self._held: list[str] = []  # measures that the first server got
 
@@ -96,7 +100,7 @@ class LocalSandbox:
 
     def protections(self) -> dict[str, bool]:
         """Which isolation measures hold here (starts the server). Raises `SandboxUnavailable`."""
-        return dict(self._server(()).protections)
+        return dict(self._server(((), 0)).protections)
 
     def run(
         self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
@@ -114,6 +118,7 @@ class LocalSandbox:
         if not programs:
             return []
         heavy = tuple(name for name in _HEAVY if any(_mentions(p.code, name) for p in programs))
+        kind = heavy, limits.seed
         payload = marshal.dumps((_programs(programs), _calls(calls), len(calls)))
         width = len(calls) + 1
         total = len(programs) * width
@@ -121,16 +126,16 @@ class LocalSandbox:
         cuts: dict[int, Outcome] = {}
         start = 0
         while start < total:
-            server = self._server(heavy)
+            server = self._server(kind)
             try:
                 start, tainted = server.job(payload, start, total, width, limits, bodies, cuts)
             except (
                 BaseException
             ):  # also Ctrl-C: an answer under way must not meet the next question
-                self._servers.pop(heavy).close()
+                self._servers.pop(kind).close()
                 raise
             if tainted:
-                self._servers.pop(heavy).close()
+                self._servers.pop(kind).close()
         results = []
         for first in range(0, total, width):
             results.append(_outcomes(first, width, bodies, cuts))
@@ -144,26 +149,27 @@ class LocalSandbox:
                 connection.channel.close()
             self._servers.clear()
 
-    def _server(self, heavy: tuple[str, ...]) -> _Connection:
+    def _server(self, kind: _Kind) -> _Connection:
         self._leave_to_owner()
-        if heavy not in self._servers:
+        if kind not in self._servers:
             measures = self._measures
             try:
-                connection = self._connect(heavy, measures)
+                connection = self._connect(kind, measures)
             except SandboxUnavailable:
                 if "namespaces" not in measures or self._held:
                     raise
                 self._measures = measures - {"namespaces"}
-                connection = self._connect(heavy, self._measures)
+                connection = self._connect(kind, self._measures)
             weaker = [name for name in self._held if not connection.protections[name]]
             if weaker:  # what `protections` said must go on holding
                 connection.close()
                 raise SandboxUnavailable(f"a new server could not get {', '.join(weaker)} again")
             self._held = [name for name, held in connection.protections.items() if held]
-            self._servers[heavy] = connection
-        return self._servers[heavy]
+            self._servers[kind] = connection
+        return self._servers[kind]
 
-    def _connect(self, heavy: tuple[str, ...], measures: frozenset[str]) -> _Connection:
+    def _connect(self, kind: _Kind, measures: frozenset[str]) -> _Connection:
+        heavy, seed = kind
         site = _site_directories()
         readable = [*_interpreter_paths(), *site, *self._readable, *self._import_path]
         config = {
@@ -173,6 +179,7 @@ class LocalSandbox:
             "site": site,
             "scratch": tempfile.gettempdir(),
             "preload": [*_PRELOAD, *heavy],
+            "seed": seed,
             "processes": 64 if "namespaces" in measures else 4096,
         }
         return _Connection(config)
@@ -186,7 +193,8 @@ class _Connection:
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
         command = [sys.executable, "-P", "-s", "-S", str(_SERVER), str(fd), json.dumps(config)]
-        environment = {"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
+        environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
+        environment["PYTHONHASHSEED"] = str(config["seed"])
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:
             self.process = subprocess.Popen(
@@ -335,11 +343,13 @@ def _programs(programs: Sequence[Program]) -> list[tuple[Any, ...]]:
 
 
 def _calls(calls: Sequence[Invocation]) -> bytes:
-    """The calls for the child: kind 0 plain values, 1 nodes, 2 an expression."""
+    """The calls for the child: kind 0 plain values, 1 nodes, 2 an expression, 3 a session."""
     rows: list[tuple[int, Any, Any]] = []
     is_plain = values.is_plain
     for call in calls:
-        if not isinstance(call, Call):
+        if isinstance(call, Session):
+            rows.append((3, list(call.steps), call.watched))
+        elif not isinstance(call, Call):
             rows.append((2, call.source, None))
         elif is_plain(call.args) and (not call.kwargs or is_plain(dict(call.kwargs))):
             rows.append((0, call.args, dict(call.kwargs)))

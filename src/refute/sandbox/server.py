@@ -54,6 +54,7 @@ class Server:
         self.config = config
         self.child = load_neighbour("child")
         self.values = load_neighbour("values")
+        self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
         parts = (linux, load_neighbour("seccomp"), load_neighbour("tidy"))
@@ -229,7 +230,7 @@ class Server:
             for number, value in (*self.limits, *_limits(("RLIMIT_AS", address_space))):
                 resource.setrlimit(number, (value, value))
             self.confined.filter_child()
-            random.seed(0)
+            random.seed(self.config["seed"])
             self.child.run_job(content, view, capacity, start, committed, output, self.values)
         except BaseException:
             os._exit(97)

@@ -93,7 +93,7 @@ async def debug(
         feedback = render(
             "test_feedback",
             call=call_source(shown.test.call, name),
-            actual=describe(shown.actual),
+            actual=describe(shown.actual, shown.test.call),
             expected=expected_source(shown.test),
         )
         answer = await dialogue.answer(feedback, ask=ask, options=options, seed=seed)

@@ -287,7 +287,7 @@ class _Work:
     def _told(self, one: FailingTest) -> dict[str, str]:
         return {
             "call": self._source(one.test.call),
-            "actual": describe(one.actual),
+            "actual": describe(one.actual, one.test.call),
             "expected": expected_source(one.test),
         }
 

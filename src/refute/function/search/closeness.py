@@ -6,8 +6,10 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
+from refute.literals import NotLiteral, parse_literal
+from refute.problems import Want
 from refute.sandbox import Outcome, Returned
-from refute.sandbox.equality import Expected, equal
+from refute.sandbox.equality import Expected, equal, shows
 from refute.sandbox.values import MalformedValue
 
 __all__ = ["closeness", "progress"]
@@ -18,9 +20,24 @@ def closeness(outcome: Outcome, expected: Expected) -> float:
     if not isinstance(outcome, Returned) or expected.raises is not None:
         return 0.0
     try:
+        if expected.want is not None:
+            return _shown(outcome.value, expected.want)
         return _near(outcome.value, expected.value, 3)
     except (MalformedValue, OverflowError, TypeError, ValueError, RecursionError):
         return 0.0
+
+
+def _shown(shown: Any, want: Want) -> float:
+    """How near what an example showed came to what it must show: as values where both are some."""
+    if shows(shown, want):
+        return 1.0
+    text, raised, _ = shown
+    if raised is not None or want.raised is not None:
+        return 0.0
+    try:
+        return min(0.9, _near(parse_literal(text), parse_literal(want.text), 3))
+    except NotLiteral:
+        return _near(text, want.text, 1)
 
 
 def _near(out: Any, wanted: Any, depth: int) -> float:

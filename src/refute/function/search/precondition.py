@@ -10,8 +10,8 @@ from typing import Any
 from refute.function.search import clues as clue_reader
 from refute.function.search.clues import Clues
 from refute.function.search.domain import Domain, learn
-from refute.problems import Call, Expression, FunctionProblem, Invocation
-from refute.syntax import parse_expression
+from refute.problems import Call, Expression, FunctionProblem, Invocation, Session
+from refute.syntax import parse_expression, parse_module
 
 __all__ = [
     "Precondition",
@@ -55,14 +55,21 @@ def known_arguments(known: Iterable[Invocation], entry_point: str) -> list[tuple
     return list({repr(args): args for args in found}.values())
 
 
-def _literal_calls(expression: Expression, entry_point: str) -> Iterator[tuple[Any, ...]]:
+def _literal_calls(one: Expression | Session, entry_point: str) -> Iterator[tuple[Any, ...]]:
     """Arguments of calls in an expression; those of the inner call in ``decode(encode("ab"))``."""
     try:
-        tree = parse_expression(expression.source)
+        session = isinstance(one, Session)
+        if isinstance(one, Session):
+            tree: ast.AST = parse_module("".join(one.steps))
+        else:
+            tree = parse_expression(one.source)
     except (SyntaxError, ValueError, RecursionError):
         return
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or ast.unparse(node.func) != entry_point:
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        if name != entry_point and not (session and name.endswith(f".{entry_point}")):
             continue
         args = node.args
         if len(args) == 1 and isinstance(args[0], ast.Call) and args[0].args:

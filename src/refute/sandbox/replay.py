@@ -1,0 +1,84 @@
+"""Replays a session of doctest examples as `doctest.DocTestRunner` runs them.
+
+Loaded by path inside the sandbox: standard library only. What `doctest` does and this does alike:
+one namespace (a copy of the module's globals), each example compiled as a `single` statement with
+the module's future features, `sys.displayhook`, stdout taken from `sys.stdout`, an exception told
+by its last line, and a failed example ends nothing. What an example wants is not known in here.
+"""
+
+from __future__ import annotations
+
+import io
+import linecache
+import os
+import shutil
+import sys
+import traceback
+from importlib import import_module
+from typing import Any
+
+_FEATURES: Any = import_module("__future__")
+
+Shown = tuple[str, "str | None", bool]
+"""What an example printed; its exception's last line or None; whether it passed the program."""
+
+
+def replay(module: Any, steps: list[str], watched: int, filename: str) -> Any:
+    """Run `steps` in order; what the last `watched` of them showed (one: not in a list).
+
+    Files that they make lie in a directory of their own, which goes with them. `MemoryError` is
+    the caller's: the process ends with it.
+    """
+    namespace = dict(module.__dict__)
+    flags = 0
+    for name in _FEATURES.all_feature_names:
+        feature = getattr(_FEATURES, name)
+        if name in namespace and namespace[name] is feature:
+            flags |= feature.compiler_flag
+    before, directory = os.getcwd(), f"session-{id(namespace):x}"
+    os.mkdir(directory)
+    os.chdir(directory)
+    streams = sys.stdout, sys.displayhook
+    shown: list[Shown] = []
+    try:
+        for number, source in enumerate(steps):
+            shown.append(_one(source, f"<doctest [{number}]>", namespace, flags, filename))
+    finally:
+        sys.stdout, sys.displayhook = streams
+        os.chdir(before)
+        shutil.rmtree(directory, ignore_errors=True)
+    return shown[-1] if watched == 1 else shown[-watched:]
+
+
+def _one(source: str, name: str, namespace: dict[str, Any], flags: int, filename: str) -> Shown:
+    printed = io.StringIO()
+    sys.stdout, sys.displayhook = printed, sys.__displayhook__
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    try:
+        exec(compile(source, name, "single", flags, True), namespace)
+    except MemoryError:
+        raise
+    except BaseException as error:
+        return _text(printed), _last_line(error), _passes(error, filename)
+    return _text(printed), None, False
+
+
+def _text(printed: io.StringIO) -> str:
+    """As `doctest` reads it: a last line that was not ended is ended."""
+    text = printed.getvalue()
+    return f"{text}\n" if text and not text.endswith("\n") else text
+
+
+def _last_line(error: BaseException) -> str:
+    lines = traceback.format_exception_only(type(error), error)
+    return lines[-1] if isinstance(error, SyntaxError) else "".join(lines)
+
+
+def _passes(error: BaseException, filename: str) -> bool:
+    """Whether the program under test was on the way of the exception."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            return True
+        trace = trace.tb_next
+    return False

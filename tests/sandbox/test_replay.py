@@ -1,0 +1,143 @@
+"""A session of doctest examples runs, and is compared, as `doctest` does it."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from refute.problems import Call, Session, UnitTest, Want
+from refute.sandbox import Limits, Program, Returned, TimedOut
+from refute.sandbox.equality import expect_test, matches, shows
+from refute.sandbox.local import LocalSandbox
+
+CODE = """
+from __future__ import annotations
+LIMIT = 3
+def f(x: unknown) -> int:
+    if x is None:
+        raise ValueError("none")
+    return x * LIMIT
+"""
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[LocalSandbox]:
+    with LocalSandbox() as box:
+        yield box
+
+
+def shown(box: LocalSandbox, *steps: str, watched: int = 1, seed: int = 0) -> Any:
+    session = Session(tuple(f"{step}\n" for step in steps), watched)
+    limits = Limits(cpu=1.0, seed=seed)
+    (outcome,) = box.run(Program(CODE, "f", filename="/m.py"), [session], limits)
+    assert isinstance(outcome, Returned), outcome
+    return outcome.value
+
+
+def test_values_are_displayed_and_printed_text_is_kept(box: LocalSandbox) -> None:
+    assert shown(box, "f(2)") == ("6\n", None, False)
+    assert shown(box, "print(f('a'), end='')") == ("aaa\n", None, False)
+    assert shown(box, "x = f(2)") == ("", None, False)
+
+
+def test_steps_share_a_namespace_that_is_not_the_module_s(box: LocalSandbox) -> None:
+    assert shown(box, "LIMIT = 5", "x = [1]", "x.append(f(1))", "x")[0] == "[1, 3]\n"
+    outcomes = box.run(
+        Program(CODE, "f"), [Session(("LIMIT = 5\n",)), Session(("LIMIT\n",)), Call((1,))]
+    )
+    assert [o.value for o in outcomes if isinstance(o, Returned)][1:] == [("3\n", None, False), 3]
+
+
+def test_exceptions_are_told_by_their_last_line_and_end_nothing(box: LocalSandbox) -> None:
+    rows = shown(box, "f(None)", "undefined", "raise SystemExit(3)", "1", watched=4)
+    assert rows == [
+        ("", "ValueError: none\n", True),
+        ("", "NameError: name 'undefined' is not defined\n", False),
+        ("", "SystemExit: 3\n", False),
+        ("1\n", None, False),
+    ]
+
+
+def test_the_module_s_future_features_hold_in_its_examples(box: LocalSandbox) -> None:
+    steps = ["def g(x: nowhere): pass", "g.__annotations__"]
+    assert shown(box, *steps)[0] == "{'x': 'nowhere'}\n"
+
+
+def test_files_lie_in_a_directory_of_the_session(box: LocalSandbox) -> None:
+    steps = ["print('hello', file=open('a.txt', 'w'), flush=True)", "open('a.txt').read()"]
+    assert shown(box, *steps)[0] == "'hello\\n'\n"
+    listing = Session(("import os\n", "os.listdir('.')\n"))
+    outcomes = box.run(Program(CODE, "f"), [Session((f"{steps[0]}\n",)), listing, Call((1,))])
+    assert [o.value for o in outcomes if isinstance(o, Returned)][1:] == [("[]\n", None, False), 3]
+
+
+def test_a_step_that_does_not_end_is_cut(box: LocalSandbox) -> None:
+    session = Session(("while True: pass\n",))
+    (outcome,) = box.run(Program(CODE, "f"), [session], Limits(cpu=0.2))
+    assert isinstance(outcome, TimedOut)
+
+
+def test_another_seed_is_another_process_with_other_hashes(box: LocalSandbox) -> None:
+    one, two = (shown(box, "hash('a')", seed=seed)[0] for seed in (0, 1))
+    assert one != two
+    one, two = (shown(box, "import random", "random.random()", seed=seed)[0] for seed in (0, 1))
+    assert one != two
+
+
+@pytest.mark.parametrize(
+    ("docstring", "passes"),
+    [
+        (">>> f(2)\n6", True),
+        (">>> f(2)\n6.0", False),
+        (">>> f(2) == 6\n1", True),  # doctest's own rule
+        (">>> list(range(20)) # doctest: +ELLIPSIS\n[0, 1, ..., 19]", True),
+        (">>> list(range(20))\n[0, 1, ..., 19]", False),
+        (">>> [1,2] # doctest: +NORMALIZE_WHITESPACE\n[1,\n 2]", True),
+        (">>> print('a\\n\\nb')\na\n<BLANKLINE>\nb", True),
+        (">>> f(None)\nTraceback (most recent call last):\n    ...\nValueError: none", True),
+        (">>> f(None)\nTraceback (most recent call last):\nValueError: other", False),
+        (
+            ">>> f(None) # doctest: +IGNORE_EXCEPTION_DETAIL\n"
+            "Traceback (most recent call last):\nbuiltins.ValueError: other",
+            True,
+        ),
+        (">>> f(None)\n3", False),
+        (">>> f(1)\nTraceback (most recent call last):\nValueError: none", False),
+        (">>> x = 1\n1", False),
+        (">>> f(1)", False),
+    ],
+)
+def test_verdicts_are_doctest_s(box: LocalSandbox, docstring: str, passes: bool) -> None:
+    examples = doctest.DocTestParser().get_examples(docstring)
+    options = sum(flag for flag, on in examples[-1].options.items() if on)
+    want = Want(examples[-1].want, examples[-1].exc_msg, options)
+    session = Session(tuple(example.source for example in examples))
+    outcomes = box.run(Program(CODE, "f"), [session])
+    assert matches(outcomes[0], expect_test(UnitTest(session, want))) is passes
+    namespace: dict[str, Any] = {}
+    exec(CODE, namespace)
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(doctest.DocTest(examples, namespace, "m", None, 0, None), out=lambda _: None)
+    assert (runner.failures == 0) is passes
+
+
+@pytest.mark.parametrize("wild", [None, 3, (), ("a",), ("6\n", 1, False), [("6\n", None, False)]])
+def test_what_is_no_session_s_outcome_shows_nothing(wild: object) -> None:
+    assert not shows(wild, Want("6\n"))
+
+
+def test_typed_numbers(box: LocalSandbox) -> None:
+    outcomes = box.run(Program(CODE, "f"), [Call((2,)), Call(([1],))])
+    for expected, passes in ((6, True), (6.0, False)):
+        test = UnitTest(Call((2,)), expected, typed=True)
+        assert matches(outcomes[0], expect_test(test)) is passes
+    assert matches(outcomes[1], expect_test(UnitTest(Call(([1],)), [1, 1, 1], typed=True)))
+    assert not matches(outcomes[1], expect_test(UnitTest(Call(([1],)), [1, True, 1], typed=True)))
+
+
+def test_a_session_is_written_with_its_prompts() -> None:
+    session = Session(("x = 1\n", "for i in range(x):\n    print(i)\n\n"))
+    assert session.source == ">>> x = 1\n>>> for i in range(x):\n...     print(i)"
