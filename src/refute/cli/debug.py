@@ -67,6 +67,9 @@ def command(
         solver_of(asked, module, box, budget=budget, seed=seed) as solver,
     ):
         warn(err, box)
+        known = len(module.skipped)
+        module = verbs.present(module, box)
+        remark(err, (f"skipped {line}" for line in module.skipped[known:]))
         for one in verbs.debug(
             module,
             solver=solver,

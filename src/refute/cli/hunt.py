@@ -71,6 +71,9 @@ def command(
         solver_of(asked, module, box, budget=budget, seed=seed, m=0) as solver,
     ):
         warn(err, box)
+        known = len(module.skipped)
+        module = verbs.present(module, box)
+        remark(err, (f"skipped {line}" for line in module.skipped[known:]))
         for one in verbs.hunt(
             module, solver=solver, count=asked.n or 3, description=text, tests=given
         ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +22,11 @@ from refute.sandbox import (
     Sandbox,
 )
 
-__all__ = ["HousedSandbox", "check_loads"]
+__all__ = ["LOADING", "HousedSandbox", "check_loads", "present"]
 
+LOADING = 10.0
+"""CPU seconds that a module may take to load, with all that it imports."""
 _DEFAULT = Limits()
-_LOADING = Limits(cpu=5.0)
 
 
 class HousedSandbox:
@@ -45,13 +47,14 @@ class HousedSandbox:
         self, program: Program, calls: Sequence[Invocation], limits: Limits = _DEFAULT
     ) -> list[Outcome]:
         """See `Sandbox.run`."""
-        return self._box.run(self._housed(program), calls, limits)
+        return self._box.run(self._housed(program), calls, _with_time_to_load(limits))
 
     def run_variants(
         self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = _DEFAULT
     ) -> list[list[Outcome]]:
         """See `Sandbox.run_variants`."""
-        return self._box.run_variants([self._housed(p) for p in programs], calls, limits)
+        housed = [self._housed(program) for program in programs]
+        return self._box.run_variants(housed, calls, _with_time_to_load(limits))
 
     def protections(self) -> dict[str, bool]:
         """See `Sandbox.protections`."""
@@ -68,26 +71,77 @@ class HousedSandbox:
         self.close()
 
 
+def _with_time_to_load(limits: Limits) -> Limits:
+    """A package takes long to import, whatever is allowed for a call of one of its functions."""
+    return replace(limits, loading=LOADING) if limits.loading is None else limits
+
+
 def check_loads(module: Module, box: Sandbox) -> None:
-    """Raise `InputError` when the module itself cannot be loaded in the sandbox."""
-    program = Program(module.source.text, module.functions[0])
-    (outcome,) = box.run(program, [Expression("None")], _LOADING)
-    if isinstance(outcome, Returned):
-        return
+    """Raise `InputError` when the module itself cannot be loaded in the sandbox, or when it holds
+    none of the functions asked for once it is loaded."""
+    there = present(module, box)
+    if not there.functions:
+        raise InputError(f"{module.source.path}::{there.skipped[len(module.skipped)]}")
+
+
+def present(module: Module, box: Sandbox) -> Module:
+    """The module with those functions only that it holds, written in Python, once it is loaded.
+
+    A function may be deleted at the module's end, or give way to a twin written in C: what would
+    run is then not the text. A line about each goes to `skipped`. Raises `InputError` when the
+    module cannot be loaded.
+    """
+    kinds = [Expression(_KIND.format(name=name)) for name in module.functions]
+    outcomes = box.run(Program(module.source.text, "__name__"), kinds)
+    kept: list[str] = []
+    skipped: list[str] = []
+    for name, outcome in zip(module.functions, outcomes, strict=True):
+        if not isinstance(outcome, Returned) and getattr(outcome, "on_import", True):
+            raise InputError(_why_not_loaded(module, outcome))
+        reason = _REASONS.get(outcome.value) if isinstance(outcome, Returned) else None
+        if reason is None:
+            kept.append(name)
+        else:
+            skipped.append(f"{name}: {reason}")
+    return replace(module, functions=tuple(kept), skipped=(*module.skipped, *skipped))
+
+
+_KIND = "type(globals()[{name!r}]).__name__ if {name!r} in globals() else ''"
+_REASONS = {
+    "": "is not there once the module has been loaded (deleted, or defined under a condition)",
+    "builtin_function_or_method": "gives way to a twin written in C when the module is loaded, so "
+    "that what runs is not this text",
+}
+
+
+def _why_not_loaded(module: Module, outcome: Outcome) -> str:
     path = module.source.path
-    if isinstance(outcome, Raised):
-        line = "" if outcome.line is None else f":{outcome.line}"
-        hint = ""
-        closed = [p for p in module.surroundings.import_path if not _open_to_all(p)]
-        if outcome.type == "ModuleNotFoundError" and closed and os.geteuid() == 0:
-            hint = f"; the sandbox runs as nobody, who cannot read {closed[0]}: chmod o+rx it"
-        elif outcome.type == "ModuleNotFoundError":
-            hint = "; install it beside refute, or run refute from the project's environment"
-        elif outcome.type == "PermissionError":
-            hint = "; the sandbox allows no writes, no network and no files outside the project"
-        error = f"{outcome.type}: {outcome.message}" if outcome.message else outcome.type
-        raise InputError(f"{path}{line}: cannot be loaded: {' '.join(error.split())}{hint}")
-    raise InputError(f"{path}: cannot be loaded: it {describe(outcome)}")
+    if not isinstance(outcome, Raised):
+        return f"{path}: cannot be loaded: it {describe(outcome)}"
+    line = "" if outcome.line is None else f":{outcome.line}"
+    error = f"{outcome.type}: {outcome.message}" if outcome.message else outcome.type
+    hint = ""
+    if outcome.type == "ModuleNotFoundError":
+        hint = _why_not_found(module, outcome.message)
+    elif outcome.type == "PermissionError":
+        hint = "; the sandbox allows no writes, no network and no files outside the project"
+    return f"{path}{line}: cannot be loaded: {' '.join(error.split())}{hint}"
+
+
+def _why_not_found(module: Module, message: str) -> str:
+    """Where a missing import was looked for, and what may help."""
+    missing = message.partition("'")[2].partition("'")[0].partition(".")[0]
+    if missing in sys.stdlib_module_names:
+        return "; this Python's standard library has no such module here"
+    closed = [p for p in module.surroundings.import_path if not _open_to_all(p)]
+    if closed and os.geteuid() == 0:
+        return f"; the sandbox runs as nobody, who cannot read {closed[0]}: chmod o+rx it"
+    places = ", ".join(map(str, module.surroundings.import_path))
+    beside = f"{places} and " if places else ""
+    return (
+        f"; looked for in {beside}the packages of {sys.executable}: install it there, or run "
+        "refute from the project's environment"
+    )
 
 
 def _open_to_all(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from refute.errors import InputError
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult
 from refute.function.given import read_tests
-from refute.function.housed import HousedSandbox, check_loads
+from refute.function.housed import HousedSandbox, check_loads, present
 from refute.function.source import unified_diff
 from refute.function.target import Module, is_predicate, problem_of
 from refute.problems import FunctionProblem, UnitTest
@@ -22,6 +22,7 @@ __all__ = [
     "debug",
     "hunt",
     "open_box",
+    "present",
     "read_description",
     "read_given",
     "searching",

@@ -24,7 +24,8 @@ FIRST = 16  # offset of the first frame
 IMPORTING, CALLING, FULL = 0, 1, 2  # phases
 
 replaying: Any = None
-"""The module `replay`; the server sets it."""
+loading: Any = None
+"""The modules `replay` and `loading`; the server sets them."""
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
@@ -42,10 +43,14 @@ def run_job(
         base = index * width
         HEADER.pack_into(view, 0, committed, base + first, IMPORTING)
         calls = marshal.loads(blob)
-        code, entry_point, filename, name, package = programs[index]
+        code, entry_point, filename, name = programs[index]
         try:
-            namespace = load(code, filename, name, package)
-            function = resolve(namespace, entry_point)
+            if name is None:
+                found = [execute(code, filename)]
+            else:
+                found = loading.import_text(name, filename, *compiled(code, filename))
+            namespace = found[-1]
+            function = resolve(found, entry_point)
         except BaseException as error:
             body = describe(error, filename, codec)
             if committed + 8 + len(body) > capacity:
@@ -120,32 +125,35 @@ def _run_calls(
     return committed
 
 
-def load(code: Any, filename: str, name: str, package: str | None) -> types.ModuleType:
-    """Execute a module's code under a name of its own (so that ``__main__`` blocks do not run)."""
-    module = types.ModuleType(name)
+def execute(code: Any, filename: str) -> types.ModuleType:
+    """Execute a program that nobody imports, as a module of its own (not ``__main__``)."""
+    module = types.ModuleType("refute_program")
     module.__file__ = filename
-    module.__package__ = package or ""
+    module.__package__ = ""
     module.__builtins__ = builtins  # type: ignore[attr-defined]
-    sys.modules[name] = module
-    if package:
-        __import__(package)
-    if isinstance(code, str):
-        code = compile(code, filename, "exec", dont_inherit=True)
-    else:
-        code = marshal.loads(code)
-    exec(code, module.__dict__)
+    sys.modules[module.__name__] = module
+    exec(compiled(code, filename)[0], module.__dict__)
     return module
 
 
-def resolve(module: types.ModuleType, entry_point: str) -> Any:
-    """The function named by a dotted path in the module, or NameError."""
-    target: Any = module
-    for part in entry_point.split("."):
+def compiled(code: Any, filename: str) -> tuple[types.CodeType, str | None]:
+    """The code object of a program that was sent as text or marshalled, and the text."""
+    if isinstance(code, str):
+        return compile(code, filename, "exec", dont_inherit=True), code
+    return marshal.loads(code), None
+
+
+def resolve(found: list[types.ModuleType], entry_point: str) -> Any:
+    """The function named by a dotted path in the first of the modules that has it, or NameError."""
+    for module in found:
+        target: Any = module
         try:
-            target = getattr(target, part)
+            for part in entry_point.split("."):
+                target = getattr(target, part)
         except AttributeError:
-            raise NameError(f"name {entry_point!r} is not defined") from None
-    return target
+            continue
+        return target
+    raise NameError(f"name {entry_point!r} is not defined")
 
 
 def describe(error: BaseException, filename: str, codec: Any) -> bytes:

@@ -27,8 +27,9 @@ class Program:
     code: str | CodeType
     entry_point: str
     filename: str = "<program>"
-    module: str = "refute_program"
-    """Name under which it is loaded; a dotted name makes relative imports of its package work."""
+    module: str | None = None
+    """Dotted name as which it is imported, its packages first, in the place of what `filename`
+    holds. None: a module of its own, which nobody imports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Limits:
     cpu: float = 1.0
     wall: float | None = None
     """None: 2 x `cpu` + 1."""
+    loading: float | None = None
+    """CPU limit of the program's import, with all that it imports. None: `cpu`."""
     memory: int = 1 << 30
     output: int = 16 << 20
     """Largest encoded output of one call; a larger one comes back as an opaque digest."""
@@ -55,6 +58,11 @@ class Limits:
     def wall_seconds(self) -> float:
         """The wall limit in seconds, as given or as derived from `cpu`."""
         return 2 * self.cpu + 1 if self.wall is None else self.wall
+
+    @property
+    def loading_seconds(self) -> float:
+        """The CPU limit of an import in seconds, as given or the one of a call."""
+        return self.cpu if self.loading is None else self.loading
 
 
 DEFAULT_LIMITS = Limits()

@@ -43,7 +43,7 @@ ALL_MEASURES = frozenset({"namespaces", "landlock", "seccomp"})
 """Every layer of isolation that a machine may offer."""
 
 _SERVER = Path(__file__).with_name("server.py")
-_REQUEST = struct.Struct("<IIIQQQddI")  # as `server.REQUEST`
+_REQUEST = struct.Struct("<IIIQQQdddI")  # as `server.REQUEST`
 _FRAME = struct.Struct("<II")
 _FIRST_FRAME = 16
 _HEADER = struct.Struct("<Q")
@@ -259,7 +259,7 @@ class _Connection:
         capacity = 2 * limits.output + (32 << 20)
         request = _REQUEST.pack(
             start, total, width, capacity, limits.memory, limits.output, limits.cpu,
-            limits.wall_seconds, limits.stop_after or 0,
+            limits.wall_seconds, limits.loading_seconds, limits.stop_after or 0,
         )  # fmt: skip
         with _sealed(payload) as source, _shared(capacity) as results:
             fds = array.array("i", [source.fileno(), results.fileno()])
@@ -337,8 +337,7 @@ def _programs(programs: Sequence[Program]) -> list[tuple[Any, ...]]:
     for program in programs:
         code = program.code
         sent = marshal.dumps(code) if isinstance(code, CodeType) else code
-        package = program.module.rpartition(".")[0] or None
-        rows.append((sent, program.entry_point, program.filename, program.module, package))
+        rows.append((sent, program.entry_point, program.filename, program.module))
     return rows
 
 

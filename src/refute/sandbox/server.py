@@ -29,8 +29,9 @@ import time
 import types
 from typing import Any
 
-REQUEST = struct.Struct("<IIIQQQddI")
-"""start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall; stop after."""
+REQUEST = struct.Struct("<IIIQQQdddI")
+"""start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall, cpu of an
+import; stop after."""
 
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
@@ -55,6 +56,7 @@ class Server:
         self.child = load_neighbour("child")
         self.values = load_neighbour("values")
         self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
+        self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
         parts = (linux, load_neighbour("seccomp"), load_neighbour("tidy"))
@@ -120,7 +122,7 @@ class Server:
 
     def job(self, payload: int, results: int, request: tuple[Any, ...]) -> dict[str, Any]:
         """Run steps until all are done, the result file is full, or too many were cut short."""
-        start, total, width, capacity, memory, output, cpu, wall, stop_after = request
+        start, total, width, capacity, memory, output, cpu, wall, loading, stop_after = request
         begun, committed = start, self.child.FIRST
         header = self.child.HEADER
         cuts: list[list[Any]] = []
@@ -132,7 +134,7 @@ class Server:
             pid = os.fork()
             if pid == 0:
                 self._be_child(payload, results, capacity, start, committed, memory, output)
-            end = self.watch(pid, results, total, cpu, wall)
+            end = self.watch(pid, results, total, cpu, wall, loading)
             tainted = self.confined.sweep() or tainted
             at, step, phase = header.unpack(os.pread(results, header.size, 0))
             if not (committed <= at <= capacity and first <= step <= total):
@@ -161,7 +163,9 @@ class Server:
                 return {"cuts": cuts, "next": start, "tainted": tainted}
         return {"cuts": cuts, "next": total, "tainted": tainted}
 
-    def watch(self, pid: int, results: int, total: int, cpu: float, wall: float) -> tuple[str, str]:
+    def watch(
+        self, pid: int, results: int, total: int, cpu: float, wall: float, loading: float
+    ) -> tuple[str, str]:
         """Wait for the child's end, or kill it when one step overruns. Returns (kind, detail)."""
         tick = min(0.05, max(0.002, cpu / 20))
         clock = (~pid << 3) | 2
@@ -197,9 +201,10 @@ class Server:
                         cpu, wall = min(cpu, 0.2), min(wall, 0.5)
                     continue
                 kind = ""
-                if cpu_used >= cpu:
+                more = max(0.0, loading - cpu) if seen[1] == self.child.IMPORTING else 0.0
+                if cpu_used >= cpu + more:
                     kind = "cpu"
-                elif waited >= wall + STARVED * cpu_used:
+                elif waited >= wall + more + STARVED * cpu_used:
                     kind = "wall"
                 if kind:
                     os.kill(pid, signal.SIGKILL)
