@@ -23,7 +23,7 @@ from refute.function.contract import (
     Question,
 )
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
-from refute.sandbox import Limits, Raised, Returned, SandboxUnavailable
+from refute.sandbox import Raised, Returned, SandboxUnavailable
 from refute.sandbox.values import encode
 
 CODE = '''\
@@ -323,7 +323,7 @@ def test_ask(
 def test_bad_input_is_one_line(
     refute: Run, file: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(housed, "_LOADING", Limits(cpu=0.5))
+    monkeypatch.setattr(housed, "LOADING", 0.5)
     (file.parent / "broken.py").write_text("def f(:\n")
     (file.parent / "raises.py").write_text("import no_such_module\n\n\ndef f(): pass\n")
     (file.parent / "loops.py").write_text("def f(): pass\n\n\nwhile True: pass\n")
