@@ -37,9 +37,9 @@ def test_red_fix_green(
     assert cli.run(["hunt", name, "-o", tests]) == 1
     assert python(*pytest_it, cwd=tmp_path) == 1
     capsys.readouterr()
-    assert cli.run(["debug", name, "--write", "--json"]) == 0
+    assert cli.run(["debug", name, "--write", "--proposed", "--json"]) in (0, 4)
     document = json.loads(capsys.readouterr().out)
-    assert document["fixed"] is True
+    assert document["state"] in ("fixed", "proposed")
     assert (tmp_path / name).read_text() == document["code"]
     removed = re.findall(r"^-(?!--)", document["diff"], re.MULTILINE)
     assert 1 <= len(removed) <= 2  # one line for each of at most two faults

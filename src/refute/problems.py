@@ -167,7 +167,9 @@ class FunctionPrediction:
     problem: str
     """The problem's id."""
     status: Literal["fixed", "abstained", "passes"]
-    """`passes`: no test that the method believes in fails on the code under test."""
+    """`fixed`: there is a first candidate, whether the method calls it fixed or only proposed (a
+    benchmark grades both alike). `passes`: no test that the method believes in fails on the code.
+    """
     candidates: tuple[str, ...] = ()
     """Module sources of the fixes, best first; behaviourally distinct; empty: abstained."""
     tests: tuple[UnitTest, ...] = ()

@@ -17,7 +17,7 @@ from refute.cli.options import (
     tests_option,
 )
 from refute.cli.output import consoles, diff_name, print_json, remark, warn
-from refute.cli.status import FOUND
+from refute.cli.status import status_of_states
 from refute.cli.subject import given_tests
 
 __all__ = ["command"]
@@ -26,7 +26,8 @@ __all__ = ["command"]
 @click.command("debug")
 @target_argument
 @click.option("--ask", is_flag=True, help="Ask which output is right where fixes differ.")
-@click.option("--write", is_flag=True, help="Apply the fix to the file.")
+@click.option("--write", is_flag=True, help="Apply the fix to the file (see --proposed).")
+@click.option("--proposed", is_flag=True, help="Let --write apply what is only proposed, too.")
 @tests_option
 @description_option
 @model_options
@@ -37,6 +38,7 @@ def command(
     target: str,
     ask: bool,
     write: bool,
+    proposed: bool,
     tests: Path | None,
     description: Path | None,
     budget: float,
@@ -48,10 +50,12 @@ def command(
 
     Without --model by search, with it by the method `hybrid`, or `utgen` where that is missing.
 
-    Exit status 0: fixed, or nothing to fix; 1: something is wrong and no fix was found.
+    Exit status 0: fixed; 1: wrong, and no fix was found; 4: a fix is proposed, not more;
+    5: cannot tell, nothing is known; 6: passes what is known, nothing to change.
     """
     from refute.cli.asking import solver_of
     from refute.function import verbs
+    from refute.function.contract import State
     from refute.function.target import open_target
     from refute.report import documents, tables, terminal
 
@@ -76,6 +80,7 @@ def command(
             description=text,
             tests=given,
             ask=terminal.asking(err, status) if ask else None,
+            proposed=proposed,
         ):
             fixes.append(one)
             if not as_json:
@@ -83,8 +88,12 @@ def command(
             else:
                 remark(err, (f"{one.hunt.function}: {note}" for note in one.hunt.notes))
     if as_json:
-        print_json(documents.debug_document(fixes, name))
-    if write and any(one.fixed for one in fixes):
-        module.source.rewrite(fixes[-1].code)
+        print_json(documents.debug_document(fixes, name, proposed=proposed))
+    code = verbs.mended(fixes, proposed=proposed)
+    if write and code != module.source.text:
+        module.source.rewrite(code)
         remark(err, [f"fix written to {module.source.path}"])
-    return FOUND if any(one.hunt.found and not one.fixed for one in fixes) else 0
+    left = [one.hunt.function for one in fixes if one.state is State.PROPOSED and not proposed]
+    if write and left:
+        remark(err, [f"only proposed, so not written without --proposed: {', '.join(left)}"])
+    return status_of_states((one.state for one in fixes), mending=True)

@@ -18,7 +18,7 @@ from refute.cli.options import (
     tests_option,
 )
 from refute.cli.output import consoles, print_json, remark, warn
-from refute.cli.status import FOUND
+from refute.cli.status import status_of_states
 from refute.cli.subject import given_tests
 
 __all__ = ["command"]
@@ -49,7 +49,7 @@ def command(
 
     Without --model by search, with it by the method `hybrid`, or `utgen` where that is missing.
 
-    Exit status 0: none found, 1: found.
+    Exit status 0: passes what is known, 1: wrong, 5: cannot tell, nothing is known.
     """
     from refute.cli.asking import solver_of
     from refute.errors import InputError
@@ -84,9 +84,8 @@ def command(
                 remark(err, (f"{one.function}: {note}" for note in one.notes))
     if as_json:
         print_json(documents.hunt_document(hunts))
-    found = any(one.found for one in hunts)
-    if output is not None and found:
-        rows = [(one.function, one.failing, one.findings) for one in hunts if one.found]
+    rows = [(one.function, one.failing, one.findings) for one in hunts if one.found]
+    if output is not None and rows:
         write_tests(output, render(module, rows, path=output), force=force)
         remark(err, [f"tests written to {output}"])
-    return FOUND if found else 0
+    return status_of_states(one.state for one in hunts)

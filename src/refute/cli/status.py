@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from refute.function.contract import State
 
 __all__ = [
     "BAD_INPUT",
@@ -15,9 +20,26 @@ __all__ = [
     "UNAVAILABLE",
     "fail",
     "fail_for",
+    "status_of_states",
 ]
 
 FOUND, BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
+PROPOSED, CANNOT_TELL, NOTHING_TO_CHANGE = 4, 5, 6
+
+
+def status_of_states(states: Iterable[State], *, mending: bool = False) -> int:
+    """The exit status for what is claimed about functions; `mending`: `debug`'s."""
+    from refute.function.contract import State, overall
+
+    passes = NOTHING_TO_CHANGE if mending else 0
+    statuses = {
+        State.WRONG: FOUND,
+        State.PROPOSED: PROPOSED,
+        State.FIXED: 0,
+        State.PASSES: passes,
+        State.CANNOT_TELL: CANNOT_TELL,
+    }
+    return statuses[overall(states)]
 
 
 def fail_for(error: Exception) -> int:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal, Protocol
 
-from refute.problems import FunctionProblem, Invocation, UnitTest
+from refute.problems import FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Outcome
+
+
+class State(StrEnum):
+    """What is claimed about a function. In the order in which the claim about several is chosen."""
+
+    WRONG = "wrong"
+    """An example that is independent of the code shows it, or a crash on a legal input does."""
+    PROPOSED = "proposed"
+    """There is a fix, and a reason not to call it right."""
+    FIXED = "fixed"
+    PASSES = "passes"
+    """It passes what is known about it: at least one example."""
+    CANNOT_TELL = "cannot tell"
+    """Nothing is known about it."""
+
+
+def overall(states: Iterable[State]) -> State:
+    """The claim about several functions: the first of `State` that occurs; none: `CANNOT_TELL`."""
+    found = set(states)
+    return next((state for state in State if state in found), State.CANNOT_TELL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +88,28 @@ class MethodResult:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     """One-line remarks for people, such as "no oracle: ..."."""
+    reservations: tuple[str, ...] = ()
+    """Why the first candidate is *proposed* and not *fixed*, one line each; empty: no reason."""
+
+    @property
+    def shown(self) -> State:
+        """What is claimed about the code as it was given: wrong, passes or cannot tell."""
+        if self.failing or self.findings:
+            return State.WRONG
+        return State.PASSES if self.given else State.CANNOT_TELL
+
+    @property
+    def state(self) -> State:
+        """What is claimed, the candidates included.
+
+        *fixed* needs a failing test that the method did not make up itself, no open question among
+        the candidates and no reservation.
+        """
+        if not self.candidates:
+            return self.shown
+        independent = any(failed.test.trust < Trust.HINT for failed in self.failing)
+        sure = independent and self.question is None and not self.reservations
+        return State.FIXED if sure else State.PROPOSED
 
 
 Ask = Callable[[Question], Any]

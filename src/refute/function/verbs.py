@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.function.contract import Ask, FailingTest, Finding, MethodResult
+from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
 from refute.function.given import read_tests
 from refute.function.housed import HousedSandbox, check_loads, present
 from refute.function.source import unified_diff
@@ -21,6 +21,7 @@ __all__ = [
     "Solver",
     "debug",
     "hunt",
+    "mended",
     "open_box",
     "present",
     "read_description",
@@ -46,16 +47,20 @@ class Hunt:
     failing: tuple[FailingTest, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+    state: State
+    """Of the code as it is: wrong, passes or cannot tell."""
+    known: int = 0
+    """How many trusted tests there were."""
 
     @property
     def found(self) -> bool:
         """Whether anything wrong was found."""
-        return bool(self.failing or self.findings)
+        return self.state is State.WRONG
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What became of one function. `code` is the whole module after it, mended or not."""
+    """What became of one function. `code` is the whole module with its fix or proposal, if any."""
 
     hunt: Hunt
     before: str
@@ -65,9 +70,14 @@ class Fix:
     """Searches made: one, and one more for each answer of the user."""
 
     @property
+    def state(self) -> State:
+        """What is claimed about the function now."""
+        return self.result.state
+
+    @property
     def fixed(self) -> bool:
-        """Whether a fix was found."""
-        return bool(self.result.candidates)
+        """Whether there is a fix that is believed to be right."""
+        return self.state is State.FIXED
 
     def diff(self, name: str) -> str:
         """The fix as a unified diff of the file `name`."""
@@ -147,8 +157,12 @@ def debug(
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     ask: Callable[[str], Ask] | None = None,
+    proposed: bool = False,
 ) -> Iterator[Fix]:
     """Mend the module's functions one after the other, each on top of the fixes before it.
+
+    What is only proposed for one function is in the code in which the next one is looked at where
+    `proposed` is set.
 
     `ask` gives, for a function's name, the `Ask` for its questions.
     """
@@ -158,11 +172,18 @@ def debug(
         problem = problem_of(module, name, code=code, description=description, tests=given)
         answers = _Counting(None if ask is None else ask(name))
         result = solver(problem, answers if ask is not None else None)
-        before = code
-        if result.candidates:
-            code = result.candidates[0].code
+        after = result.candidates[0].code if result.candidates else code
         found = _hunt(name, result, len(result.failing) + len(result.findings))
-        yield Fix(found, before, code, result, 1 + answers.count)
+        fix = Fix(found, code, after, result, 1 + answers.count)
+        if fix.fixed or proposed:
+            code = after
+        yield fix
+
+
+def mended(fixes: Sequence[Fix], *, proposed: bool = False) -> str:
+    """The whole module with every fix; with what is only proposed where `proposed` is set."""
+    taken = [fix.code for fix in fixes if fix.fixed or proposed]
+    return taken[-1] if taken else fixes[0].before
 
 
 def searching(box: Sandbox, *, budget: float, seed: int) -> Solver:
@@ -188,7 +209,8 @@ def _hunt(name: str, result: MethodResult, count: int) -> Hunt:
     notes = result.notes
     if not result.given and not failing and not any("oracle" in note for note in notes):
         notes = (*notes, _NO_ORACLE)
-    return Hunt(name, failing, tuple(findings[: count - len(failing)]), notes)
+    findings = tuple(findings[: count - len(failing)])
+    return Hunt(name, failing, findings, notes, result.shown, len(result.given))
 
 
 class _Counting:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from refute.function.contract import FailingTest, Finding
+from refute.function.contract import FailingTest, Finding, overall
 from refute.function.show import call_source, describe, expected_source, status_of
-from refute.function.verbs import Fix, Hunt
+from refute.function.source import unified_diff
+from refute.function.verbs import Fix, Hunt, mended
 
 __all__ = ["debug_document", "hunt_document"]
 
@@ -15,10 +16,13 @@ Document = dict[str, Any]
 
 
 def hunt_document(hunts: Sequence[Hunt]) -> Document:
-    """One function: `{"function", "tests", "found"}`; several: `{"functions": [...], "found"}`."""
+    """One function: `{"function", "state", "tests", "found"}`; several: `{"functions": [...],
+    "state", "found"}`.
+    """
     documents = [
         {
             "function": hunt.function,
+            "state": str(hunt.state),
             "tests": _tests(hunt),
             "found": hunt.found,
         }
@@ -26,41 +30,55 @@ def hunt_document(hunts: Sequence[Hunt]) -> Document:
     ]
     if len(documents) == 1:
         return documents[0]
-    return {"functions": documents, "found": any(hunt.found for hunt in hunts)}
+    return {
+        "functions": documents,
+        "state": str(overall(hunt.state for hunt in hunts)),
+        "found": any(hunt.found for hunt in hunts),
+    }
 
 
-def debug_document(fixes: Sequence[Fix], name: str) -> Document:
-    """One function: `{"function", "fixed", "code", "diff", "tests", "rounds", "alternatives",
-    "question"}`; several: `{"functions": [...], "fixed", "code", "diff"}`, `code` with all fixes.
+def debug_document(fixes: Sequence[Fix], name: str, *, proposed: bool = False) -> Document:
+    """One function: `{"function", "state", "fixed", "edits", "code", "diff", "tests", "rounds",
+    "alternatives", "question", "reservations"}`; several: `{"functions": [...], "state", "fixed",
+    "code", "diff"}`.
 
-    `code` is the whole module, `name` the file's name in the diff.
+    `code` is the whole module, once: with the function's fix or proposal; of several functions with
+    all fixes, and with what is only proposed where `proposed` is set. `name` is the file's name in
+    the diffs.
     """
     documents = [_fix(fix, name) for fix in fixes]
     if len(documents) == 1:
-        return documents[0]
-    whole = Fix(fixes[-1].hunt, fixes[0].before, fixes[-1].code, fixes[-1].result, 0)
+        return {**documents[0], "code": fixes[0].code}
+    code = mended(fixes, proposed=proposed)
     return {
         "functions": documents,
+        "state": str(overall(fix.state for fix in fixes)),
         "fixed": any(fix.fixed for fix in fixes),
-        "code": whole.code,
-        "diff": whole.diff(name),
+        "code": code,
+        "diff": unified_diff(fixes[0].before, code, name),
     }
 
 
 def _fix(fix: Fix, name: str) -> Document:
     alternatives = [
-        {"code": candidate.code, "score": candidate.score, "edits": list(candidate.edits)}
+        {
+            "score": candidate.score,
+            "edits": list(candidate.edits),
+            "diff": unified_diff(fix.before, candidate.code, name),
+        }
         for candidate in fix.result.candidates[1:]
     ]
     question = fix.result.question
     return {
         "function": fix.hunt.function,
+        "state": str(fix.state),
         "fixed": fix.fixed,
-        "code": fix.code,
+        "edits": [edit for one in fix.result.candidates[:1] for edit in one.edits],
         "diff": fix.diff(name),
         "tests": _tests(fix.hunt),
         "rounds": fix.rounds,
         "alternatives": alternatives,
+        "reservations": list(fix.result.reservations),
         "question": None
         if question is None
         else {

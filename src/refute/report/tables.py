@@ -9,7 +9,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from refute.function.contract import FailingTest, Finding
+from refute.function.contract import FailingTest, Finding, State
 from refute.function.show import call_source, describe, expected_source
 from refute.function.verbs import Fix, Hunt
 from refute.problems import Trust
@@ -22,13 +22,12 @@ CELL = 400
 
 def print_hunt(hunt: Hunt, console: Console) -> None:
     """The failing tests of one function."""
-    if not hunt.found:
-        console.print(Text.assemble((hunt.function, "bold"), ": no failing test found"))
     if hunt.failing:
-        console.print(_table(f"{hunt.function} fails", hunt.function, hunt.failing))
+        console.print(_table(f"{hunt.function} is wrong", hunt.function, hunt.failing))
     if hunt.findings:
-        title = f"{hunt.function}, without an oracle for its outputs"
-        console.print(_findings(title, hunt.function, hunt.findings))
+        console.print(_findings(hunt.function, hunt.findings))
+    if not hunt.found:
+        _say(console, hunt.function, _unbroken(hunt))
     for note in hunt.notes:
         console.print(Text(f"note: {note}", style="dim"))
 
@@ -43,22 +42,24 @@ def print_fix(
     function = fix.hunt.function
     if fix.hunt.failing:
         shown = fix.hunt.failing[:tests]
-        console.print(_table(f"{function} fails", function, shown))
+        console.print(_table(f"{function} is wrong", function, shown))
         if len(fix.hunt.failing) > len(shown):
             console.print(Text(f"and {len(fix.hunt.failing) - len(shown)} more", style="dim"))
     elif fix.hunt.findings:
-        title = f"{function}, without an oracle for its outputs"
-        console.print(_findings(title, function, fix.hunt.findings))
-    if fix.fixed:
+        console.print(_findings(function, fix.hunt.findings))
+    if fix.result.candidates:
         best = fix.result.candidates[0]
-        word = "fixed" if fix.hunt.failing else "proposed"  # no test shows that it was wrong
-        console.print(Text.assemble((function, "bold"), f": {word}: ", "; ".join(best.edits)))
+        if not fix.fixed:
+            _question(fix, console, asked)
+        _say(console, function, f"{fix.state}: {'; '.join(best.edits)}")
+        for reason in fix.result.reservations:
+            console.print(Text(f"only proposed: {reason}", style="dim"))
         print_diff(fix.diff(name), console)
-        _alternatives(fix, console, asked)
-    elif fix.hunt.failing:
-        console.print(Text.assemble((function, "bold"), ": no fix found that passes every test"))
+        _alternatives(fix, console)
+    elif fix.hunt.found:
+        _say(console, function, "wrong: no fix found that passes every test")
     else:
-        console.print(Text.assemble((function, "bold"), ": nothing to fix"))
+        _say(console, function, _unbroken(fix.hunt))
     for note in fix.hunt.notes:
         console.print(Text(f"note: {note}", style="dim"))
 
@@ -71,22 +72,36 @@ def print_diff(diff: str, console: Console) -> None:
         console.file.write(diff)
 
 
-def _alternatives(fix: Fix, console: Console, asked: bool) -> None:
-    others, question = fix.result.candidates[1:], fix.result.question
-    if not others:
+def _say(console: Console, function: str, claim: str) -> None:
+    console.print(Text.assemble((function, "bold"), f": {claim}"))
+
+
+def _unbroken(hunt: Hunt) -> str:
+    """The claim about a function that nothing speaks against."""
+    if hunt.state is State.CANNOT_TELL:
+        return "cannot tell: nothing is known about what it should return"
+    return f"passes what is known ({hunt.known} example{'s' * (hunt.known != 1)})"
+
+
+def _question(fix: Fix, console: Console, asked: bool) -> None:
+    """The open question, before the fix that it stands against."""
+    question = fix.result.question
+    if question is None:
         return
-    console.print(Text("other fixes that pass the same tests:", style="dim"))
+    call = _short(call_source(question.call, fix.hunt.function))
+    console.print(Text(f"which is right for {call}?"))
+    for number, outcome in enumerate(question.outputs, 1):
+        console.print(Text(f"  fix {number}: {_short(describe(outcome))}"))
+    hint = "add a test with --tests" if asked else "answer with --ask, or add a test with --tests"
+    console.print(Text(hint, style="dim"))
+
+
+def _alternatives(fix: Fix, console: Console) -> None:
+    others = fix.result.candidates[1:]
+    if others:
+        console.print(Text("other fixes that pass the same tests:", style="dim"))
     for number, candidate in enumerate(others, 2):
         console.print(Text(f"  {number}. {'; '.join(candidate.edits)}", style="dim"))
-    if question is not None:
-        call = _short(call_source(question.call, fix.hunt.function))
-        console.print(Text(f"they differ on {call}:", style="dim"))
-        for number, outcome in enumerate(question.outputs, 1):
-            console.print(Text(f"  {number}. {_short(describe(outcome))}", style="dim"))
-        hint = (
-            "add a test with --tests" if asked else "answer with --ask, or add a test with --tests"
-        )
-        console.print(Text(hint, style="dim"))
 
 
 def _table(title: str, function: str, tests: Sequence[FailingTest]) -> Table:
@@ -101,7 +116,9 @@ def _table(title: str, function: str, tests: Sequence[FailingTest]) -> Table:
     return table
 
 
-def _findings(title: str, function: str, findings: Sequence[Finding]) -> Table:
+def _findings(function: str, findings: Sequence[Finding]) -> Table:
+    kinds = ", ".join(dict.fromkeys(item.kind for item in findings))
+    title = f"{function}: {kinds} (nothing says what is right)"
     table = _columns(title, ("call", "found", "actual", "reason"))
     for item in findings:
         cells = (call_source(item.call, function), item.kind, describe(item.actual), item.reason)

@@ -50,6 +50,8 @@ PROBES = 40
 EXPRESSING = 2.5
 """Seconds for writing the function anew, at most."""
 SHOWN = 3
+OPEN = 2.0
+"""Log weight by which a fix may be less likely than the first and still make it a question."""
 MOST_DERIVED = 5
 MOST_QUESTIONS = 3
 CONFIDENT = 0.6
@@ -63,6 +65,7 @@ class _State:
     trusted: list[UnitTest]
     hints: list[UnitTest]
     notes: list[str] = field(default_factory=list)
+    reservations: list[str] = field(default_factory=list)
     tried: int = 0
 
 
@@ -106,7 +109,7 @@ def search(
         for _ in range(MOST_QUESTIONS):
             assert found.trial is not None
             clusters = sound(found.trial, clusters)
-            question, index = question_for(clusters[:SHOWN], inputs)
+            question, index = question_for(likely(clusters), inputs)
             if ask is None or question is None:
                 break
             try:
@@ -143,6 +146,7 @@ def search(
         findings = _without_oracle(problem, state, nearby, box)
         left = start + 0.8 * budget - time.monotonic()
         candidates = _doubted(problem, state, findings, nearby, box, left, max_candidates)
+        state.reservations += ["every example passes without it"] * bool(candidates)
     elif not found.survivors:
         state.notes.append("no edit passes all examples: no fix is proposed")
     elif not candidates and not unsure:
@@ -156,6 +160,7 @@ def search(
         tried=state.tried,
         seconds=time.monotonic() - start,
         notes=tuple(dict.fromkeys(state.notes)),
+        reservations=tuple(state.reservations),
     )
     if not second:
         return result
@@ -308,6 +313,11 @@ def choose(
     assert found.trial is not None
     survivors = distinct(found.trial, found.survivors)
     return clustered(found.trial, survivors, inputs, Hints(tuple(hints)))
+
+
+def likely(clusters: Sequence[Cluster]) -> Sequence[Cluster]:
+    """The shown clusters that are not much less likely than the first: those to choose between."""
+    return [c for c in clusters[:SHOWN] if c.score >= clusters[0].score - OPEN]
 
 
 def sound(trial: Trial, clusters: Sequence[Cluster]) -> list[Cluster]:

@@ -74,6 +74,7 @@ def expressed(
         candidates=tuple(kept),
         question=question,
         notes=(*notes, "no likely edit was found: the function is written anew"),
+        reservations=("the function is written anew",),
     )
 
 
