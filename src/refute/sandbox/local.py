@@ -316,20 +316,27 @@ def _outcomes(
 
 
 _NOT_RUN = NotRun()
+_EXCEPTION_BYTES = 16_384
+"""No exception takes more in good faith: a name of 200 characters, a message of 2,000, a line."""
 
 
 def _outcome(body: bytes, on_import: bool = False) -> Outcome:
     if body[:1] != b"E":
         return Returned(body)
+    malformed = Raised("?", "malformed exception", None, on_import)
+    if len(body) > _EXCEPTION_BYTES:
+        return malformed
     try:
         kind, message, line = values.decode(b"M" + body[1:])
     except (values.MalformedValue, TypeError, ValueError):
-        return Raised("?", "malformed exception", None, on_import)
+        return malformed
+    if type(kind) is not str or type(message) is not str:
+        return malformed
     if kind == "MemoryError":
         return OutOfMemory()
-    if type(line) is not int:
+    if type(line) is not int or not 0 < line < 1 << 31:
         line = None
-    return Raised(values.printable(str(kind)), values.printable(str(message)), line, on_import)
+    return Raised(values.printable(kind), values.printable(message), line, on_import)
 
 
 def _programs(programs: Sequence[Program]) -> list[tuple[Any, ...]]:

@@ -3,7 +3,7 @@
 Loaded by path inside the sandbox: standard library only. The tables hold the system calls that
 CPython and its standard library need to compute, to use threads and to work with files in the
 private directory; everything else (sockets to anywhere, exec, mounts, ptrace, keyrings, bpf,
-io_uring, ...) fails with EPERM.
+io_uring, flock, setsockopt, ...) fails with EPERM.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _ALLOWED: dict[str, tuple[int, int]] = {
     "nanosleep": (35, 101), "getitimer": (36, 102), "alarm": (37, -1), "setitimer": (38, 103),
     "getpid": (39, 172), "sendfile": (40, 71), "recvmsg": (47, 212), "sendmsg": (46, 211),
     "sendto": (44, 206), "recvfrom": (45, 207), "shutdown": (48, 210), "getsockname": (51, 204),
-    "getpeername": (52, 205), "setsockopt": (54, 208), "getsockopt": (55, 209), "clone": (56, 220),
+    "getpeername": (52, 205), "getsockopt": (55, 209), "clone": (56, 220),
     "fork": (57, -1), "vfork": (58, -1), "exit": (60, 93), "wait4": (61, 260), "kill": (62, 129),
-    "uname": (63, 160), "fcntl": (72, 25), "flock": (73, 32), "fsync": (74, 82),
+    "uname": (63, 160), "fcntl": (72, 25), "fsync": (74, 82),
     "fdatasync": (75, 83), "truncate": (76, 45), "ftruncate": (77, 46), "getdents": (78, -1),
     "getcwd": (79, 17), "chdir": (80, 49), "fchdir": (81, 50), "rename": (82, -1),
     "mkdir": (83, -1), "rmdir": (84, -1), "creat": (85, -1), "link": (86, -1), "unlink": (87, -1),
@@ -65,8 +65,16 @@ _NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 _CLONE_THREAD = 0x00010000
 _PR_SET_NAME, _PR_GET_NAME = 15, 16
 _AF_UNIX = 1
-# Duplicates, flags, locks and seals; not F_SETOWN and F_SETSIG, which send signals to others
-_FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1034)
+_SOCK_NONBLOCK, _SOCK_CLOEXEC = 0o4000, 0o2000000
+_STREAMS = tuple(
+    1 | flags for flags in (0, _SOCK_NONBLOCK, _SOCK_CLOEXEC, _SOCK_NONBLOCK | _SOCK_CLOEXEC)
+)
+"""Datagram sockets of a pair would still send to any address, such as a socket of the host."""
+# Duplicates, flags, a look at locks, seals; not F_SETOWN and F_SETSIG, which signal to others
+_FCNTL = (0, 1, 2, 3, 4, 5, 1030, 1034)
+_LOCKS = (6, 7)
+"""F_SETLK and F_SETLKW do nothing and succeed: sqlite works on in the private directory, where
+nobody else is, and no lock is held on a file of the host that a program may read."""
 _IOCTL = (
     0x5401,
     0x5413,
@@ -84,6 +92,18 @@ def machine_is_supported(machine: str) -> bool:
 
 def _instruction(code: int, k: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, jump_true, jump_false, k)
+
+
+def _load(argument: int) -> bytes:
+    """The low 32 bits of an argument of the call: all that the kernel takes of an int."""
+    return _instruction(_LD_ABS, _ARGUMENT + 8 * argument)
+
+
+def _each(values: tuple[int, ...], answer: int = _ALLOW) -> bytes:
+    """`answer` where the loaded number is one of `values`."""
+    return b"".join(
+        _instruction(_JEQ, value, 0, 1) + _instruction(_RET, answer) for value in values
+    )
 
 
 def _prologue(machine: str) -> bytes:
@@ -124,20 +144,18 @@ def program_filter(machine: str) -> Callable[[int], bytes]:
     code += _instruction(_LD_ABS, _ARGUMENT)
     code += _instruction(_JSET, _CLONE_THREAD, 0, 1)
     code += _instruction(_RET, _ALLOW) + _instruction(_RET, _ERRNO | _EPERM)
-    for name, argument, values in (
-        ("kill", 0, (pid,)),
-        ("tgkill", 0, (pid,)),
-        ("prlimit64", 0, (0, pid)),
-        ("prctl", 0, (_PR_SET_NAME, _PR_GET_NAME)),
-        ("fcntl", 1, _FCNTL),
-        ("ioctl", 1, _IOCTL),
-        ("socketpair", 0, (_AF_UNIX,)),
+    deny = _instruction(_RET, _ERRNO | _EPERM)
+    unix = _load(0) + _instruction(_JEQ, _AF_UNIX, 1, 0) + deny
+    for name, body in (
+        ("kill", _load(0) + _each((pid,))),
+        ("tgkill", _load(0) + _each((pid,))),
+        ("prlimit64", _load(0) + _each((0, pid))),
+        ("prctl", _load(0) + _each((_PR_SET_NAME, _PR_GET_NAME))),
+        ("fcntl", _load(1) + _each(_FCNTL) + _each(_LOCKS, _ERRNO | 0)),
+        ("ioctl", _load(1) + _each(_IOCTL)),
+        ("socketpair", unix + _load(1) + _each(_STREAMS)),
     ):
-        tests = b"".join(
-            _instruction(_JEQ, value, 0, 1) + _instruction(_RET, _ALLOW) for value in values
-        )
-        load = _instruction(_LD_ABS, _ARGUMENT + 8 * argument)
-        body = load + tests + _instruction(_RET, _ERRNO | _EPERM)
+        body += deny
         code += _instruction(_JEQ, _ALLOWED[name][column], 0, len(body) // 8) + body
     template = code + _instruction(_RET, _ALLOW)
     placeholder = struct.pack("=I", pid)

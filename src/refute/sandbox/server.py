@@ -170,9 +170,9 @@ class Server:
         tick = min(0.05, max(0.002, cpu / 20))
         clock = (~pid << 3) | 2
         most = 5 * tick  # to count between two looks: a frozen machine is not the program's fault
-        seen, cpu_then, wall_then = (-1, 0), 0.0, 0.0
+        seen, cpu_then, wall_then = (-1, False), 0.0, 0.0
         cpu_used = waited = 0.0
-        header = self.child.HEADER
+        header, calling = self.child.HEADER, self.child.CALLING
         with _Exit(pid, self.channel, self.client) as exited:
             while True:
                 if exited.wait(tick):
@@ -185,7 +185,8 @@ class Server:
                     os.kill(pid, signal.SIGKILL)
                     self.confined.sweep()
                     os._exit(0)
-                mark = header.unpack(os.pread(results, header.size, 0))[1:]
+                _, step, phase = header.unpack(os.pread(results, header.size, 0))
+                mark = (step, phase == calling)
                 wall_now = time.monotonic()
                 try:
                     cpu_now = time.clock_gettime(clock)
@@ -195,7 +196,9 @@ class Server:
                 waited += min(wall_now - wall_then, most)
                 cpu_then, wall_then = cpu_now, wall_now
                 self._give_sign_of_life(wall_now)
-                if mark > seen:  # never backwards: programs can write there, reads can be torn
+                # A step's clock starts twice, at its import and at its call, and never again:
+                # programs can write there (any phase, any step), reads can be torn.
+                if mark > seen:
                     seen, cpu_used, waited = mark, 0.0, 0.0
                     if mark[0] >= total:  # nothing is left to do but to exit
                         cpu, wall = min(cpu, 0.2), min(wall, 0.5)
