@@ -87,6 +87,65 @@ def evaluate(module, expressions):
     return [shown[0] for shown in observe(module, [[text] for text in expressions])]
 
 
+def right(module, tests):
+    """Whether each test, a pair of texts (call, expected), passes; None where it cannot be read."""
+    home = _module(module)
+    found = []
+    for call, expected in tests:
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                check = _passes if call.lstrip().startswith(">>>") else _gives
+                found.append(_limited(lambda c=check, p=(call, expected): c(home, *p), 5))
+        except (Exception, Late):
+            found.append(None)
+    return found
+
+
+def _passes(home, call, expected):
+    """Whether the last example of a session shows what is expected."""
+    if expected.startswith("raises "):
+        expected = "Traceback (most recent call last):\n    ...\n" + expected.removeprefix(
+            "raises "
+        )
+    elif expected == "no output":
+        expected = ""
+    text = call.rstrip("\n") + "\n" + expected + "\n"
+    test = doctest.DocTestParser().get_doctest(text, dict(vars(home)), "session", None, 0)
+    failed = set()
+
+    class Runner(doctest.DocTestRunner):
+        def report_failure(self, out, test, example, got):
+            failed.add(example.lineno)
+
+        def report_unexpected_exception(self, out, test, example, exc_info):
+            failed.add(example.lineno)
+
+    Runner(verbose=False).run(test, out=lambda text: None)
+    return test.examples[-1].lineno not in failed
+
+
+def _gives(home, call, expected):
+    """Whether the expression has the expected value, or raises what is expected."""
+    raises = expected.removeprefix("raises ") if expected.startswith("raises ") else None
+    names = dict(vars(home))
+    wanted = None if raises else _read(expected, names)
+    try:
+        value = eval(call, names)
+        value = _first(value) if hasattr(type(value), "__next__") else value
+    except Exception as error:
+        return any(raises in (k.__name__, k.__qualname__) for k in type(error).__mro__[:-2])
+    if raises:
+        return False
+    if isinstance(wanted, Unreadable):
+        return True if _clean(repr(value)) == expected else None
+    if _text(value) == _text(wanted):
+        return True
+    try:
+        return bool(value == wanted) or abs(value - wanted) <= 1e-6 * max(1, abs(wanted))
+    except Exception:
+        return False
+
+
 def _session(statements, names, heard):
     before = set(names)
     for text in statements:
@@ -116,6 +175,17 @@ def _step(text, names, heard):
 
 def _value(node, names):
     return eval(compile(ast.Expression(node), "<session>", "eval"), names)
+
+
+class Unreadable:
+    """An expected value that is no expression over the module's names."""
+
+
+def _read(expected, names):
+    try:
+        return eval(expected, {**names})
+    except Exception:
+        return Unreadable()
 
 
 def _limited(call, seconds):

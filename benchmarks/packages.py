@@ -319,7 +319,7 @@ class Inside:
         """`folders`: readable, and in front of the import path."""
         self._box = LocalSandbox(readable=folders, import_path=folders)
         code = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
-        self._program = Program(code, "reply", "inside.py", "refute_benchmark_inside")
+        self._program = Program(code, "reply", "inside.py")
 
     def __enter__(self) -> Inside:
         return self

@@ -16,7 +16,6 @@ MOST_BYTES = 64 << 20
 """Size of the largest file that is read, in bytes."""
 
 _MOST_LINKS = 40
-_MOST_NAMES = 20_000
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -131,8 +130,7 @@ def put(root: str, path: str, data: bytes) -> None:
 
 
 def take_all(folder: str, most_bytes: int) -> dict[str, bytes]:
-    """The regular files that lie directly in `folder`, up to `most_bytes` together, and no more
-    than 20,000; else skipped.
+    """The regular files that lie directly in `folder`, up to `most_bytes` together; else skipped.
 
     Also where a program put something else in its place.
     """
@@ -142,7 +140,7 @@ def take_all(folder: str, most_bytes: int) -> dict[str, bytes]:
     except OSError:
         return taken
     try:
-        for name in sorted(os.listdir(fd))[-_MOST_NAMES:]:
+        for name in sorted(os.listdir(fd)):
             try:
                 data = _content(fd, name, name)
             except OSError:

@@ -7,7 +7,6 @@ nothing.
 """
 
 import os
-from json import JSONEncoder  # now: later there may be a json.py of the repository
 
 try:
     from _blake2 import blake2b  # hashlib would load OpenSSL: milliseconds
@@ -46,7 +45,6 @@ def open_channel(folder):
     state = [blake2b(nonce, person=b"refute probe 1").digest(), 0]
     del nonce
     getpid, fstat, write = os.getpid, os.fstat, os.write
-    encode = JSONEncoder().encode
     place = [descriptor]
 
     def still_open():
@@ -60,7 +58,9 @@ def open_channel(folder):
         """Write one record, a dict of JSON types."""
         if getpid() != owner:
             return
-        body = encode(record).encode("ascii")
+        import json
+
+        body = json.dumps(record).encode("ascii")
         key, sequence = state
         digest = blake2b(b"%d " % sequence + body, key=key, digest_size=16).hexdigest()
         state[0] = blake2b(key, person=b"next key").digest()
