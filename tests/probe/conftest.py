@@ -14,6 +14,8 @@ from typing import Protocol
 import pytest
 
 from refute import probe
+from refute.workspace.beneath import take_all
+from refute.workspace.private_root import SCRATCH_BYTES
 
 VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
@@ -76,10 +78,13 @@ def run(tmp_path: Path) -> Run:
         base = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(tmp_path)}
         base |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(env or {})}
         files = select or [name for name in sources if Path(name).name.startswith("test_")]
+        ready, written = probe.environment(str(channel), nonce, lines, root, env=base, exact=exact)
+        for name, data in written.items():
+            (channel / name).write_bytes(data)
         process = subprocess.run(
             probe.command(runner, [] if tests else files, tests, options, python),
             cwd=root,
-            env=probe.environment(channel, nonce, lines, root, env=base, exact=exact),
+            env=ready,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=300,
@@ -87,7 +92,8 @@ def run(tmp_path: Path) -> Run:
         trouble = [note.read_text() for note in channel.glob("trouble-*")]
         assert not trouble, "the probe had trouble of its own"
         printed = process.stdout.decode(errors="replace")
-        return Ran(probe.read(channel, nonce, lines), printed)
+        left = take_all(str(channel), SCRATCH_BYTES)
+        return Ran(probe.read(left, nonce, lines), printed)
 
     return run
 

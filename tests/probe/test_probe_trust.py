@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -198,8 +201,8 @@ def test_a_runner_that_does_not_start_is_no_verdict(run, tmp_path: Path) -> None
         "pytest", {"test_a.py": "", "pytest.ini": "[pytest]\naddopts = --no-such\n"}
     ).report
     assert (report.results, report.exit) == ((), 4)
-    probe.environment(tmp_path, "n" * 32)
-    report = probe.read(tmp_path, "n" * 32)
+    _, files = probe.environment(str(tmp_path), "n" * 32)
+    report = probe.read(files, "n" * 32)
     assert not report.opened
     assert report.remark == "the runner did not start"
     assert report.trusted
@@ -211,10 +214,80 @@ def test_an_error_of_the_runner_is_told(run) -> None:
     assert "no settings" in ran.report.remark
 
 
-def test_garbage_never_raises(tmp_path: Path) -> None:
+def test_garbage_never_raises() -> None:
     for garbage in (b"\xff\n", b"0 \n", b"0 " + b"f" * 32 + b" {}\n", b"[" * 10**6, b"\n" * 1000):
-        (tmp_path / "results").write_bytes(garbage)
-        report = probe.read(tmp_path, "n" * 32, {"a.py": [1]})
+        report = probe.read({"results": garbage}, "n" * 32, {"a.py": [1]})
         assert report.results == ()
         assert not report.closed
         assert report.lines == {"a.py": {1: 0}}
+
+
+SIGNS = """
+import gc, os, sys
+def find():
+    for one in gc.get_objects():
+        if getattr(one, "__name__", "") == "emit" and "channel" in str(one.__module__):
+            return one
+def test_wrong():
+    emit = find()
+    emit({{"kind": "result", "id": "test_a.py::test_wrong", "file": "test_a.py",
+          "outcome": "passed", "phase": "call", "failure": None}})
+    emit({{"kind": "closed", "exit": 0, "failure": None{more}}})
+    sys.stdout.flush()
+    os._exit(0)
+def test_another(): assert 1 == 2
+"""
+
+
+@pytest.mark.parametrize("more", ["", ', "planned": None', ', "planned": 1', ', "planned": 2'])
+def test_a_test_that_signs_results_and_leaves_early_is_not_trusted(run, more: str) -> None:
+    report = run("pytest", {"test_a.py": SIGNS.format(more=more)}).report
+    assert not report.trusted
+    assert report.remark
+
+
+def test_signing_after_the_end_is_not_trusted(run) -> None:
+    source = SIGNS.format(more="").split("    emit({")[0].replace("def test_wrong", "def late")
+    source += """    emit({"kind": "result", "id": "test_a.py::test_wrong", "file": "test_a.py",
+          "outcome": "passed", "phase": "call", "failure": None})
+import atexit
+atexit.register(late)
+def test_wrong(): assert 1 == 2
+"""
+    report = run("pytest", {"test_a.py": source}).report
+    assert not report.trusted
+
+
+def test_a_run_that_says_it_is_done_and_is_not(run) -> None:
+    source = """
+import pytest
+def test_a(): pytest.exit("enough", returncode=0)
+def test_b(): assert 1 == 2
+"""
+    assert not run("pytest", {"test_a.py": source}).report.trusted
+
+
+@pytest.mark.parametrize(
+    "name", ["-pevil/test_x.py", "--collect-only/test_x.py", "@tests/test_x.py"]
+)
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+def test_a_path_is_no_option(run, runner: str, name: str) -> None:
+    source = "import unittest\nclass T(unittest.TestCase):\n    def test_x(self): assert 1 == 2\n"
+    ran = run(runner, {name: source}, select=[name])
+    assert [result.outcome for result in ran.report.results] == ["failed"], ran.printed
+
+
+def test_many_records_are_read_in_time() -> None:
+    """One run's results are read in less than a second for each 20,000 of them."""
+    nonce, lines, count = "n" * 32, [], 60_000
+    key = hashlib.blake2b(nonce.encode(), person=b"refute probe 1").digest()
+    for number in range(count):
+        record = {"kind": "result", "id": str(number), "file": "a.py", "outcome": "passed"}
+        body = json.dumps({**record, "phase": "call"}).encode()
+        signed = hashlib.blake2b(b"%d " % number + body, key=key, digest_size=16).hexdigest()
+        key = hashlib.blake2b(key, person=b"next key").digest()
+        lines.append(b"%d %s %s\n" % (number, signed.encode(), body))
+    start = time.process_time()
+    report = probe.read({"results": b"".join(lines)}, nonce)
+    assert len(report.results) == count
+    assert time.process_time() - start < count / 20_000

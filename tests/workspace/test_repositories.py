@@ -68,3 +68,15 @@ def test_hooks_and_filters_of_a_clone_do_not_run(tmp_path: Path) -> None:
     check_out(find_clone(str(source)), first, tmp_path / "tree")
     assert not (tmp_path / "ran").exists()
     assert (tmp_path / "tree" / "README.md").read_text() == "A shop.\n"
+
+
+@pytest.mark.parametrize("kind", ["commit", "tree", "blob"])
+def test_replaced_objects_of_a_clone_are_not_taken(tmp_path: Path, kind: str) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    first, later = make_repository(source)
+    ending = {"commit": "", "tree": "^{tree}", "blob": ":shop/cart.py"}[kind]
+    old, new = (git(source, "rev-parse", one + ending) for one in (first, later))
+    git(source, "replace", old, new)
+    check_out(find_clone(str(source)), first, tmp_path / "tree")
+    assert (tmp_path / "tree" / "shop" / "cart.py").read_text() == FILES["shop/cart.py"]

@@ -1,16 +1,13 @@
-"""Read what the probe wrote. Everything in the channel's folder is hostile until it is checked."""
+"""Read what the probe wrote. Everything in the channel is hostile until it is checked."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
-import os
-import stat
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from refute.probe.starting import layout
@@ -153,19 +150,6 @@ def _result(record: dict[str, Any]) -> RawResult:
     )
 
 
-def _regular(path: Path, limit: int) -> bytes | None:
-    """The bytes of a regular file; None where there is none or it is a link or too large."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
-            return None
-        return stream.read(limit)
-
-
 def _records(data: bytes, nonce: str) -> tuple[list[dict[str, Any]], str]:
     """The records up to the first that is not genuine, and what is wrong with that one."""
     key = hashlib.blake2b(nonce.encode(), person=b"refute probe 1").digest()
@@ -189,13 +173,12 @@ def _records(data: bytes, nonce: str) -> tuple[list[dict[str, Any]], str]:
 
 
 def _merge_lines(
-    channel: Path, files: Mapping[str, tuple[int, tuple[int, ...]]]
+    written: Mapping[str, bytes], files: Mapping[str, tuple[int, tuple[int, ...]]]
 ) -> dict[str, dict[int, int]]:
     slots = sum(len(lines) for _, lines in files.values())
     totals = [0] * slots
-    for path in sorted(channel.glob("lines-*")):
-        data = _regular(path, 8 * slots)
-        if data is None or len(data) != 8 * slots:
+    for name, data in written.items():
+        if not name.startswith("lines-") or len(data) != 8 * slots:
             continue
         for slot, count in enumerate(struct.unpack(f"={slots}Q", data)):
             totals[slot] += count
@@ -206,20 +189,21 @@ def _merge_lines(
 
 
 def read(
-    channel: Path,
+    written: Mapping[str, bytes],
     nonce: str,
     count_lines: Mapping[str, Sequence[int]] | None = None,
 ) -> RawReport:
     """The report of a run whose processes have all ended.
 
-    `nonce` and `count_lines` are those given to `environment`; the copies in the folder are not
-    believed. Line counts come back under the names of `count_lines`. Never raises for what the run
-    left in the folder: that shows in `trusted`, `closed` and `remark`.
+    `written`: the regular files of the channel, by name. `nonce` and `count_lines` are those given
+    to `environment`; the copies in the channel are not believed. Line counts come back under the
+    names of `count_lines`. Never raises for what the run left in the channel: that shows in
+    `trusted`, `closed` and `remark`.
     """
-    lines = _merge_lines(channel, layout(count_lines))
-    data = _regular(channel / "results", _LARGEST_RESULTS)
-    if data is None:
-        taken = not (channel / "secret").exists()
+    lines = _merge_lines(written, layout(count_lines))
+    data = written.get("results")
+    if data is None or len(data) > _LARGEST_RESULTS:
+        taken = "secret" not in written
         remark = "the results were removed" if taken else "the runner did not start"
         return RawReport(lines=lines, trusted=not taken, remark=remark)
     records, wrong = _records(data, nonce)
@@ -233,12 +217,15 @@ def _report(records: list[dict[str, Any]], wrong: str) -> RawReport:
     status: int | None = None
     planned: int | None = None
     failure: RawFailure | None = None
-    running = ""
+    running = runner = ""
     for record in records:
         try:
+            if closed:
+                raise _Malformed("a record after the end")
             match record.get("kind"):
                 case "opened":
                     opened = True
+                    runner = _text(record.get("runner"))
                 case "planned":
                     planned = _count(record.get("tests", 0))
                 case "started":
@@ -252,12 +239,18 @@ def _report(records: list[dict[str, Any]], wrong: str) -> RawReport:
                     closed = True
                     status = _count(record.get("exit", 1))
                     failure = _failure(record.get("failure")) or failure
+                    if record.get("planned") != planned:
+                        raise _Malformed("the end does not know how many tests there were")
         except (_Malformed, ValueError, TypeError, AttributeError) as error:
             wrong = wrong or f"a record of the results is malformed: {error}"
     altered = [result.id for result in results if result.altered]
     remark = wrong
     if not remark and altered:
         remark = f"something reported another outcome than was observed for {altered[0]}"
+    ran = sum(result.phase != "collect" for result in results)
+    # pytest reports every test that it collected, unless it says by its status that it stopped
+    if not remark and runner == "pytest" and planned and status in (0, 1) and ran < planned:
+        remark = f"{ran} of {planned} tests have a result, and the runner says that it is done"
     trusted = not remark
     if not remark and failure is not None:
         remark = f"the runner failed: {failure.type}: {failure.message}".split("\n")[0][:300]

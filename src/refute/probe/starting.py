@@ -13,6 +13,11 @@ SITE = Path(__file__).resolve().parent / "site"
 """The folder to be readable inside the sandbox or container, at `site` of `environment`."""
 
 _MODULE = "_refute_probe"
+_PATHS = frozenset(
+    {"PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE",
+     "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH"}
+)  # fmt: skip
+"""Variables that say where an interpreter finds its code, besides PYTHONPATH."""
 
 
 def command(
@@ -21,17 +26,20 @@ def command(
     tests: Sequence[str] = (),
     options: Sequence[str] = (),
     python: str = "python",
+    site: str | None = None,
 ) -> list[str]:
     """The command line that runs test files with the probe, to be started in the repository's root.
 
     `runner` is "pytest", "unittest", "django" or "sympy". `files` are paths relative to the root;
-    where `tests` (ids as reported) are given, just those run. `options` go to the runner. Every
-    selected file runs, whatever the repository's configuration says about stopping early, and in
-    Django's case in one process. Raises ValueError for another runner, or when nothing is selected.
+    where `tests` (ids as reported) are given, just those run. `options` go to the runner. `site`
+    is as in `environment`. Every selected file runs, whatever the repository's configuration says
+    about stopping early, and in Django's case in one process. Raises ValueError for another runner,
+    or when nothing is selected.
     """
     if not files and not tests:
         raise ValueError("no test file and no test is selected")
-    start = [python, "-m", _MODULE]
+    start = [python, f"{site or SITE}/{_MODULE}/__main__.py"]
+    files, tests = [_operand(file) for file in files], [_operand(test) for test in tests]
     if runner == "pytest":
         stay = ["--maxfail=0", "--continue-on-collection-errors"]
         plugin = ["-p", f"{_MODULE}.with_pytest"]
@@ -40,7 +48,7 @@ def command(
         return [*start, "unittest", *options, *(tests or files)]
     if runner == "django":
         labels = tests or [django_label(file) for file in files]
-        return [*start, "tests/runtests.py", *options, "--parallel=1", *labels]
+        return [*start, "tests/runtests.py", *options, "--parallel=1", "--", *labels]
     if runner == "sympy":
         if not tests:
             return [*start, "bin/test", "--no-subprocess", *options, *files]
@@ -48,6 +56,11 @@ def command(
         names = list(dict.fromkeys(test.rpartition("::")[2] for test in tests))
         return [*start, "bin/test", "--no-subprocess", *options, *held, "-k", *names]
     raise ValueError(f"no such test runner: {runner}")
+
+
+def _operand(name: str) -> str:
+    """A name that no runner takes for an option, or for a file of arguments."""
+    return f"./{name}" if name.startswith(("-", "@")) else name
 
 
 def django_label(file: str) -> str:
@@ -72,24 +85,25 @@ def layout(
 
 
 def environment(
-    channel: Path,
+    channel: str,
     nonce: str,
     count_lines: Mapping[str, Sequence[int]] | None = None,
     root: str | Path = ".",
     *,
-    inside: str | None = None,
     site: str | None = None,
     env: Mapping[str, str] | None = None,
     exact: bool = False,
-) -> dict[str, str]:
-    """Prepare an empty folder as the channel of one run; the environment that the run needs.
+) -> tuple[dict[str, str], dict[str, bytes]]:
+    """What one run needs: its environment, and the files of its channel (name -> content).
 
-    `nonce` is a secret of this run, at least 16 characters; it goes into a file that the probe
-    removes, never into the environment. `count_lines` maps files (relative to `root`, the tree's
-    absolute path as the target sees it) to line numbers. `inside` and `site` are the paths of the
-    channel and of `SITE` as the target sees them, where they differ. `env` is what the run's
-    environment holds otherwise; it comes back with the probe's variables added. `exact` asks for
-    the line events of `sys.monitoring` (3.12 and newer; counters in the code elsewhere).
+    `channel` is the path of that folder as the target sees it; it holds nothing else, and nobody
+    else writes to it. `nonce` is a secret of this run, at least 16 characters; it goes into a file
+    that the probe removes, never into the environment. `count_lines` maps files (relative to
+    `root`, the tree's absolute path as the target sees it) to line numbers. `site` is the path of
+    `SITE` as the target sees it, where that differs. `env` is what the run's environment holds
+    otherwise; it comes back with the probe's variables added, and with those empty that lead into
+    the tree: the probe sets them once it has the nonce. `exact` asks for the line events of
+    `sys.monitoring` (3.12 and newer; counters in the code elsewhere).
     """
     if len(nonce) < 16:
         raise ValueError("the nonce of a probe's channel needs at least 16 characters")
@@ -99,14 +113,20 @@ def environment(
         for file, place in layout(count_lines).items()
     }
     slots = sum(len(lines) for _, lines in files.values())
-    plan = {"files": files, "slots": slots, "exact": exact}
-    (channel / "plan").write_bytes(marshal.dumps(plan, 2))
-    secret = channel / "secret"
-    secret.touch(mode=0o600)
-    secret.write_bytes(nonce.encode())
     result = dict(env or {})
-    path = [site or str(SITE), *result.get("PYTHONPATH", "").split(os.pathsep)]
-    result["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
-    result["REFUTE_PROBE"] = inside or str(channel.resolve())
+    later = {name: value for name, value in result.items() if _leads_into(base, name, value)}
+    path = [site or str(SITE), *later.get("PYTHONPATH", "").split(os.pathsep)]
+    later["PYTHONPATH"] = os.pathsep.join(part for part in path if part)
+    plan = {"files": files, "slots": slots, "exact": exact, "later": later}
+    result.update(dict.fromkeys(later, ""))  # to an interpreter as good as none
+    result["PYTHONPATH"] = site or str(SITE)
+    result["REFUTE_PROBE"] = channel
     result["REFUTE_PROBE_ROOT"] = base
-    return result
+    return result, {"plan": marshal.dumps(plan, 2), "secret": nonce.encode()}
+
+
+def _leads_into(tree: str, name: str, value: str) -> bool:
+    """Whether a variable could make the interpreter read the tree before the nonce is taken."""
+    if name == "PYTHONPATH" or tree in value:
+        return True
+    return name in _PATHS and any(not os.path.isabs(part) for part in value.split(os.pathsep))

@@ -16,6 +16,7 @@ MOST_BYTES = 64 << 20
 """Size of the largest file that is read, in bytes."""
 
 _MOST_LINKS = 40
+_MOST_NAMES = 20_000
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -130,7 +131,8 @@ def put(root: str, path: str, data: bytes) -> None:
 
 
 def take_all(folder: str, most_bytes: int) -> dict[str, bytes]:
-    """The regular files that lie directly in `folder`, up to `most_bytes` together; else skipped.
+    """The regular files that lie directly in `folder`, up to `most_bytes` together, and no more
+    than 20,000; else skipped.
 
     Also where a program put something else in its place.
     """
@@ -140,7 +142,7 @@ def take_all(folder: str, most_bytes: int) -> dict[str, bytes]:
     except OSError:
         return taken
     try:
-        for name in sorted(os.listdir(fd)):
+        for name in sorted(os.listdir(fd))[-_MOST_NAMES:]:
             try:
                 data = _content(fd, name, name)
             except OSError:

@@ -28,6 +28,7 @@ QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
     "LC_ALL": "C",
     "TZ": "UTC",
 }

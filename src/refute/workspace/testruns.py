@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal, cast
 
 from refute import probe
@@ -30,28 +28,25 @@ def run_tests(
     if not selection.files and not selection.tests:
         return TestReport((), "finished", {f: dict.fromkeys(n, 0) for f, n in count_lines.items()})
     nonce = secrets.token_hex(16)
-    with tempfile.TemporaryDirectory(prefix="refute-probe-") as folder:
-        channel = Path(folder) / "channel"
-        channel.mkdir(mode=0o700)
-        env = probe.environment(
-            channel,
-            nonce,
-            count_lines,
-            room.tree,
-            inside=f"{room.scratch}/channel",
-            site=room.site,
-            env=room.environ,
-        )
-        command = probe.command(
-            recipe.runner, selection.files, selection.tests, recipe.options, room.python
-        )
-        room.fresh({path.name: path.read_bytes() for path in channel.iterdir()})
-        done = room.execute(command, env=env, timeout=timeout, keep=2 * _KEPT_OUTPUT, merge=True)
-        written = Path(folder) / "written"
-        written.mkdir()
-        for name, data in room.gather().items():
-            (written / name).write_bytes(data)
-        raw = probe.read(written, nonce, count_lines)
+    env, files = probe.environment(
+        f"{room.scratch}/channel",
+        nonce,
+        count_lines,
+        room.tree,
+        site=room.site,
+        env=room.environ,
+    )
+    command = probe.command(
+        recipe.runner,
+        selection.files,
+        selection.tests,
+        recipe.options,
+        room.python,
+        room.site,
+    )
+    room.fresh(files)
+    done = room.execute(command, env=env, timeout=timeout, keep=2 * _KEPT_OUTPUT, merge=True)
+    raw = probe.read(room.gather(), nonce, count_lines)
     return _report(raw, done, room.tree)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
+
+import pytest
 
 from refute.function.search.inputs import Proposal, Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
 from refute.problems import Call, Expression, FunctionProblem, Invocation
+from refute.sandbox.values import NDArray, Opaque, encode
 
 
 def problem(code: str, description: str = "") -> FunctionProblem:
@@ -139,6 +144,54 @@ def test_keyword_only_parameters_are_passed_by_name() -> None:
     (first, *_) = proposals("def f(xs: list[int], *, k: int): ...", count=3)
     assert list(first.call.kwargs) == ["k"]
     assert len(first.call.args) == 1
+
+
+def test_keyword_only_defaults_and_required_ones_are_given_where_they_belong() -> None:
+    code = "def f(name: str, *, validate: bool = False, depth: int): ..."
+    found = list(islice(propose_inputs(problem(code), [], seed=0), 200))
+    assert found
+    assert all(len(one.call.args) == 1 and "depth" in one.call.kwargs for one in found)
+    assert {True, False} == {one.call.kwargs.get("validate", False) for one in found}
+    known: list[Invocation] = [
+        Call(("a",), {"depth": 2}),
+        Expression("f('b', validate=True, depth=3)"),
+    ]
+    for one in islice(propose_inputs(problem(code), known, seed=0), 200):
+        assert [type(value) for value in one.call.args] == [str], one
+        assert type(one.call.kwargs["depth"]) in (int, float), one
+
+
+SIGNATURES = (
+    "*, a, b=2",
+    "a, /, b=None, *args, c, d=(), **more",
+    "x: np.ndarray, y=np.nan, *, z: 'Sequence[Undefined]' = object()",
+    "x: Literal['left', 'right'] = 'left'",
+    "x: int | None = None, *rest: str",
+    "*args, **kwargs",
+    "",
+    "x: Callable[..., int], y: Annotated[list[int], 'odd'] = field(default_factory=list)",
+    "x: (lambda: 1), y: 'not python (' = ...",
+    "x: tuple[()], y: dict[int], z: Literal[()]",
+)
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_no_signature_is_too_odd(signature: str) -> None:
+    """Arrays, opaque defaults, keyword-only parameters: inputs or none, but no exception."""
+    code = f"def f({signature}): ..."
+    names = ast.parse(code).body[0].args  # type: ignore[attr-defined]
+    required = {a.arg for a, d in zip(names.kwonlyargs, names.kw_defaults, strict=True) if not d}
+    known: list[Sequence[Invocation]] = [
+        [],
+        [Call((NDArray([1.0], "float64", (1,)),))],
+        [Call((), {"unheard_of": 1})],
+        [Call((1, 2, 3, 4, 5), dict.fromkeys(required, 1))],
+        [Call((Opaque((), "<x>", "X"),))],
+    ]
+    for calls in known:
+        for one in islice(propose_inputs(problem(code), calls, seed=0), 60):
+            assert required <= set(one.call.kwargs)
+            encode((one.call.args, dict(one.call.kwargs)), strict=True)
 
 
 def test_a_tiny_domain_ends_and_odd_code_does_no_harm() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
 from refute.function.contract import Question
 from refute.function.search import repair, search
-from refute.problems import Call, FunctionProblem, Trust, UnitTest
-from refute.sandbox import Sandbox, TimedOut
+from refute.function.search.engine import statable
+from refute.problems import Call, Expression, FunctionProblem, Trust, UnitTest
+from refute.sandbox import Returned, Sandbox, TimedOut
 from refute.sandbox.local import LocalSandbox
+from refute.sandbox.values import encode
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +188,13 @@ def test_repair_takes_tests_from_elsewhere(box: Sandbox) -> None:
     assert found.complete
     assert all(result.fits for result in found.survivors)
     assert found.survivors
+
+
+def test_what_a_derived_test_can_state() -> None:
+    call = Call((1,), {"k": [2]})
+    assert statable(call, Returned(encode([1])), "f") == (call, [1])
+    listed = statable(call, Returned(encode(iter([3, 4]))), "f")
+    assert listed == (Expression("list(f(1, k=[2]))"), [3, 4])
+    assert statable(call, Returned(encode(object())), "f") is None
+    assert statable(call, Returned(encode(count())), "f") is None, "it has no end"
+    assert statable(call, Returned(b"?"), "f") is None

@@ -73,6 +73,7 @@ class Parameter:
     annotated: bool = False
     default: bool = False
     keyword_only: bool = False
+    positional_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ class Clues:
 
     @property
     def required(self) -> int:
-        """How many positional arguments a call must have."""
-        return sum(not p.default and not p.keyword_only for p in self.parameters)
+        """How many of the parameters, from the first, hold all that a call must give."""
+        return max((n for n, p in enumerate(self.parameters, 1) if not p.default), default=0)
 
 
 def gather(code: str, entry_point: str, *, description: str = "", signature: str = "") -> Clues:
@@ -122,8 +123,10 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
     scale = Numbers(int, floor, ceiling, marks)
     arguments = _arguments(function)
     positional = len(function.args.posonlyargs) + len(function.args.args)
+    positional_only = len(function.args.posonlyargs)
     if "." in entry_point and arguments and arguments[0].arg in ("self", "cls"):
         arguments, positional = arguments[1:], positional - 1
+        positional_only = max(0, positional_only - 1)
     optional = positional - len(function.args.defaults)
     return Clues(
         parameters=tuple(
@@ -131,8 +134,11 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
                 arg.arg,
                 _domain(arg, function, scale, words),
                 annotated=arg.annotation is not None,
-                default=index >= optional,
+                default=index >= optional
+                if index < positional
+                else function.args.kw_defaults[index - positional] is not None,
                 keyword_only=index >= positional,
+                positional_only=index < positional_only,
             )
             for index, arg in enumerate(arguments)
         ),

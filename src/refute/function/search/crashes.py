@@ -29,6 +29,7 @@ from refute.function.contract import Finding
 from refute.function.definitions import Function, find_function, parse_module
 from refute.function.examples import read_examples
 from refute.function.examples.screening import fits_annotation
+from refute.function.search.arguments import row_of
 from refute.function.search.clues import Clues
 from refute.function.search.precondition import (
     Precondition,
@@ -133,8 +134,8 @@ def _case(problem: FunctionProblem, tests: Sequence[UnitTest]) -> _Case:
     sure = [test.call for test in tests if test.trust < Trust.HINT]
     known = sure or [test.call for test in tests]
     arguments = function.args.posonlyargs + function.args.args if function is not None else []
-    rows = tuple(known_arguments(known, problem.entry_point))
     clues = gather_for(problem)
+    rows = tuple(known_arguments(known, problem.entry_point, clues))
     return _Case(
         problem,
         function,
@@ -156,8 +157,8 @@ def _case(problem: FunctionProblem, tests: Sequence[UnitTest]) -> _Case:
 def _inside(case: _Case, call: Invocation) -> bool:
     if not isinstance(call, Call):
         return False
-    args = (*call.args, *call.kwargs.values())
-    if not case.condition.holds(args) or excluded(args, case.clues):
+    args = row_of(call.args, call.kwargs, case.clues)
+    if args is None or not case.condition.holds(args) or excluded(args, case.clues):
         return False
     return all(
         not isinstance(value, _SIZED) or len(value) >= least

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.function.contract import Finding
+from refute.function.search.arguments import crosses
 from refute.function.search.choose import Cluster, clustered, differs, distinct
 from refute.function.search.cues import cues
 from refute.function.search.edit import Edit
@@ -127,7 +128,7 @@ def _looked_at(
             broken.append((call, calls, row[0]))
         if verdict or about.keeps_values or (about.exact and calls[0] != call):
             value = value_of(row[-1] if about.exact else row[0])
-            if value is not None and value[0] is not None:
+            if value is not None and value[0] is not None and crosses(value[0]):
                 kept.append(UnitTest(call, value[0]))
     if not broken or (not about.certain and len(broken) > len(kept)):
         return None

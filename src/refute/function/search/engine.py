@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 from refute.function.contract import (
     Ask,
@@ -16,6 +17,7 @@ from refute.function.contract import (
     MethodResult,
 )
 from refute.function.examples import read_examples
+from refute.function.search.arguments import crosses
 from refute.function.search.choose import (
     MOST,
     Cluster,
@@ -37,9 +39,11 @@ from refute.function.search.repair import WEAK, Repair, look_further, repair
 from refute.function.search.rewrite import rewrite
 from refute.function.search.synthesis import expressible
 from refute.function.search.trial import Trial
-from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.function.show import call_source
+from refute.problems import Call, Expression, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.values import Iterated, MalformedValue
 
 __all__ = ["search", "trusted_tests"]
 
@@ -361,12 +365,29 @@ def derived(
         confidence = support * vote(clusters, index) * (1.0 if tier == Tier.IN_DOMAIN else 0.7)
         if confidence < CONFIDENT:
             continue
-        test = UnitTest(
-            call, wanted.value, trust=Trust.PREDICTED, source="search", confidence=confidence
-        )
+        stated = statable(call, wanted, trial.entry_point)
+        if stated is None:
+            continue
+        test = UnitTest(*stated, trust=Trust.PREDICTED, source="search", confidence=confidence)
         drafts.append((-confidence, index, test))
     drafts.sort(key=lambda draft: draft[:2])
     return confirmed(trial, [draft[2] for draft in drafts[:MOST_DERIVED]])
+
+
+def statable(call: Call, outcome: Returned, entry_point: str) -> tuple[Invocation, Any] | None:
+    """The call and the value that a test can state; an iterator's items; None: it has no literal.
+
+    Raises nothing, whatever the program returned.
+    """
+    try:
+        value = outcome.value
+    except MalformedValue:
+        return None
+    if not isinstance(value, Iterated):
+        return (call, value) if crosses(value) else None
+    if value.more or not crosses(list(value.items)):
+        return None
+    return Expression(f"list({call_source(call, entry_point)})"), list(value.items)
 
 
 def confirmed(trial: Trial, tests: Sequence[UnitTest]) -> list[FailingTest]:

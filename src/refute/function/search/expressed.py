@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from refute.function.contract import Candidate, FailingTest, MethodResult
+from refute.function.search.arguments import crosses
 from refute.function.search.choose import Cluster, differs, question_for
 from refute.function.search.inputs import Tier
 from refute.function.search.synthesis import Synthesised, synthesize
@@ -94,7 +95,12 @@ def _derived(
     actual = box.run(program, [call for call, _ in inputs], LIMITS)
     tests: list[FailingTest] = []
     for (call, tier), right, got in zip(inputs, wanted, actual, strict=True):
-        if tier != Tier.IN_DOMAIN or not isinstance(right, Returned) or not differs(right, got):
+        if (
+            tier != Tier.IN_DOMAIN
+            or not isinstance(right, Returned)
+            or not differs(right, got)
+            or not crosses(right.value)
+        ):
             continue
         test = UnitTest(
             call, right.value, trust=Trust.PREDICTED, source="synthesis", confidence=CONFIDENCE

@@ -23,6 +23,7 @@ from itertools import chain, islice
 from random import Random
 from typing import Any
 
+from refute.function.search.arguments import as_call, crosses
 from refute.function.search.clues import Clues
 from refute.function.search.precondition import (
     Precondition,
@@ -62,20 +63,22 @@ def propose_inputs(
     """Yield inputs for `problem.entry_point`, best first, none twice and none of `known`.
 
     Deterministic for (problem, known, seed). Ends only when a long search finds nothing new (a
-    function of one boolean); take as many as the budget allows. Executes nothing.
+    function of one boolean); take as many as the budget allows. Executes nothing. Every call gives
+    the required arguments, those that are keyword-only by name.
     """
     clues = gather_for(problem)
     condition = evident_precondition(problem, known, clues=clues)
-    rows = known_arguments(known, problem.entry_point)
+    rows = known_arguments(known, problem.entry_point, clues)
     rng = Random(f"{seed}:{problem.entry_point}")
     seen = {_key(row) for row in rows}
-    names = [parameter.name for parameter in clues.parameters if parameter.keyword_only]
 
     def emit(args: tuple[Any, ...], tier: Tier) -> Iterator[Proposal]:
         key = _key(args)
         if key not in seen and _size(args) <= 2000:
             seen.add(key)
-            yield Proposal(_call(args, names), tier)
+            call = as_call(args, clues)
+            if call is not None and crosses((call.args, dict(call.kwargs))):
+                yield Proposal(call, tier)
 
     def classified(stream: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], Tier]]:
         for args in stream:
@@ -215,13 +218,6 @@ def _wild(
         choices = [None, value]
     args[index] = rng.choice(choices)
     return tuple(args)
-
-
-def _call(args: tuple[Any, ...], keyword_only: Sequence[str]) -> Call:
-    if not keyword_only:
-        return Call(args)
-    split = len(args) - len(keyword_only)
-    return Call(args[:split], dict(zip(keyword_only, args[split:], strict=True)))
 
 
 def _key(args: tuple[Any, ...]) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.function.search import clues as clue_reader
+from refute.function.search.arguments import OMITTED, crosses, row_of
 from refute.function.search.clues import Clues
-from refute.function.search.domain import Domain, learn
+from refute.function.search.domain import Constants, Domain, learn
 from refute.problems import Call, Expression, FunctionProblem, Invocation, Session
 from refute.syntax import parse_expression, parse_module
 
@@ -44,18 +45,31 @@ class Precondition:
         ) and all(_related(relation, args) for relation in self.relations)
 
 
-def known_arguments(known: Iterable[Invocation], entry_point: str) -> list[tuple[Any, ...]]:
-    """Argument tuples of known invocations, also of calls inside expressions when literal."""
-    found: list[tuple[Any, ...]] = []
+def known_arguments(
+    known: Iterable[Invocation], entry_point: str, clues: Clues
+) -> list[tuple[Any, ...]]:
+    """Rows (see `row_of`) of known invocations, also of calls inside expressions when literal.
+
+    Those with a value that cannot be sent into the sandbox are left out.
+    """
+    found: list[tuple[Any, ...] | None] = []
     for one in known:
         if isinstance(one, Call):
-            found.append((*one.args, *one.kwargs.values()) if one.kwargs else one.args)
+            found.append(row_of(one.args, one.kwargs, clues))
         else:
-            found += _literal_calls(one, entry_point)
-    return list({repr(args): args for args in found}.values())
+            calls = _literal_calls(one, entry_point)
+            found += [row_of(args, kwargs, clues) for args, kwargs in calls]
+    rows = [row for row in found if row is not None]
+    return list({repr(row): row for row in rows if all(map(_crosses, row))}.values())
 
 
-def _literal_calls(one: Expression | Session, entry_point: str) -> Iterator[tuple[Any, ...]]:
+def _crosses(value: Any) -> bool:
+    return value is OMITTED or crosses(value)
+
+
+def _literal_calls(
+    one: Expression | Session, entry_point: str
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Arguments of calls in an expression; those of the inner call in ``decode(encode("ab"))``."""
     try:
         session = isinstance(one, Session)
@@ -71,11 +85,13 @@ def _literal_calls(one: Expression | Session, entry_point: str) -> Iterator[tupl
         name = ast.unparse(node.func)
         if name != entry_point and not (session and name.endswith(f".{entry_point}")):
             continue
-        args = node.args
-        if len(args) == 1 and isinstance(args[0], ast.Call) and args[0].args:
-            args = args[0].args
+        if len(node.args) == 1 and isinstance(node.args[0], ast.Call) and node.args[0].args:
+            node = node.args[0]
         try:
-            yield tuple(ast.literal_eval(arg) for arg in args)
+            args = tuple(ast.literal_eval(arg) for arg in node.args)
+            named = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
+            if len(named) == len(node.keywords):
+                yield args, named
         except (ValueError, TypeError, SyntaxError, RecursionError):
             continue
 
@@ -85,9 +101,14 @@ def evident_precondition(
 ) -> Precondition:
     """Learn the precondition of a problem's entry point from known inputs and clues."""
     clues = clues or gather_for(problem)
-    rows = known_arguments(known, problem.entry_point)
+    rows = known_arguments(known, problem.entry_point, clues)
     if not rows:
-        domains = tuple(parameter.domain for parameter in clues.parameters)
+        domains = tuple(
+            Domain((*parameter.domain.parts, Constants((OMITTED,))))
+            if parameter.default
+            else parameter.domain
+            for parameter in clues.parameters
+        )
         required = clues.required if not clues.variadic else len(domains) + 2
         return Precondition(domains, (), frozenset({required, len(domains)}), guessed=True)
     width = max(map(len, rows))

@@ -6,7 +6,6 @@ sitecustomize that this one hides runs next.
 """
 
 import os
-import sys
 
 
 def _count_lines():
@@ -25,18 +24,8 @@ def _count_lines():
             pass
 
 
-def _next_sitecustomize():
-    """Run the sitecustomize that this one hides, as `site` would have."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    rest = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
-    importlib = sys.modules["_frozen_importlib"]
-    spec = sys.modules["_frozen_importlib_external"].PathFinder.find_spec("sitecustomize", rest)
-    if spec is None or spec.loader is None:
-        return
-    module = importlib.module_from_spec(spec)
-    sys.modules["sitecustomize"] = module
-    spec.loader.exec_module(module)
-
-
 _count_lines()
-_next_sitecustomize()
+
+from _refute_probe import customizing  # noqa: E402
+
+customizing.hidden("sitecustomize", os.path.dirname(os.path.abspath(__file__)))

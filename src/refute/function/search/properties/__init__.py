@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from refute.function.search.precondition import known_arguments
+from refute.function.search.clues import Clues
+from refute.function.search.precondition import gather_for, known_arguments
 from refute.function.search.properties.base import Property, prose
 from refute.function.search.properties.elements import (
     ascending,
@@ -38,7 +39,10 @@ __all__ = ["Property", "deliberate", "properties", "prose"]
 
 def properties(problem: FunctionProblem, tests: Sequence[UnitTest]) -> list[Property]:
     """The properties that description and examples imply, surest first; none without an example."""
-    rows = [row for row in (_row(test, problem.entry_point) for test in tests) if row is not None]
+    clues = gather_for(problem)
+    rows = [
+        row for row in (_row(test, problem.entry_point, clues) for test in tests) if row is not None
+    ]
     if not rows or len(rows) < len(tests):
         return []
     words = prose(problem)
@@ -63,13 +67,13 @@ def properties(problem: FunctionProblem, tests: Sequence[UnitTest]) -> list[Prop
     return [one for one in found if one is not None]
 
 
-def _row(test: UnitTest, entry_point: str) -> tuple[tuple[Any, ...], Any] | None:
+def _row(test: UnitTest, entry_point: str, clues: Clues) -> tuple[tuple[Any, ...], Any] | None:
     """Arguments and output of a test, also of `not f(x)`; None: it says something else."""
     if test.raises is not None:
         return None
     if isinstance(test.call, Call):
         return (test.call.args, test.expected) if test.call.args else None
-    arguments = known_arguments([test.call], entry_point)
+    arguments = known_arguments([test.call], entry_point, clues)
     source = test.call.source.replace(" ", "")
     turned = source.startswith(f"bool(not{entry_point}(")
     plain = source.startswith(f"bool({entry_point}(")

@@ -1,20 +1,36 @@
-"""Start a test runner with the probe in it: `python -m _refute_probe RUNNER ARGUMENT...`.
+"""Start a test runner with the probe in it: `python SITE/_refute_probe/__main__.py RUNNER ...`.
 
 RUNNER is pytest, unittest, or the path of a script (Django's runtests.py, sympy's bin/test).
-The nonce is read and its file removed before any code of the repository is imported.
+The nonce is read and its file removed before any code of the repository can run: this file is
+started by its path, with nothing but the probe's folder before the standard library, and what
+leads into the tree (`plan["later"]`: PYTHONPATH above all) is put in its place afterwards.
 """
 
+import marshal
 import os
 import runpy
 import sys
 import types
 
-from . import channel, failures, handover
+from _refute_probe import channel, customizing, failures, handover, observing  # noqa: F401
+
+
+def _enter_tree(runner, later):
+    """The variables and the path that the run has: as `python -m RUNNER` or `python SCRIPT`."""
+    os.environ.update(later)
+    entries = os.environ["PYTHONPATH"].split(os.pathsep)
+    path = [os.path.abspath(entry) for entry in entries]
+    if getattr(sys.flags, "safe_path", False):
+        first, rest = [], sys.path
+    else:
+        script = runner not in ("pytest", "unittest")
+        first = [os.path.dirname(os.path.abspath(runner)) if script else os.getcwd()]
+        rest = sys.path[1:]  # without the folder of this file
+    sys.path[:] = first + path + [entry for entry in rest if entry not in path]
 
 
 def _script(path):
-    """Run a script as `python PATH` would: its folder first on sys.path, its own __main__."""
-    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    """Run a script as `python PATH` would: its own __main__."""
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=path, __builtins__=__builtins__)
     sys.modules["__main__"] = module
@@ -28,13 +44,13 @@ def _start(runner, emit, root):
         handover.leave("emit", emit)
         runpy.run_module("pytest", run_name="__main__", alter_sys=True)
         return
-    from . import with_unittest
+    from _refute_probe import with_unittest
 
     with_unittest.watch(emit, root)
     if runner == "unittest":
         runpy.run_module("unittest", run_name="__main__", alter_sys=True)
         return
-    from . import with_sympy
+    from _refute_probe import with_sympy
 
     with_sympy.watch(emit, root)
     _script(runner)
@@ -43,20 +59,30 @@ def _start(runner, emit, root):
 def _status(code):
     if code is None:
         return 0
-    return code if isinstance(code, int) else 1
+    return int(code) if isinstance(code, int) else 1  # unittest exits with True
 
 
 def main():
     folder = os.environ["REFUTE_PROBE"]
     root = os.environ.get("REFUTE_PROBE_ROOT") or os.getcwd()
+    with open(os.path.join(folder, "plan"), "rb") as stream:
+        later = marshal.load(stream)["later"]
     emit = channel.open_channel(folder)
     runner = sys.argv[1]
     del sys.argv[1]
     sys.argv[0] = runner
+    _enter_tree(runner, later)
+    customizing.run_waiting()
     emit({"kind": "opened", "runner": runner, "python": list(sys.version_info[:3])})
-    ended = {"kind": "closed", "exit": 0, "failure": None}
+    ended = {"kind": "closed", "exit": 0, "failure": None, "planned": None}
+
+    def tell(record):
+        if record["kind"] == "planned":
+            ended["planned"] = record["tests"]
+        emit(record)
+
     try:
-        _start(runner, emit, root)
+        _start(runner, tell, root)
     except SystemExit as request:
         ended["exit"] = _status(request.code)
         raise

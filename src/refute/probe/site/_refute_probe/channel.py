@@ -7,6 +7,7 @@ nothing.
 """
 
 import os
+from json import JSONEncoder  # now: later there may be a json.py of the repository
 
 try:
     from _blake2 import blake2b  # hashlib would load OpenSSL: milliseconds
@@ -45,6 +46,7 @@ def open_channel(folder):
     state = [blake2b(nonce, person=b"refute probe 1").digest(), 0]
     del nonce
     getpid, fstat, write = os.getpid, os.fstat, os.write
+    encode = JSONEncoder().encode
     place = [descriptor]
 
     def still_open():
@@ -58,9 +60,7 @@ def open_channel(folder):
         """Write one record, a dict of JSON types."""
         if getpid() != owner:
             return
-        import json
-
-        body = json.dumps(record).encode("ascii")
+        body = encode(record).encode("ascii")
         key, sequence = state
         digest = blake2b(b"%d " % sequence + body, key=key, digest_size=16).hexdigest()
         state[0] = blake2b(key, person=b"next key").digest()
