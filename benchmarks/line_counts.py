@@ -87,11 +87,14 @@ def cpu_seconds(command: list[str], folder: Path, env: dict[str, str]) -> float:
 def with_probe(python: str, folder: Path, env: dict[str, str], lines: list[int]) -> float:
     with tempfile.TemporaryDirectory() as name:
         channel, nonce, chosen = Path(name), secrets.token_hex(16), {"steps.py": lines}
-        ready = probe.environment(channel, nonce, chosen, folder, env=env)
+        ready, files = probe.environment(str(channel), nonce, chosen, folder, env=env)
+        for file, data in files.items():
+            (channel / file).write_bytes(data)
         spent = cpu_seconds(
             probe.command("unittest", ["test_steps.py"], python=python), folder, ready
         )
-        report = probe.read(channel, nonce, chosen)
+        written = {path.name: path.read_bytes() for path in channel.iterdir()}
+    report = probe.read(written, nonce, chosen)
     if not report.closed or len(report.results) != 2 or not any(report.lines["steps.py"].values()):
         raise SystemExit(f"{python}: the probe did not report: {report.remark}")
     return spent
