@@ -2,11 +2,11 @@
 
     python benchmarks/false_alarms.py --half dev --count 500 [--budget 5] [--out FILE]
 
-One process for each function, as a user would call it. Counted: *called wrong* (a test with an
-expected output fails), *given a fix*, *proposed*, *crashes* (a finding without an expected output),
-exit statuses, what could not be loaded by reason, and seconds. A function whose doctest fails
-here under plain `doctest`, too (a missing optional dependency), is counted apart. Of the half `dev`
-the cases are printed; of `report` only the figures.
+One process for each function, as a user would call it. Counted: *called wrong* (by an example, a
+test with an expected output; or by a crash, a finding without one), *given a fix*, exit statuses,
+what could not be loaded by reason, seconds. A function whose doctest fails here under plain
+`doctest`, too (a missing optional dependency), is counted apart. Of the half `dev` the cases are
+printed; of `report` only the figures.
 """
 
 from __future__ import annotations
@@ -67,12 +67,13 @@ def show(rows: list[dict[str, Any]], *, cases: bool) -> None:
     fair = [row for row in ran if not row.get("doctest fails here")]
     wrong = [row for row in fair if row["wrong"]]
     given = [row for row in fair if row["state"] == "fixed"]
-    either = [row for row in fair if row["wrong"] or row["state"] == "fixed"]
+    either = [r for r in fair if r["wrong"] or r["crashes"] or r["state"] in ("wrong", "fixed")]
     proposed = [row for row in fair if row["state"] == "proposed"]
     crashes = [row for row in fair if row["crashes"]]
     print(f"functions {n}, ran {share(len(ran), n)}")
     print(f"called wrong or given a fix: {share(len(either), n)}")
-    print(f"  called wrong {len(wrong)}, given a fix {len(given)}, proposed {len(proposed)}")
+    print(f"  by an example {len(wrong)}, by a crash {len(crashes)}, given a fix {len(given)}")
+    print(f"  (a fix proposed: {len(proposed)})")
     print(f"  found, but plain doctest fails here, too: {len(here)}")
     print(f"crash findings: {sum(len(row['crashes']) for row in crashes)} in {len(crashes)}")
     print(f"states: {dict(Counter(row['state'] for row in rows).most_common())}")
@@ -83,7 +84,7 @@ def show(rows: list[dict[str, Any]], *, cases: bool) -> None:
         print(f"  exit 2, {count:4}: {reason}")
     if not cases:
         return
-    for row in either + proposed + crashes + here:
+    for row in [*either, *(row for row in proposed if row not in either), *here]:
         print(f"\n{row['key']}  {row['state']}  doctest here: {row.get('doctest fails here')}")
         for test in row["wrong"] + row["crashes"]:
             print(f"    {str(test)[:400]}")
