@@ -11,7 +11,6 @@ What a fix does to tests and to their runner's files is left out, so it cannot p
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -29,7 +28,7 @@ from refute.issue.standings import standings
 from refute.issue.states import State, StateStore, run_lane, test_files
 from refute.issue.verdict import Status, judge, transitions
 from refute.problems import IssueKey
-from refute.runs import Journal
+from refute.runs import Journal, shared_slots
 from refute.runs.recording import record_tasks
 from refute.workspace.contract import PatchRejected, TestReport, WorkspaceUnavailable
 from refute.workspace.opening import Backend
@@ -105,7 +104,7 @@ def evaluate_filter(
     Worker processes, `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can
     work; what one fix cannot be judged for stands in its record, and is tried again.
     """
-    slots = multiprocessing.get_context("spawn").BoundedSemaphore(jobs)
+    slots = shared_slots(jobs)
     return record_tasks(
         tasks,
         journal,

@@ -9,7 +9,6 @@ run goes on.
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +30,7 @@ from refute.issue.records import Record, grade_record, write_evidence
 from refute.issue.states import StateStore
 from refute.issue.verdict import Verdict
 from refute.problems import IssuePrediction
-from refute.runs import Journal, cores
+from refute.runs import Journal, cores, shared_slots
 from refute.runs.recording import record_tasks
 from refute.workspace.contract import PatchRejected, Workspace, WorkspaceUnavailable
 from refute.workspace.opening import Backend
@@ -92,7 +91,7 @@ def run_grading(
 
     At most `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can work.
     """
-    slots = multiprocessing.get_context("spawn").BoundedSemaphore(jobs)
+    slots = shared_slots(jobs)
     return record_tasks(
         tasks,
         journal,

@@ -17,6 +17,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
+from refute.runs.spawning import spawning
+
 __all__ = ["Failed", "cores", "run_tasks"]
 
 Task = TypeVar("Task")
@@ -61,16 +63,15 @@ def run_tasks(
     one that a task raises, or the end of its process, fails that task after `retries` more tries.
     Closing the generator ends the workers at once; they also end when this process dies.
     """
-    context = multiprocessing.get_context("spawn")
     waiting = [(task, 0) for task in tasks]
     waiting.reverse()
     tries: dict[int, int] = {}
     seats: list[_Seat[Task]] = []
 
     def seat() -> _Seat[Task]:
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, start), daemon=False)
-        with _interrupts_held():
+        with _interrupts_held(), spawning() as context:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(theirs, start), daemon=False)
             process.start()
         theirs.close()
         return _Seat(process, ours)

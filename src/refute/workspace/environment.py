@@ -140,7 +140,7 @@ def _install(
     uv = uv_command()
     brings_pip = uv and any(re.match(r"pip\b", pin) for group in groups for pin in group)
     bare = ("--without-pip",) if brings_pip else ()
-    _installer([str(interpreter), "-m", "venv", *bare, str(target)], log)
+    _installer([str(interpreter), "-I", "-m", "venv", *bare, str(target)], log)
     python = str(target / "bin" / "python")
     for group in groups:
         if not group:
@@ -151,12 +151,12 @@ def _install(
         elif before:
             raise EnvironmentBroken("packages of a date can only be installed with uv; install uv")
         else:
-            command = [python, "-m", "pip", "install"]
+            command = [python, "-I", "-m", "pip", "install"]
         _installer([*command, *group], log)
     site = _ask(Path(python), "import sysconfig; print(sysconfig.get_paths()['purelib'])")
     with log.open("ab") as out:  # byte code, which nothing can add later; some files never compile
         subprocess.run(
-            [python, "-m", "compileall", "-q", site],
+            [python, "-I", "-m", "compileall", "-q", site], cwd=log.parent,
             stdout=out, stderr=out, timeout=_BUILD_SECONDS, check=False, env=installer_variables(),
         )  # fmt: skip
 
@@ -169,12 +169,13 @@ def installer_variables() -> dict[str, str]:
 
 
 def _installer(command: list[str], log: Path) -> None:
+    """Run it in a folder of our own: neither Python nor an installer looks for anything there."""
     with log.open("ab") as out:
         out.write(("$ " + " ".join(command) + "\n").encode())
         out.flush()
         try:
             done = subprocess.run(
-                command, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+                command, cwd=log.parent, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
                 timeout=_BUILD_SECONDS, check=False, env=installer_variables(),
             )  # fmt: skip
             status = done.returncode

@@ -38,7 +38,7 @@ def find_interpreter(version: str) -> Path:
         try:
             done = subprocess.run(
                 [*uv, "python", "find", "--offline", "--no-project", "--system", version],
-                capture_output=True, text=True, timeout=60, check=False,
+                capture_output=True, text=True, timeout=60, check=False, cwd="/",
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired):
             done = None
