@@ -272,6 +272,39 @@ def test_clustered_errors() -> None:
     assert math.isnan(mean([1]).stderr)
 
 
+# -- outputs that cannot be compared ---------------------------------------------------------------
+
+FACTORY = FunctionKey(
+    id="t/adder",
+    entry_point="f",
+    reference="def f(n):\n    return lambda x: x + n\n",
+    inputs=((1,),),
+)
+DEEP = "def f(n):\n    a = n\n    for _ in range(200): a = [a]\n    return a\n"
+
+
+@pytest.mark.parametrize("reference", [FACTORY.reference, DEEP])
+def test_an_output_that_cannot_be_compared_is_the_problems_error(
+    box: LocalSandbox, reference: str
+) -> None:
+    key = replace(FACTORY, reference=reference)
+    for _ in range(2):  # computed, then from the cache
+        with pytest.raises(ValueError, match="cannot compare the output of input 1"):
+            expected_outputs(key, box)
+    found = replace(PROBLEM, code=reference, entry_point="f")
+    grade = grade_tests([UnitTest(Call((1,)), 1)], found, key, box)
+    assert grade.verdicts == (TestVerdict(False, False, False),)
+
+
+def test_a_stated_output_that_cannot_be_compared(box: LocalSandbox) -> None:
+    deep: list[object] = [1]
+    for _ in range(200):
+        deep = [deep]
+    key = replace(FACTORY, reference=DEEP, inputs=((1,),), expected=(deep,))
+    with pytest.raises(ValueError, match="cannot compare"):
+        expected_outputs(key, box)
+
+
 # -- the real data ---------------------------------------------------------------------------------
 
 

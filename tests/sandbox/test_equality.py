@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -139,6 +140,23 @@ def test_checkers() -> None:
     assert checked("not_none", values.Opaque((), "<Match>", "Match"), True)
     assert not checked("not_none", False, True)
     assert checked("pyramid_surface", 35, 0, 3, 4)
+
+
+def test_a_set_of_elements_takes_linear_time() -> None:
+    prime = (1 << 61) - 1
+    colliding = [k * prime for k in range(1, 40_000)]
+    wild = [
+        colliding, tuple(colliding), [(k,) for k in colliding], colliding * 2,
+        [frozenset({k}) for k in colliding[:20_000]], [float(1 << 61) * k for k in (1, 2)] * 9_000,
+        range(10**12), range(3), array([1.0, 2.0]),
+    ]  # fmt: skip
+    began = time.process_time()
+    for out in wild:
+        data = values.encode(out)
+        assert not matches(Returned(data), expect((1, 2), checker="same_set"))
+    assert checked("same_set", [1, 2] * 50_000, (2, 1))
+    assert checked("same_set", ["a", "b", 1.0, 1] * 1000, (1, "b", "a"))
+    assert time.process_time() - began < 5
 
 
 def test_padded_digit_distance_is_the_sum_over_padded_digits() -> None:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refute.sandbox.equality import equal
-from refute.sandbox.values import MalformedValue, Opaque, Unencodable, decode, encode
+from refute.sandbox.values import Incomplete, MalformedValue, Unencodable, decode, encode
 
 ATOMS = (
     st.none() | st.booleans() | st.integers() | st.integers(min_value=-(10**60), max_value=10**60)
@@ -124,6 +124,12 @@ def test_time_is_bounded() -> None:
             decode(b"M" + kind + (39_999).to_bytes(4, "little") + collide)
     for value in (1 << 8_000_000, -(3**500_000), list(range(100_000))):
         assert decode(b"M" + marshal.dumps(value, 2)) == value
+    parts = [(3**12_600, (1 << 19_990) + k) for k in range(3_000)]  # 16 MB of long divisions
+    fractions = marshal.dumps(("l", [("Fraction", pair) for pair in parts]), 2)
+    assert len(fractions) > 15_000_000
+    assert len(decode(b"X" + fractions)) == 3_000
+    with pytest.raises(MalformedValue):
+        decode(b"X" + marshal.dumps(("Fraction", (3**200_000, 2)), 2))
     nested = b"M" + b"[\1\0\0\0" * 100_000
     with pytest.raises(MalformedValue):
         decode(nested)
@@ -175,7 +181,7 @@ Pair = namedtuple("Pair", "a b")
     [
         (Int(7), 7), ([Int(7)], [7]), (Text("truth"), "truth"), (List([1, 2]), [1, 2]), (Dict(a=1), {"a": 1}),
         (Pair(1, 2), (1, 2)), (Counter("aab"), {"a": 2, "b": 1}), (OrderedDict(a=1), {"a": 1}),
-        (defaultdict(int, a=1), {"a": 1}), ({1: 2}.keys(), {1}), ({1: 2}.values(), [2]), (True, True),
+        (defaultdict(int, a=1), {"a": 1}), ({1: 2}.keys(), {1}), (True, True),
         (Decimal("1.50"), Decimal("1.50")), (Fraction(1, 3), Fraction(1, 3)),
         (datetime.date(2024, 2, 29), datetime.date(2024, 2, 29)),
     ],
@@ -187,8 +193,8 @@ def test_subclasses_cannot_lie(value: Any, plain: Any) -> None:
 
 
 def test_what_has_no_encoding() -> None:
-    assert isinstance(decode(encode(object())), Opaque)
-    assert isinstance(decode(encode(lambda: 1)), Opaque)
+    assert isinstance(decode(encode(object())), Incomplete)
+    assert isinstance(decode(encode(lambda: 1)), Incomplete)
     with pytest.raises(Unencodable):
         encode(object(), strict=True)
     cyclic: list[Any] = []

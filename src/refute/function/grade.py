@@ -8,7 +8,8 @@ expected output y, the reference r and the faulty code f:
 - *accuracy and attack*: both.
 
 Equality is the problem's own: its tolerance, its special checker. A test whose input is invalid
-(the reference does not return for it, or it violates the key's contract) is neither, and counts.
+(the reference does not return for it, or something that cannot be compared, or it violates the
+key's contract) is neither, and counts.
 *Code accuracy* is the share of programs that pass all private tests.
 """
 
@@ -221,6 +222,8 @@ def _verdict(test: UnitTest, right: Outcome, faulty: Outcome, key: FunctionKey) 
             checker=key.checker if plain else None,  # a checker looks at outputs of the function
             args=test.call.args if isinstance(test.call, Call) else (),
         )
+        if not truth.comparable:
+            return TestVerdict(False, False, False)
         stated = Returned(values.encode(test.expected))
         accurate = test.raises is None and matches(stated, truth)
         return TestVerdict(True, not matches(faulty, truth), accurate)

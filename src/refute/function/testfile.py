@@ -22,7 +22,7 @@ from refute.function.target import Module
 from refute.literals import NotLiteral, needed_imports, source_of
 from refute.problems import Call, Invocation, Trust
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
-from refute.sandbox.values import Iterated, NDArray, Opaque
+from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque
 from refute.syntax import parse_expression, parse_module
 
 __all__ = ["render", "write_tests"]
@@ -153,7 +153,7 @@ class _Page:
         self.imports |= needed_imports(expected)
         if expected is None or isinstance(expected, bool):
             return self.compared(call, "is", repr(expected), None)
-        if isinstance(expected, Opaque):
+        if isinstance(expected, Opaque | Incomplete):
             raise NotLiteral(f"the expected {expected.type} has no Python source")
         if isinstance(expected, Iterated):
             items = list(expected.items)

@@ -44,7 +44,7 @@ _STEPS = (0.25, 1.0, 4.0, 16.0)
 """CPU seconds that the reference is given, one after the other, for calls that need them."""
 _FACTOR = 4.0
 _LARGE = 4 << 30
-_VERSION = 3
+_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ def expected_outputs(
 
     `limits`: the least that any call gets.
     `cache`: directory; None: REFUTE_CACHE or ``~/.cache/refute``; an empty string: none. Raises
-    `SandboxUnavailable`, and `ValueError` when the reference returns for none of the inputs.
+    `SandboxUnavailable`, and `ValueError` when the reference returns for none of the inputs, or
+    something that cannot be compared (a function, an endless iterator, an object of unknown state).
     """
     calls = tuple(map(Call, key.inputs))
     allowed, outputs, invalid = _reference_results(key, calls, box, limits, cache)
@@ -87,7 +88,11 @@ def expected_outputs(
         else:
             data = outputs[index] or b""
         kept.append(index)
-        expected.append(Expected(data, atol=key.atol, checker=key.checker, args=args))
+        right = Expected(data, atol=key.atol, checker=key.checker, args=args)
+        if not right.comparable:
+            shown = " ".join(f"{right.value!r:.80}".split())
+            raise ValueError(f"{key.id}: cannot compare the output of input {index + 1}: {shown}")
+        expected.append(right)
     if key.inputs and not kept:
         raise ValueError(f"{key.id}: the reference returns for none of its inputs: {invalid[0][1]}")
     return GroundTruth(

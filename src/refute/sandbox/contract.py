@@ -90,8 +90,13 @@ class Returned:
             self._value: Any = values.decode(self.data)
             return self._value
 
+    @property
+    def complete(self) -> bool:
+        """Whether the encoding says all about the value; one that does not equals nothing."""
+        return values.is_complete(self.data)
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Returned) and self.data == other.data
+        return isinstance(other, Returned) and self.data == other.data and self.complete
 
     def __hash__(self) -> int:
         return hash(self.data)

@@ -14,8 +14,12 @@ An encoding is one tag byte and a body:
   a namedtuple compares as a tuple, a Counter as a dict; items are read by the base class, so an
   override cannot lie); ``bytearray``, ``range``, ``Decimal``, ``Fraction``, ``datetime``,
   ``date``, ``time``, ``timedelta``, ``deque``, ``ndarray``; ``iter`` an iterator or generator, its
-  first `MAX_ITEMS` items; ``opaque`` anything else: type name, a bounded `repr`, and attributes
-  where it has a plain ``__dict__``.
+  first `MAX_ITEMS` items; ``opaque`` anything else whose whole state is seen: type name, a bounded
+  `repr`, and its attributes (of ``__dict__`` and slots; for a few types of the standard library
+  what says as much); ``cut`` what is not encoded: a function, a nest too deep, an object of
+  unknown state.
+- ``I``: as ``X``, of a value that is not encoded as a whole: with a ``cut``, or an iterator that
+  has more items. It equals nothing, itself included.
 
 The encoder runs inside the sandbox next to hostile code and may be made to lie about the value of
 the program that it runs in, never about another. The decoder `decode` runs on the trusted side: it
@@ -31,6 +35,7 @@ import sys
 from typing import Any
 
 __all__ = [
+    "Incomplete",
     "Iterated",
     "MalformedValue",
     "NDArray",
@@ -43,7 +48,10 @@ __all__ = [
 MAX_DEPTH = 150  # in plain Python recursion on both sides, whatever calls them
 MAX_ITEMS = 10_000
 MAX_REPR = 2_000
-MAX_FRACTION_BITS = 200_000
+MAX_FRACTION_BITS = 20_000  # reducing one takes quadratic time
+MAX_ATTRIBUTES = 1_000
+TOO_LARGE = "too large"
+"""The type's name of what stands for an encoding that is not kept (`digest`)."""
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
@@ -99,6 +107,11 @@ class Iterated(_Record):
     more: bool
     type: str
 
+    def __eq__(self, other: object) -> bool:
+        return not self.more and super().__eq__(other)
+
+    __hash__ = _Record.__hash__
+
     def __repr__(self) -> str:
         inner = ", ".join(map(repr, self.items[:20]))
         dots = ", ..." if self.more or len(self.items) > 20 else ""
@@ -106,7 +119,7 @@ class Iterated(_Record):
 
 
 class Opaque(_Record):
-    """A value without an encoding: its type, a bounded `repr`, and its attributes where it has any.
+    """A value of another type: the type's name, a bounded `repr`, and its attributes.
 
     Two opaque values are equal when all three are: for grading that is the best that can be said
     about, for example, two instances of a class that the program itself defines.
@@ -116,6 +129,25 @@ class Opaque(_Record):
     attributes: tuple[tuple[str, Any], ...]
     repr: str
     type: str
+
+    def __repr__(self) -> str:
+        return self.repr or f"<{self.type}>"
+
+
+class Incomplete(_Record):
+    """A value that was not encoded as a whole: a function, an object of unknown state, a deep nest.
+
+    It equals nothing, itself included: nobody can say whether two of these are the same.
+    """
+
+    __slots__ = ("repr", "type")
+    repr: str
+    type: str
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = _Record.__hash__
 
     def __repr__(self) -> str:
         return self.repr or f"<{self.type}>"
@@ -150,107 +182,252 @@ def encode(value: Any, *, strict: bool = False) -> bytes:
     """Encode `value`; with `strict`, raise `Unencodable` where that would not be faithful."""
     if is_plain(value):
         return b"M" + marshal.dumps(value, 2)
-    return b"X" + marshal.dumps(node(value, strict), 2)
+    encoder = _Encoder(strict)
+    tree = encoder.node(value, MAX_DEPTH)
+    return (b"X" if encoder.complete else b"I") + marshal.dumps(tree, 2)
 
 
-def node(value: Any, strict: bool = False, depth: int = MAX_DEPTH) -> tuple[Any, ...]:
-    """The tagged form of a value that is not plain (see the module's docstring)."""
-    if depth <= 0:
-        if strict:
-            raise Unencodable("nested too deeply or cyclic")
-        return ("opaque", type(value).__name__, "...", [])
-    kind = type(value)
-    if kind in _ATOMS:
-        return ("v", value)
-    inner = depth - 1
-    # bool cannot be subclassed; the conversions by base class cannot be overridden
-    if issubclass(kind, int):
-        return ("v", int.__index__(value))
-    if issubclass(kind, float):
-        return ("v", float.__float__(value))
-    if issubclass(kind, complex):
-        return ("v", complex(complex.real.__get__(value), complex.imag.__get__(value)))
-    if issubclass(kind, str):
-        return ("v", str.__str__(value)[:] if kind is str else str.__getitem__(value, slice(None)))
-    if issubclass(kind, bytes):
-        return ("v", bytes.__getitem__(value, slice(None)))
-    for base, tag in ((list, "l"), (tuple, "t"), (set, "s"), (frozenset, "f")):
-        if issubclass(kind, base):
-            items = base.__iter__(value)
-            return (tag, [node(item, strict, inner) for item in items])
-    if issubclass(kind, dict):
-        pairs = dict.items(value)
-        return ("d", [(node(k, strict, inner), node(v, strict, inner)) for k, v in pairs])
-    if kind is bytearray:
-        return ("bytearray", bytes(value))
-    if kind is range:
-        return ("range", (value.start, value.stop, value.step))
-    special = _encode_library_type(kind, value, strict, inner)
-    if special is not None:
-        return special
-    if strict:
-        raise Unencodable(f"a value of type {kind.__name__} cannot cross into the sandbox")
-    if hasattr(kind, "__next__"):
-        return _encode_iterator(kind, value, inner)
-    return _encode_opaque(kind, value, inner)
+def node(value: Any, *, strict: bool = False) -> tuple[Any, ...]:
+    """The tagged form of a value (see the module's docstring). Raises as `encode`."""
+    return _Encoder(strict).node(value, MAX_DEPTH)
 
 
-def _encode_library_type(
-    kind: type, value: Any, strict: bool, depth: int
-) -> tuple[Any, ...] | None:
-    """Types of modules that are imported only if the program imported them."""
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if name in ("decimal.Decimal", "datetime.datetime", "datetime.date", "datetime.time"):
-        return (kind.__name__, str(value) if kind.__name__ == "Decimal" else value.isoformat())
-    if name == "fractions.Fraction":
-        return ("Fraction", (value.numerator, value.denominator))
-    if name == "datetime.timedelta":
-        return ("timedelta", (value.days, value.seconds, value.microseconds))
-    if name == "collections.deque":
-        return ("deque", ([node(item, strict, depth) for item in value], value.maxlen))
-    if name.startswith("collections.") and name in (
-        "collections.UserDict",
-        "collections.UserList",
-        "collections.UserString",
-    ):
-        return node(value.data, strict, depth)
-    if name in ("builtins.dict_keys", "builtins.dict_values", "builtins.dict_items"):
-        tag = "l" if name.endswith("values") else "s"
-        return (tag, [node(item, strict, depth) for item in value])
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        if issubclass(kind, numpy.ndarray):
+def is_complete(data: bytes) -> bool:
+    """Whether an encoding says all about its value, so that equal ones mean equal values."""
+    return data[:1] != b"I"
+
+
+def digest(data: bytes) -> bytes:
+    """An encoding that stands for one too large to be kept: equal for equal ones."""
+    import hashlib
+
+    text = f"<{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}>"
+    if not is_complete(data):
+        return b"I" + marshal.dumps(("cut", TOO_LARGE, text), 2)
+    return b"X" + marshal.dumps(("opaque", TOO_LARGE, text, []), 2)
+
+
+class _Encoder:
+    """One value on its way to nodes. `complete`: nothing of it was left out so far."""
+
+    __slots__ = ("complete", "path", "strict")
+
+    def __init__(self, strict: bool) -> None:
+        self.strict = strict
+        self.complete = True
+        self.path: dict[int, int] = {}  # instances that hold the one in hand, and how deep
+
+    def node(self, value: Any, depth: int) -> tuple[Any, ...]:
+        kind = type(value)
+        if kind in _ATOMS:
+            return ("v", value)
+        if depth <= 0:
+            return self.cut(kind, "...", "nested too deeply or cyclic")
+        inner = depth - 1
+        # bool cannot be subclassed; the conversions by base class cannot be overridden
+        if issubclass(kind, int):
+            return ("v", int.__index__(value))
+        if issubclass(kind, float):
+            return ("v", float.__float__(value))
+        if issubclass(kind, complex):
+            return ("v", complex(complex.real.__get__(value), complex.imag.__get__(value)))
+        if issubclass(kind, str):
+            return ("v", str.__getitem__(value, slice(None)))
+        if issubclass(kind, bytes):
+            return ("v", bytes.__getitem__(value, slice(None)))
+        for base, tag in ((list, "l"), (tuple, "t"), (set, "s"), (frozenset, "f")):
+            if issubclass(kind, base):
+                items = base.__iter__(value)
+                return (tag, [self.node(item, inner) for item in items])
+        if issubclass(kind, dict):
+            pairs = dict.items(value)
+            return ("d", [(self.node(k, inner), self.node(v, inner)) for k, v in pairs])
+        if kind is bytearray:
+            return ("bytearray", bytes(value))
+        if kind is range:
+            return ("range", (value.start, value.stop, value.step))
+        special = self.library_type(kind, value, inner)
+        if special is not None:
+            return special
+        if self.strict:
+            raise Unencodable(f"a value of type {kind.__name__} cannot cross into the sandbox")
+        if hasattr(kind, "__next__") and not hasattr(kind, "fileno"):  # a file shows its rest only
+            return self.iterator(kind, value, inner)
+        return self.instance(kind, value, inner)
+
+    def cut(self, kind: type, text: str, reason: str) -> tuple[Any, ...]:
+        """The place of something that is not encoded: it equals nothing."""
+        if self.strict:
+            raise Unencodable(reason)
+        self.complete = False
+        return ("cut", kind.__name__, text)
+
+    def parts(self, kind: type, text: str, parts: Any, depth: int) -> tuple[Any, ...]:
+        """A value that `parts`, pairs of a name and a value, say all about."""
+        return ("opaque", kind.__name__, text, [(str(k), self.node(v, depth)) for k, v in parts])
+
+    def library_type(self, kind: type, value: Any, depth: int) -> tuple[Any, ...] | None:
+        """Types of modules that are imported only if the program imported them."""
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        if name in ("decimal.Decimal", "datetime.datetime", "datetime.date", "datetime.time"):
+            return (kind.__name__, str(value) if kind.__name__ == "Decimal" else value.isoformat())
+        if name == "fractions.Fraction":
+            pair = (value.numerator, value.denominator)
+            if max(pair[0].bit_length(), pair[1].bit_length()) <= MAX_FRACTION_BITS:
+                return ("Fraction", pair)
+            if not self.strict:
+                return self.parts(kind, "<long>", zip("nd", pair, strict=True), depth)
+        if name == "datetime.timedelta":
+            return ("timedelta", (value.days, value.seconds, value.microseconds))
+        if name == "collections.deque":
+            return ("deque", ([self.node(item, depth) for item in value], value.maxlen))
+        if name in ("collections.UserDict", "collections.UserList", "collections.UserString"):
+            return self.node(value.data, depth)
+        if name in ("builtins.dict_keys", "builtins.odict_keys"):
+            return ("s", [self.node(item, depth) for item in value])
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and issubclass(kind, numpy.ndarray):
             data = value.tolist()
-            return ("ndarray", (node(data, strict, depth), str(value.dtype), tuple(value.shape)))
-        if issubclass(kind, numpy.generic):
-            return node(value.item(), strict, depth)
+            return ("ndarray", (self.node(data, depth), str(value.dtype), tuple(value.shape)))
+        if numpy is not None and issubclass(kind, numpy.generic):
+            return self.numpy_scalar(kind, value, depth)
+        return None
+
+    def numpy_scalar(self, kind: type, value: Any, depth: int) -> tuple[Any, ...]:
+        """The Python number; a text where Python has none that says the same."""
+        plain = value.item()
+        if hasattr(plain, "dtype"):  # long doubles stay what they are
+            short = complex(value) if value.dtype.kind == "c" else float(value)
+            if abs(short) != float("inf") or abs(value) == abs(value) * 2:
+                return ("v", short)
+            return self.parts(kind, repr(value), (), depth)
+        if value.dtype.kind in "mM" and type(plain) in (int, type(None)):
+            return self.parts(kind, f"{value.dtype} {value}", (), depth)  # a unit, or NaT
+        return self.node(plain, depth)
+
+    def iterator(self, kind: type, value: Any, depth: int) -> tuple[Any, ...]:
+        items: list[Any] = []
+        more = True
+        for _ in range(MAX_ITEMS + 1):
+            try:
+                item = next(value)
+            except StopIteration:
+                more = False
+                break
+            items.append(self.node(item, depth))
+        if more:
+            self.complete = False
+        return ("iter", kind.__name__, items[:MAX_ITEMS], more)
+
+    def instance(self, kind: type, value: Any, depth: int) -> tuple[Any, ...]:
+        """Anything else: type, repr and state; cut where not all of its state is seen."""
+        try:
+            text = str(repr(value))
+        except Exception:
+            text = ""
+        if " at 0x" in text:  # the default repr names an address, which is no part of the value
+            text = f"<{kind.__name__}>"
+        told = _told_by_repr(kind, value)
+        if told and 0 < len(text) <= MAX_REPR:
+            return self.parts(kind, text, (), depth)
+        text = text[:MAX_REPR]
+        above = self.path.get(id(value))
+        if above is not None:
+            return self.parts(kind, f"<the {kind.__name__} {above - depth} above>", (), depth)
+        try:
+            state = None if told else _library_parts(kind, value)
+            if state is None and not told and not callable(value):
+                state = _attributes(kind, value)
+        except Exception:
+            state = None
+        if not state or len(state) > MAX_ATTRIBUTES:
+            return self.cut(kind, text, "not all of its state can be seen")
+        self.path[id(value)] = depth
+        try:
+            return self.parts(kind, text, state, depth)
+        finally:
+            del self.path[id(value)]
+
+
+def _told_by_repr(kind: type, value: Any) -> bool:
+    """Whether a value of the standard library is told from others of its type by its repr.
+
+    Classes and functions of the standard library are: their name is theirs alone. Those of the
+    program are not: two of a name may do different things.
+    """
+    if kind.__module__.partition(".")[0] in ("pathlib", "ipaddress", "uuid", "zoneinfo"):
+        return True
+    if kind in (type(...), type(NotImplemented)):
+        return True
+    if isinstance(value, type) or kind is type(len):
+        owner = getattr(value, "__module__", None)
+        module = sys.modules.get(owner) if type(owner) is str else None
+        known = owner in sys.stdlib_module_names
+        return known and vars(module).get(value.__name__) is value
+    return False
+
+
+def _library_parts(kind: type, value: Any) -> list[tuple[str, Any]] | None:
+    """What says all about a value of the standard library whose attributes do not."""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    names = _PARTS.get(name)
+    if names is not None:
+        return [(part, getattr(value, part)) for part in names]
+    if name == "re.Match":
+        own = ("string", "pos", "endpos", "regs")
+        return [("pattern", value.re), *((part, getattr(value, part)) for part in own)]
+    if name == "array.array":
+        return [("typecode", value.typecode), ("items", value.tolist())]
+    if name == "builtins.memoryview":
+        return [("format", value.format), ("shape", value.shape), ("bytes", value.tobytes())]
+    if name in ("builtins.mappingproxy", "builtins.dict_items", "builtins.odict_items"):
+        return [("items", dict(value))]
+    if name in ("builtins.dict_values", "builtins.odict_values"):
+        return [("items", list(value))]
+    if name in ("_io.StringIO", "_io.BytesIO"):
+        return [("content", value.getvalue()), ("position", value.tell())]
+    if name == "datetime.timezone":
+        return [("offset", value.utcoffset(None)), ("name", value.tzname(None))]
+    enum = sys.modules.get("enum")
+    if enum is not None and issubclass(kind, enum.Enum):
+        return [("name", value._name_), ("value", value._value_)]
     return None
 
 
-def _encode_iterator(kind: type, value: Any, depth: int) -> tuple[Any, ...]:
-    items: list[Any] = []
-    more = True
-    for _ in range(MAX_ITEMS):
-        try:
-            items.append(node(next(value), False, depth))
-        except StopIteration:
-            more = False
-            break
-    return ("iter", kind.__name__, items, more)
+_PARTS = {"re.Pattern": ("pattern", "flags"), "builtins.slice": ("start", "stop", "step")}
 
 
-def _encode_opaque(kind: type, value: Any, depth: int) -> tuple[Any, ...]:
-    try:
-        text = str(repr(value))[:MAX_REPR]
-    except Exception:
-        text = ""
-    if " at 0x" in text:  # the default repr names an address, which is no part of the value
-        text = f"<{kind.__name__}>"
-    fields = getattr(value, "__dict__", None)
-    attributes = []
-    if type(fields) is dict and not isinstance(value, type) and not callable(value):
-        attributes = [(str(k), node(v, False, depth)) for k, v in list(fields.items())[:100]]
-    return ("opaque", kind.__name__, text, attributes)
+def _attributes(kind: type, value: Any) -> list[tuple[str, Any]] | None:
+    """Every attribute of an instance by name; None where it may hold more than they show."""
+    found: list[tuple[str, Any]] = []
+    exception = issubclass(kind, BaseException)
+    pointer, size = struct.calcsize("P"), object.__basicsize__
+    for base in kind.__mro__:
+        if base in (object, BaseException) or not (exception or "__slots__" in vars(base)):
+            continue
+        for name, member in vars(base).items():
+            if type(member) is _Member:
+                size += pointer
+                try:
+                    found.append((name, member.__get__(value)))
+                except AttributeError:  # never set
+                    continue
+    if kind.__dictoffset__:
+        fields = value.__dict__
+        if type(fields) is not dict:
+            return None
+        found += fields.items()
+        size += 0 if kind.__flags__ & _MANAGED_DICT else pointer
+    size += pointer if kind.__weakrefoffset__ > 0 else 0
+    if exception:
+        found.append(("args", value.args))
+    elif kind.__itemsize__ or kind.__basicsize__ > size:
+        return None  # it is made in C, or of something that is
+    return sorted(found, key=lambda pair: str(pair[0]))
+
+
+_Member = type(_Encoder.__dict__["strict"])
+_MANAGED_DICT = 1 << 4  # Py_TPFLAGS_MANAGED_DICT: the dictionary lies in front of the object
 
 
 # -- decoding (trusted side; also used on trusted data inside the sandbox) -------------------------
@@ -262,7 +439,7 @@ def decode(data: bytes) -> Any:
     try:
         if tag == b"M":
             return _Reader(body).whole()
-        if tag == b"X":
+        if tag == b"X" or tag == b"I":
             return from_node(_Reader(body).whole())
     except (struct.error, UnicodeDecodeError, TypeError, ValueError, KeyError, RecursionError) as e:
         raise MalformedValue(str(e) or type(e).__name__) from None
@@ -282,6 +459,9 @@ def from_node(tree: Any, depth: int = MAX_DEPTH) -> Any:
         _, name, text, attributes = tree
         pairs = tuple((printable(str(k)), from_node(v, inner)) for k, v in attributes)
         return Opaque(pairs, printable(str(text)), printable(str(name)))
+    if kind == "cut":
+        _, name, text = tree
+        return Incomplete(printable(_exactly(text, str)), printable(_exactly(name, str)))
     if kind == "iter":
         _, name, items, more = tree
         return Iterated(tuple(from_node(i, inner) for i in items), bool(more), printable(str(name)))
@@ -317,7 +497,7 @@ def _from_library_node(kind: str, payload: Any, depth: int) -> Any:
 
         parts = [_exactly(part, int) for part in payload]
         if max(part.bit_length() for part in parts) > MAX_FRACTION_BITS:
-            raise MalformedValue("fraction too long")  # reducing it takes quadratic time
+            raise MalformedValue("fraction too long")
         return Fraction(*parts)
     if kind in ("datetime", "date", "time", "timedelta"):
         import datetime

@@ -1,0 +1,188 @@
+"""Outputs of any type: compared as a whole, or marked as not encoded as a whole and equal to none."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import pytest
+
+from refute.problems import Call
+from refute.sandbox import Limits, Program, Returned
+from refute.sandbox.equality import Expected, equal, matches
+from refute.sandbox.local import LocalSandbox
+from refute.sandbox.values import decode, digest, encode
+
+CLASSES = """
+import array, collections, dataclasses, enum, functools, itertools, re, types
+class Slots:
+    __slots__ = ('a', '__b')
+    def __init__(self, a, b): self.a = a; self.__b = b
+class Below(Slots):
+    __slots__ = ('c',)
+class Mixed(Slots): pass
+class Adder:
+    def __init__(self, n): self.n = n
+    def __call__(self, x): return x + self.n
+class Shown:
+    def __init__(self, a): self.a = a
+    def __repr__(self): return 'always the same'
+@dataclasses.dataclass(slots=True)
+class Data:
+    a: int
+    rest: object = None
+class Kind(enum.Enum):
+    A = 1
+    B = 2
+class Node:
+    def __init__(self, value, nexts): self.value = value; self.nexts = nexts
+def ring(*values):
+    nodes = [Node(v, None) for v in values]
+    for one, other in zip(nodes, nodes[1:] + nodes[:1]): one.nexts = other; other.previous = one
+    return nodes[0]
+def mixed(extra):
+    made = Mixed(1, 2); made.extra = extra; return made
+def many(last):
+    made = Shown(1)
+    for i in range(150): setattr(made, f'x{i}', i)
+    made.last = last
+    return made
+"""
+
+WHOLE = {  # (right, wrong): told apart, and the right one equals itself
+    "slots": ("Slots(1, 2)", "Slots(1, 3)"),
+    "slots of a base": ("Below(1, 2)", "Below(2, 2)"),
+    "slots and a dict": ("mixed(1)", "mixed(2)"),
+    "slots of a base of a dict": ("Mixed(1, 2)", "Mixed(1, 3)"),
+    "a repr that lies": ("Shown(1)", "Shown(2)"),
+    "dataclass": ("Data(1)", "Data(2)"),
+    "150 attributes": ("many(1)", "many(2)"),
+    "enum": ("Kind.A", "Kind.B"),
+    "ring": ("ring(1, 2, 3)", "ring(1, 2, 4)"),
+    "ring of another length": ("ring(1, 1)", "ring(1, 1, 1)"),
+    "memoryview": ("memoryview(b'ab')", "memoryview(b'ac')"),
+    "array": ("array.array('i', range(3000))", "array.array('i', [*range(2999), 7])"),
+    "array's type": ("array.array('i', [1])", "array.array('l', [1])"),
+    "pattern": ("re.compile('a' * 300 + 'b')", "re.compile('a' * 300 + 'c')"),
+    "pattern's flags": ("re.compile('a')", "re.compile('a', re.I)"),
+    "match": ("re.match('a*', 'a' * 300 + 'b')", "re.match('a*', 'a' * 300 + 'c')"),
+    "match's groups": ("re.match('(a)(b)', 'ab')", "re.match('(ab)()', 'ab')"),
+    "values": ("{1: 2, 2: 3}.values()", "[2, 3]"),
+    "values in order": ("{1: 2, 2: 3}.values()", "{1: 3, 2: 2}.values()"),
+    "ordered values": ("collections.OrderedDict(a=1).values()", "collections.OrderedDict(a=2).values()"),
+    "items that do not hash": ("{1: [2]}.items()", "{1: [3]}.items()"),
+    "keys": ("{1: [2]}.keys()", "{2: [3]}.keys()"),
+    "proxy": ("types.MappingProxyType({1: 2})", "types.MappingProxyType({1: 3})"),
+    "slice": ("slice(1, 2)", "slice(1, 3)"),
+    "namespace": ("types.SimpleNamespace(a=1)", "types.SimpleNamespace(a=2)"),
+    "class of the library": ("int", "float"),
+    "function of the library": ("len", "abs"),
+    "generator": ("(i for i in range(10000))", "(i for i in range(9999))"),
+    "exception": ("ValueError('a')", "ValueError('b')"),
+    "not a number in an instance": ("Data(1, float('nan'))", "Data(2, float('nan'))"),
+    "long fraction": ("__import__('fractions').Fraction(3**20000, 2**9)", "__import__('fractions').Fraction(3**20000, 2**8)"),
+    "path": ("__import__('pathlib').Path('a')", "__import__('pathlib').Path('b')"),
+    "address": ("__import__('ipaddress').ip_network('10.0.0.0/8')", "__import__('ipaddress').ip_network('10.0.0.0/9')"),
+    "text file": ("(lambda f: f.write('a') and f)(__import__('io').StringIO())", "(lambda f: f.write('b') and f)(__import__('io').StringIO())"),
+    "bytes file": ("__import__('io').BytesIO(b'a')", "__import__('io').BytesIO(b'b')"),
+    "nothing": ("None", "..."),
+    "more than is kept": ("'a' * (3 << 20)", "'a' * (3 << 20) + 'b'"),
+}  # fmt: skip
+CUT = {  # (right, wrong): nobody can tell, so they equal nothing
+    "closure": ("(lambda n: lambda x: x + n)(1)", "(lambda n: lambda x: x + n)(2)"),
+    "function": ("lambda x: 1", "lambda x: 2"),
+    "bound method": ("Adder(1).__call__", "Adder(2).__call__"),
+    "method of a list": ("[1].append", "[2].append"),
+    "partial": ("functools.partial(pow, 2)", "functools.partial(pow, 3)"),
+    "callable": ("Adder(1)", "type('Adder', (), {'__call__': lambda s, x: x - s.n, '__init__': lambda s: setattr(s, 'n', 1)})()"),
+    "own class": ("type('A', (), {'x': 1})", "type('A', (), {'x': 2})"),
+    "no attributes": ("object()", "object()"),
+    "no attributes of its own": ("type('A', (), {'x': 1})()", "type('A', (), {'x': 2})()"),
+    "state in C": ("__import__('random').Random(1)", "__import__('random').Random(2)"),
+    "file": ("open('/dev/null')", "open('/dev/null', 'rb')"),
+    "more than 1,000 attributes": ("(lambda o: o.__dict__.update((f'x{i}', i) for i in range(1500)) or o)(Shown(1))", "Shown(2)"),
+    "endless": ("itertools.count(1)", "itertools.count(1, 1)"),
+    "10,001 items": ("(i for i in range(10001))", "(i for i in range(10002))"),
+    "deep list": ("functools.reduce(lambda a, _: [a], range(300), 1)", "functools.reduce(lambda a, _: [a], range(300), 2)"),
+    "deep tuple": ("functools.reduce(lambda a, _: (a,), range(300), 1)", "functools.reduce(lambda a, _: (a,), range(301), 1)"),
+    "deep dictionary": ("functools.reduce(lambda a, _: {1: a}, range(300), 1)", "functools.reduce(lambda a, _: {1: a}, range(300), 2)"),
+    "long chain": ("functools.reduce(lambda a, _: Node(1, a), range(300), 1)", "functools.reduce(lambda a, _: Node(1, a), range(300), 2)"),
+    "in a list": ("[1, lambda: 1]", "[1, lambda: 2]"),
+    "as a key": ("{len: 1, (lambda: 1): 2}", "{len: 1, (lambda: 1): 2}"),
+    "in an attribute": ("Data(1, lambda: 1)", "Data(1, lambda: 2)"),
+    "of an attribute's attribute": ("Data(1, Data(2, object()))", "Data(1, Data(2, object()))"),
+    "module": ("types.ModuleType('a')", "types.ModuleType('a')"),
+    "larger than is kept": ("[lambda: 1, 'a' * (3 << 20)]", "[lambda: 2, 'a' * (3 << 20)]"),
+}  # fmt: skip
+
+
+def outputs(box: LocalSandbox, *expressions: str) -> list[Returned]:
+    """What each expression is, each in a process of its own."""
+    found = []
+    for source in expressions:
+        code = f"{CLASSES}\ndef f():\n    return {source}\n"
+        (outcome,) = box.run(Program(code, "f"), [Call()], Limits(cpu=2.0, output=1 << 20))
+        assert isinstance(outcome, Returned), outcome
+        found.append(outcome)
+    return found
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_compared_as_a_whole(box: LocalSandbox, name: str) -> None:
+    right, wrong = WHOLE[name]
+    first, again, other = outputs(box, right, right, wrong)
+    assert first.complete
+    assert first == again
+    expected = Expected(first.data)
+    assert matches(again, expected)
+    assert not matches(other, expected)
+    assert not matches(first, Expected(other.data))
+    assert equal(decode(again.data), decode(first.data))
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_not_encoded_as_a_whole_equals_nothing(box: LocalSandbox, name: str) -> None:
+    right, wrong = CUT[name]
+    first, again, other = outputs(box, right, right, wrong)
+    assert not first.complete
+    assert first != again
+    for out in (first, again, other):
+        assert not matches(out, Expected(first.data))
+        assert not Expected(first.data).comparable
+    value = decode(first.data)
+    assert not equal(value, value)
+    assert not equal([value], [value])
+
+
+def test_numbers_of_numpy_that_python_has_not(box: LocalSandbox) -> None:
+    pytest.importorskip("numpy")
+    pairs = [
+        ("np.longdouble(1.5)", "np.longdouble(2.5)"),
+        ("np.array([1, 2], np.longdouble)", "np.array([1, 3], np.longdouble)"),
+        ("np.longdouble(2) ** 3000", "np.longdouble(2) ** 3001"),
+        ("np.clongdouble(1j)", "np.clongdouble(2j)"),
+        ("np.datetime64(5, 'ns')", "np.datetime64(5, 'ps')"),
+        ("np.datetime64('NaT')", "None"),
+    ]
+    for right, wrong in pairs:
+        sources = [
+            f"__import__('numpy') and (lambda np: {one})(__import__('numpy'))"
+            for one in (right, right, wrong)
+        ]
+        first, again, other = outputs(box, *sources)
+        assert matches(again, Expected(first.data)), right
+        assert not matches(other, Expected(first.data)), wrong
+
+
+def test_one_that_is_not_kept_equals_the_one_that_is() -> None:
+    large = encode(["a" * 1000])
+    assert matches(Returned(digest(large)), Expected(large))
+    assert matches(Returned(large), Expected(digest(large)))
+    assert not matches(Returned(digest(large)), Expected(encode(["b" * 1000])))
+    assert not matches(Returned(encode(["b" * 1000])), Expected(digest(large)))
+
+
+def test_a_checker_that_looks_at_no_output_needs_none(box: LocalSandbox) -> None:
+    found, none = outputs(box, "lambda: 1", "None")
+    expected = Expected(found.data, checker="not_none")
+    assert expected.comparable
+    assert matches(outputs(box, "lambda: 2")[0], expected)
+    assert not matches(none, expected)
