@@ -59,7 +59,10 @@ def file(tmp_path: Path) -> Path:
 def test_public_functions_in_order(file: Path) -> None:
     module = open_target(str(file))
     assert module.functions == ("add", "even")
-    assert module.skipped == ("later: is async, which is not supported",)
+    assert module.skipped == (
+        "later: is async, which is not supported",
+        "Box: is a class; methods are not supported yet",
+    )
 
 
 def test_the_docstring_is_the_description(file: Path) -> None:

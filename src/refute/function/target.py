@@ -29,6 +29,8 @@ __all__ = [
     "surroundings",
 ]
 
+MOST_NAMES = 12
+"""Names that a message lists."""
 _MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
 
@@ -77,18 +79,23 @@ def open_target(target: str) -> Module:
     path, name = split_target(target)
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name one FILE.py")
+    if path.suffix == ".ipynb":
+        raise InputError(f"{path}: is a notebook; save its functions as a FILE.py")
     source = read_source(path)
-    functions = _functions(_parse(source.text, path))
+    tree = _parse(source.text, path)
+    functions = _functions(tree)
     if name is not None:
-        _check(name, functions, path, source.text)
+        _check(name, functions, path, tree)
         return Module(source, (name,), surroundings(path))
     public = [name for name in functions if not name.startswith("_")]
     reasons = {name: _unsupported(functions[name]) for name in public}
     names = tuple(name for name in public if reasons[name] is None)
-    skipped = tuple(f"{name}: {reason}" for name, reason in reasons.items() if reason)
+    skipped = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
+    skipped += [f"{name}: {_METHODS}" for name in _classes(tree) if not name.startswith("_")]
     if not names:
-        raise InputError(f"{path}: has no public function at its top level; name one: {path}::NAME")
-    return Module(source, names, surroundings(path), skipped)
+        hint = skipped[0] if skipped else f"name one: {path}::NAME"
+        raise InputError(f"{path}: has no public function at its top level; {hint}")
+    return Module(source, names, surroundings(path), tuple(skipped))
 
 
 def problem_of(
@@ -282,7 +289,14 @@ def _unsupported(node: _Function) -> str | None:
     return None
 
 
-def _check(name: str, functions: dict[str, _Function], path: Path, text: str) -> None:
+_METHODS = "is a class; methods are not supported yet"
+
+
+def _classes(tree: ast.Module) -> list[str]:
+    return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+
+
+def _check(name: str, functions: dict[str, _Function], path: Path, tree: ast.Module) -> None:
     if name in functions:
         reason = _unsupported(functions[name])
         if reason is not None:
@@ -290,11 +304,18 @@ def _check(name: str, functions: dict[str, _Function], path: Path, text: str) ->
         return
     if "." in name:
         raise InputError(f"{path}::{name}: methods are not supported; name a top-level function")
-    for node in ast.walk(parse_module(text)):
+    if name in _classes(tree):
+        raise InputError(f"{path}::{name}: {_METHODS}; name a top-level function")
+    for node in ast.walk(tree):
         if isinstance(node, _Function) and node.name == name:
             raise InputError(f"{path}:{node.lineno}: {name} is not at the file's top level")
     close = difflib.get_close_matches(name, functions, 1)
-    hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(functions) or 'none'}"
+    if close:
+        hint = f"did you mean {close[0]}?"
+    else:
+        shown = list(functions)[:MOST_NAMES]
+        more = f" and {len(functions) - len(shown)} more" if len(functions) > len(shown) else ""
+        hint = f"it has {', '.join(shown) or 'none'}{more}"
     raise InputError(f"{path}: has no function {name}; {hint}")
 
 

@@ -1,0 +1,154 @@
+"""`hunt` and `debug` over many functions: in this process, or in several worker processes.
+
+A unit of work is one function for `hunt`, and all functions of a file for `debug`, whose fixes
+build on one another. One unit's trouble never ends the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from refute.errors import InputError
+from refute.function.target import Module
+from refute.function.targets import Skipped
+from refute.function.verbs import Fix, Hunt, debug, hunt, open_box, searching
+from refute.problems import UnitTest
+from refute.runs.pool import Failed, run_tasks
+from refute.sandbox import Sandbox
+
+__all__ = ["Found", "Searching", "Unit", "units_of", "work_on"]
+
+FEW = 3
+"""So many units are done in this process: workers take a while to start."""
+
+Found = Hunt | Fix
+Tests = dict[str, tuple[UnitTest, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Functions of one module that are looked at together, with the tests given for them."""
+
+    module: Module
+    tests: Tests
+
+    @property
+    def where(self) -> str:
+        """`FILE.py::FUNCTION`, or the file where there are several functions."""
+        path = str(self.module.source.path)
+        names = self.module.functions
+        return f"{path}::{names[0]}" if len(names) == 1 else path
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """What the search is asked for, the same for every unit."""
+
+    fixing: bool
+    """`debug`; else `hunt`."""
+    budget: float
+    """Seconds for one function."""
+    seed: int = 0
+    count: int = 3
+    """Failing tests of one function to look for (`hunt`)."""
+    description: str | None = None
+
+
+def units_of(modules: Sequence[Module], tests: Sequence[Tests], *, fixing: bool) -> list[Unit]:
+    """The units of work in order; `tests` are those given for each module."""
+    units: list[Unit] = []
+    for module, given in zip(modules, tests, strict=True):
+        if fixing:
+            units.append(Unit(module, given))
+            continue
+        for name in module.functions:
+            units.append(Unit(replace(module, functions=(name,)), given))
+    return units
+
+
+def work_on(
+    units: Sequence[Unit],
+    settings: Searching,
+    *,
+    jobs: int,
+    opened: Callable[[Sandbox], None] | None = None,
+) -> Iterator[tuple[Unit, Found | Skipped]]:
+    """What was found out about each function, in the order in which they are done.
+
+    A unit that cannot be worked on (its module does not load) is `Skipped`. `opened` is told of
+    the first sandbox that this process opens. Raises `SandboxUnavailable`.
+    """
+    if jobs == 1 or len(units) <= FEW:
+        with _Worker(settings, opened) as worker:
+            for unit in units:
+                for done in worker.each(unit):
+                    yield unit, done
+        return
+    for unit, done in run_tasks(units, start=partial(_Worker, settings), jobs=jobs):
+        if isinstance(done, Failed):
+            yield unit, Skipped(unit.where, "trouble of refute's own", done.reason)
+            continue
+        for one in done:
+            yield unit, one
+
+
+class _Worker:
+    """Does one unit after the other; the sandbox of the last module stays open for the next."""
+
+    def __init__(
+        self, settings: Searching, opened: Callable[[Sandbox], None] | None = None
+    ) -> None:
+        self._settings = settings
+        self._opened = opened
+        self._path: Path | None = None
+        self._box: Sandbox | None = None
+        self._refusal = ""
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._close()
+
+    def __call__(self, unit: Unit) -> tuple[Found | Skipped, ...]:
+        """All that `each` yields: the task of a worker process."""
+        return tuple(self.each(unit))
+
+    def each(self, unit: Unit) -> Iterator[Found | Skipped]:
+        """What is found out about the functions of a unit, one after the other."""
+        box, settings = self._open(unit.module), self._settings
+        if box is None:
+            yield Skipped(unit.where, "cannot be loaded", self._refusal)
+            return
+        solver = searching(box, budget=settings.budget, seed=settings.seed)
+        about = settings.description
+        if settings.fixing:
+            yield from debug(unit.module, solver=solver, description=about, tests=unit.tests)
+            return
+        yield from hunt(
+            unit.module, solver=solver, count=settings.count, description=about, tests=unit.tests
+        )
+
+    def _open(self, module: Module) -> Sandbox | None:
+        """A sandbox in which the module loads; None where it does not, for `_refusal`."""
+        if self._path == module.source.path:
+            return self._box
+        self._close()
+        self._path = module.source.path
+        try:
+            self._box = open_box(module)
+        except InputError as error:
+            self._refusal = str(error)
+            return None
+        if self._opened is not None:
+            self._opened(self._box)
+            self._opened = None
+        return self._box
+
+    def _close(self) -> None:
+        if self._box is not None:
+            self._box.close()
+        self._box = self._path = None
