@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["given_tests", "issue_items"]
 
 
-def given_tests(module: Module, path: Path | None) -> dict[str, tuple[UnitTest, ...]]:
-    """The given tests; what was left out of the file or of the module is said on stderr."""
+def given_tests(
+    module: Module, path: Path | None, *, quiet: bool = False
+) -> dict[str, tuple[UnitTest, ...]]:
+    """The given tests; what was left out of the file or of the module is said on stderr.
+
+    `quiet`: it is not, for one of many modules.
+    """
     from refute.function.verbs import read_given
 
     given, skipped = read_given(module, path)
-    remark(consoles()[1], (*(f"skipped {line}" for line in module.skipped), *skipped))
+    if not quiet:
+        remark(consoles()[1], (*(f"skipped {line}" for line in module.skipped), *skipped))
     return given
 
 

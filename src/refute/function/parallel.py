@@ -14,12 +14,14 @@ from pathlib import Path
 from refute.errors import InputError
 from refute.function.target import Module
 from refute.function.targets import Skipped
-from refute.function.verbs import Fix, Hunt, debug, hunt, open_box, searching
+from refute.function import verbs
+from refute.function.contract import Ask
+from refute.function.verbs import Fix, Hunt, Solver, open_box, searching
 from refute.problems import UnitTest
 from refute.runs.pool import Failed, run_tasks
 from refute.sandbox import Sandbox
 
-__all__ = ["Found", "Searching", "Unit", "units_of", "work_on"]
+__all__ = ["Found", "Searching", "Tests", "Unit", "present", "solved", "units_of", "work_on"]
 
 FEW = 3
 """So many units are done in this process: workers take a while to start."""
@@ -55,6 +57,8 @@ class Searching:
     count: int = 3
     """Failing tests of one function to look for (`hunt`)."""
     description: str | None = None
+    proposed: bool = False
+    """`debug`: each function is looked at on top of what is only proposed for others, too."""
 
 
 def units_of(modules: Sequence[Module], tests: Sequence[Tests], *, fixing: bool) -> list[Unit]:
@@ -95,6 +99,39 @@ def work_on(
             yield unit, one
 
 
+def present(unit: Unit, box: Sandbox) -> tuple[Unit, list[Skipped]]:
+    """The unit with the functions that its module holds once it is loaded, and the others."""
+    known = len(unit.module.skipped)
+    module = verbs.present(unit.module, box)
+    path = module.source.path
+    left = [line.partition(": ") for line in module.skipped[known:]]
+    gone = [Skipped(f"{path}::{name}", "not there as written", why) for name, _, why in left]
+    return Unit(module, unit.tests), gone
+
+
+def solved(
+    unit: Unit, settings: Searching, solver: Solver, ask: Callable[[str], Ask] | None = None
+) -> Iterator[Found]:
+    """What `hunt` or `debug` find out about the functions of a unit, one after the other."""
+    if settings.fixing:
+        yield from verbs.debug(
+            unit.module,
+            solver=solver,
+            description=settings.description,
+            tests=unit.tests,
+            ask=ask,
+            proposed=settings.proposed,
+        )
+        return
+    yield from verbs.hunt(
+        unit.module,
+        solver=solver,
+        count=settings.count,
+        description=settings.description,
+        tests=unit.tests,
+    )
+
+
 class _Worker:
     """Does one unit after the other; the sandbox of the last module stays open for the next."""
 
@@ -123,14 +160,9 @@ class _Worker:
         if box is None:
             yield Skipped(unit.where, "cannot be loaded", self._refusal)
             return
-        solver = searching(box, budget=settings.budget, seed=settings.seed)
-        about = settings.description
-        if settings.fixing:
-            yield from debug(unit.module, solver=solver, description=about, tests=unit.tests)
-            return
-        yield from hunt(
-            unit.module, solver=solver, count=settings.count, description=about, tests=unit.tests
-        )
+        here, left = present(unit, box)
+        yield from left
+        yield from solved(here, settings, searching(box, budget=settings.budget, seed=settings.seed))
 
     def _open(self, module: Module) -> Sandbox | None:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""

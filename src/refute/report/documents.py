@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from refute.function.contract import FailingTest, Finding, overall
+from refute.function.contract import FailingTest, Finding, State, overall
 from refute.function.show import call_source, describe, expected_source, status_of
 from refute.function.source import unified_diff
+from refute.function.targets import Skipped
 from refute.function.verbs import Fix, Hunt, mended
 
-__all__ = ["debug_document", "hunt_document"]
+__all__ = ["broad_document", "debug_document", "hunt_document"]
 
 Document = dict[str, Any]
 
@@ -57,6 +60,32 @@ def debug_document(fixes: Sequence[Fix], name: str, *, proposed: bool = False) -
         "code": code,
         "diff": unified_diff(fixes[0].before, code, name),
     }
+
+
+def broad_document(files: Mapping[str, Document], skipped: Sequence[Skipped]) -> Document:
+    """Of folders and several targets: `{"files": [{"file", "functions", "state", ...}], "state",
+    "states", "skipped": [{"where", "kind", "reason"}]}`.
+
+    `files`: file's path -> its document, as `hunt_document` and `debug_document` make it; `states`
+    counts the functions by their state.
+    """
+    rows = [{"file": file, **_of_file(document)} for file, document in files.items()]
+    states = [State(one["state"]) for row in rows for one in row["functions"]]
+    return {
+        "files": rows,
+        "state": str(overall(states)),
+        "states": {str(state): count for state, count in Counter(states).most_common()},
+        "skipped": [asdict(one) for one in skipped],
+    }
+
+
+def _of_file(document: Document) -> Document:
+    """The document of one function in the form that those of several have."""
+    if "functions" in document:
+        return document
+    whole = ("state", "found", "fixed", "code", "diff")
+    function = {key: value for key, value in document.items() if key != "code"}
+    return {"functions": [function], **{key: document[key] for key in whole if key in document}}
 
 
 def _fix(fix: Fix, name: str) -> Document:

@@ -18,19 +18,43 @@ from refute.literals import NotLiteral, parse_literal
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["asking", "counting", "working"]
+__all__ = ["Working", "asking", "counting", "working"]
 
 MOST_CHOICES = 26
 
 
+class Working:
+    """A spinner on stderr that makes room for what else is printed."""
+
+    def __init__(self, status: Status | None) -> None:
+        self._status = status
+
+    def say(self, text: str) -> None:
+        """Replace the spinner's text."""
+        if self._status is not None:
+            self._status.update(Text(text))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """No spinner meanwhile: results on stdout share its terminal."""
+        if self._status is None:
+            yield
+            return
+        self._status.stop()
+        try:
+            yield
+        finally:
+            self._status.start()
+
+
 @contextmanager
-def working(text: str, console: Console) -> Iterator[Status | None]:
+def working(text: str, console: Console) -> Iterator[Working]:
     """A spinner while something takes its time; nothing where stderr is not a terminal."""
     if not console.is_terminal:
-        yield None
+        yield Working(None)
         return
     with console.status(Text(text)) as status:
-        yield status
+        yield Working(status)
 
 
 @contextmanager
@@ -52,17 +76,12 @@ def counting(total: int, console: Console) -> Iterator[Callable[[int], None]]:
         yield count
 
 
-def asking(console: Console, status: Status | None = None) -> Callable[[str], Ask]:
+def asking(console: Console, shown: Working) -> Callable[[str], Ask]:
     """For a function's name an `Ask` that puts the question on stderr and reads from stdin."""
 
     def ask(function: str, question: Question) -> Any:
-        if status is not None:
-            status.stop()
-        try:
+        with shown.paused():
             return _answer(function, question, console)
-        finally:
-            if status is not None:
-                status.start()
 
     return lambda function: partial(ask, function)
 
