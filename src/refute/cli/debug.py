@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.functions import Subject, find, open_subject, report, subject_options, summary
+from refute.cli.functions import Subject, collect, conclude, open_subject, report, subject_options
 from refute.cli.options import ModelOptions, json_option, model_options
 from refute.cli.output import consoles, diff_name, print_json, remark
-from refute.cli.status import status_of_states
 
 if TYPE_CHECKING:
+    from refute.function.parallel import Found
     from refute.function.target import Module
     from refute.function.verbs import Fix
 
@@ -38,49 +38,30 @@ def command(
     Exit status 0: fixed; 1: wrong, and no fix was found; 4: a fix is proposed, not more;
     5: cannot tell, nothing is known; 6: passes what is known, nothing to change.
     """
-    from refute.function.targets import Skipped
     from refute.function.verbs import Fix
-    from refute.report import documents, tables, terminal
+    from refute.report import documents, tables
 
     found, given = open_subject(subject)
     out, err = consoles()
-    fixes: list[tuple[Module, Fix]] = []
-    skipped = list(found.skipped)
-    interrupted = False
-    with terminal.working("debugging", err) as shown:
-        asking = terminal.asking(err, shown) if ask else None
-        try:
-            for unit, one in find(
-                subject, found, given, asked, shown, fixing=True, ask=asking, proposed=proposed
-            ):
-                if isinstance(one, Skipped):
-                    skipped.append(one)
-                    continue
-                assert isinstance(one, Fix)
-                fixes.append((unit.module, one))
-                with shown.paused():
-                    if not as_json:
-                        name = diff_name(unit.module.source.path)
-                        tables.print_fix(one, name, out, asked=ask)
-                    else:
-                        remark(err, (f"{one.hunt.function}: {note}" for note in one.hunt.notes))
-        except KeyboardInterrupt:  # what is done is not lost
-            interrupted = True
+
+    def show(module: Module, one: Found) -> None:
+        assert isinstance(one, Fix)
+        if as_json:
+            remark(err, (f"{one.hunt.function}: {note}" for note in one.hunt.notes))
+            return
+        name = diff_name(module.source.path)
+        tables.print_fix(one, name, out, asked=ask, file=name if found.broad else "")
+
+    def document(ones: list[Fix], path: Path) -> dict[str, Any]:
+        return documents.debug_document(ones, diff_name(path), proposed=proposed)
+
+    got = collect(subject, found, given, asked, show, fixing=True, ask=ask, proposed=proposed)
     if as_json:
-        results = [(module.source.path, one) for module, one in fixes]
-
-        def document(ones: list[Fix], path: Path) -> dict[str, Any]:
-            return documents.debug_document(ones, diff_name(path), proposed=proposed)
-
-        print_json(report(found, results, skipped, document))
+        print_json(report(found, got, document))
     if write:
+        fixes = [(module, one) for module, one in got.results if isinstance(one, Fix)]
         _write(fixes, proposed)
-    states = [one.state for _, one in fixes]
-    if len(fixes) + len(skipped) > 1:
-        remark(err, [summary(states, skipped)])
-    if interrupted:
-        raise KeyboardInterrupt
-    return status_of_states(states, mending=True)
+    return conclude(got, mending=True)
 
 
 def _write(fixes: list[tuple[Module, Fix]], proposed: bool) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,18 +18,25 @@ from refute.cli.options import (
     seed_option,
     tests_option,
 )
-from refute.cli.output import consoles, warn
+from refute.cli.output import consoles, remark, warn
+from refute.cli.status import status_of_states
 from refute.cli.subject import given_tests
 
 if TYPE_CHECKING:
-    from refute.function.contract import Ask
+    from refute.function.contract import Ask, State
     from refute.function.parallel import Found, Searching, Tests, Unit
+    from refute.function.target import Module
     from refute.function.targets import Skipped, Targets
-    from refute.report.terminal import Working
 
-__all__ = ["Subject", "find", "open_subject", "report", "subject_options", "summary"]
-
-Result = TypeVar("Result")
+__all__ = [
+    "Collected",
+    "Subject",
+    "collect",
+    "conclude",
+    "open_subject",
+    "report",
+    "subject_options",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,27 +91,41 @@ def open_subject(subject: Subject) -> tuple[Targets, list[Tests]]:
     return found, given
 
 
-def find(
+@dataclass(slots=True)
+class Collected:
+    """What was found out, as far as it went."""
+
+    results: list[tuple[Module, Found]]
+    skipped: list[Skipped]
+    interrupted: bool = False
+    """By Ctrl-C: what is done is printed and written all the same."""
+
+    @property
+    def states(self) -> list[State]:
+        """What is claimed about each function."""
+        return [one.state for _, one in self.results]
+
+
+def collect(
     subject: Subject,
     found: Targets,
     given: Sequence[Tests],
     asked: ModelOptions,
-    shown: Working,
+    show: Callable[[Module, Found], None],
     *,
     fixing: bool,
-    ask: Callable[[str], Ask] | None = None,
+    ask: bool = False,
     proposed: bool = False,
-) -> Iterator[tuple[Unit, Found | Skipped]]:
-    """What is found out about each function, as it is found out; progress goes to `shown`.
+) -> Collected:
+    """Work on every function; `show` is told of each result as it is found out.
 
-    Raises `InputError` where the only module that was named does not load.
+    Raises `InputError` where the only module or function that was named cannot be looked at.
     """
-    from refute.cli.asking import chosen_method
     from refute.errors import InputError
-    from refute.function.parallel import Searching, units_of, work_on
+    from refute.function.parallel import Searching
     from refute.function.targets import Skipped
-    from refute.function.verbs import Fix, read_description
-    from refute.runs.pool import cores
+    from refute.function.verbs import read_description
+    from refute.report import terminal
 
     settings = Searching(
         fixing=fixing,
@@ -114,25 +135,56 @@ def find(
         description=read_description(subject.description),
         proposed=proposed,
     )
-    units = units_of(found.modules, given, fixing=fixing)
     total = sum(len(module.functions) for module in found.modules)
-    shown.say(f"{total} functions" if total > 1 else units[0].where)
-    stream: Iterator[tuple[Unit, Found | Skipped]]
-    if chosen_method(asked, counted=not fixing) == "search" and ask is None:
-        jobs = subject.jobs or cores()
-        stream = work_on(units, settings, jobs=jobs, opened=lambda box: warn(consoles()[1], box))
-    else:
-        stream = _one_by_one(found, given, asked, settings, ask)
-    wrong = 0
-    for done, (unit, one) in enumerate(stream, 1):
-        if isinstance(one, Skipped):
-            if not found.broad and (total == 1 or one.kind == "cannot be loaded"):
-                raise InputError(one.reason)
-        else:
-            wrong += one.hunt.found if isinstance(one, Fix) else one.found
-        if total > 1:
-            shown.say(f"{done} of {total} functions, {wrong} wrong; last {unit.where}")
-        yield unit, one
+    got = Collected([], list(found.skipped))
+    err = consoles()[1]
+    with terminal.working(f"looking at {total} function{'s' * (total > 1)}", err) as shown:
+        asking = terminal.asking(err, shown) if ask else None
+        try:
+            for unit, one in _stream(subject, found, given, asked, settings, asking):
+                if isinstance(one, Skipped):
+                    got.skipped.append(one)
+                    if one.kind == "cannot be loaded" and not found.broad:
+                        raise InputError(one.reason)
+                    continue
+                got.results.append((unit.module, one))
+                with shown.paused():
+                    show(unit.module, one)
+                counts = summary(got.states, got.skipped)
+                shown.say(f"{len(got.results)} of {total} functions, last {unit.where}: {counts}")
+        except KeyboardInterrupt:
+            got.interrupted = True
+    if not got.results and got.skipped and not (found.broad or got.interrupted):
+        raise InputError(f"{got.skipped[0].where}: {got.skipped[0].reason}")
+    return got
+
+
+def conclude(got: Collected, *, mending: bool = False) -> int:
+    """Say how it all came out, and return the exit status."""
+    if len(got.results) + len(got.skipped) > 1 or got.interrupted:
+        remark(consoles()[1], [summary(got.states, got.skipped)])
+    if got.interrupted:
+        raise KeyboardInterrupt
+    return status_of_states(got.states, mending=mending)
+
+
+def _stream(
+    subject: Subject,
+    found: Targets,
+    given: Sequence[Tests],
+    asked: ModelOptions,
+    settings: Searching,
+    ask: Callable[[str], Ask] | None,
+) -> Iterator[tuple[Unit, Found | Skipped]]:
+    from refute.cli.asking import chosen_method
+    from refute.function.parallel import units_of, work_on
+    from refute.runs.pool import cores
+
+    if chosen_method(asked, counted=not settings.fixing) != "search" or ask is not None:
+        return _one_by_one(found, given, asked, settings, ask)
+    units = units_of(found.modules, given, fixing=settings.fixing)
+    jobs = subject.jobs or cores()
+    return work_on(units, settings, jobs=jobs, opened=lambda box: warn(consoles()[1], box))
 
 
 def _one_by_one(
@@ -164,31 +216,30 @@ def _one_by_one(
             here, left = present(unit, box)
             for skipped in left:
                 yield unit, skipped
-            rounds = None if settings.fixing else 0
-            how = {"budget": settings.budget, "seed": settings.seed, "m": rounds}
-            with solver_of(asked, here.module, box, **how) as solver:
+            m = None if settings.fixing else 0
+            budget, seed = settings.budget, settings.seed
+            with solver_of(asked, here.module, box, budget=budget, seed=seed, m=m) as solver:
                 for one in solved(here, settings, solver, ask):
                     yield here, one
 
 
 def report(
     found: Targets,
-    results: Sequence[tuple[Path, Result]],
-    skipped: Sequence[Skipped],
-    document: Callable[[list[Result], Path], dict[str, Any]],
+    got: Collected,
+    document: Callable[[list[Any], Path], dict[str, Any]],
 ) -> dict[str, Any] | None:
     """The JSON document: of one file as it is, of folders and several targets with all files.
 
-    `document` makes that of one file. None where nothing was looked at.
+    `document` makes that of one file from its results. None where nothing was looked at.
     """
     from refute.report.documents import broad_document
 
-    files: dict[Path, list[Result]] = {}
-    for path, one in results:
-        files.setdefault(path, []).append(one)
+    files: dict[Path, list[Found]] = {}
+    for module, one in got.results:
+        files.setdefault(module.source.path, []).append(one)
     documents = {str(path): document(ones, path) for path, ones in files.items()}
     if found.broad:
-        return broad_document(documents, skipped)
+        return broad_document(documents, got.skipped)
     return next(iter(documents.values()), None)
 
 

@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from refute.cli.functions import Subject, find, open_subject, report, subject_options, summary
+from refute.cli.functions import (
+    Collected,
+    Subject,
+    collect,
+    conclude,
+    open_subject,
+    report,
+    subject_options,
+)
 from refute.cli.options import FILE, ModelOptions, json_option, model_options
-from refute.cli.output import consoles, print_json, remark
-from refute.cli.status import status_of_states
+from refute.cli.output import consoles, diff_name, print_json, remark
 
 if TYPE_CHECKING:
+    from refute.function.parallel import Found
     from refute.function.target import Module
     from refute.function.targets import Targets
-    from refute.function.verbs import Hunt
 
 __all__ = ["command"]
 
@@ -39,41 +46,26 @@ def command(
 
     Exit status 0: passes what is known, 1: wrong, 5: cannot tell, nothing is known.
     """
-    from refute.function.targets import Skipped
     from refute.function.verbs import Hunt
-    from refute.report import documents, tables, terminal
+    from refute.report import documents, tables
 
     found, given = open_subject(subject)
     places = _places(output, found, force)
     out, err = consoles()
-    hunts: list[tuple[Module, Hunt]] = []
-    skipped = list(found.skipped)
-    interrupted = False
-    with terminal.working("hunting", err) as shown:
-        try:
-            for unit, one in find(subject, found, given, asked, shown, fixing=False):
-                if isinstance(one, Skipped):
-                    skipped.append(one)
-                    continue
-                assert isinstance(one, Hunt)
-                hunts.append((unit.module, one))
-                with shown.paused():
-                    if not as_json:
-                        tables.print_hunt(one, out)
-                    else:
-                        remark(err, (f"{one.function}: {note}" for note in one.notes))
-        except KeyboardInterrupt:  # what is done is not lost
-            interrupted = True
+
+    def show(module: Module, one: Found) -> None:
+        assert isinstance(one, Hunt)
+        if as_json:
+            remark(err, (f"{one.function}: {note}" for note in one.notes))
+            return
+        file = diff_name(module.source.path) if found.broad else ""
+        tables.print_hunt(one, out, file=file)
+
+    got = collect(subject, found, given, asked, show, fixing=False)
     if as_json:
-        results = [(module.source.path, one) for module, one in hunts]
-        print_json(report(found, results, skipped, lambda ones, _: documents.hunt_document(ones)))
-    _write(places, hunts, force)
-    states = [one.state for _, one in hunts]
-    if len(hunts) + len(skipped) > 1:
-        remark(err, [summary(states, skipped)])
-    if interrupted:
-        raise KeyboardInterrupt
-    return status_of_states(states)
+        print_json(report(found, got, lambda ones, _: documents.hunt_document(ones)))
+    _write(places, got, force)
+    return conclude(got)
 
 
 def _places(output: Path | None, found: Targets, force: bool) -> dict[Path, Path]:
@@ -103,11 +95,16 @@ def _places(output: Path | None, found: Targets, force: bool) -> dict[Path, Path
     return places
 
 
-def _write(places: dict[Path, Path], hunts: list[tuple[Module, Hunt]], force: bool) -> None:
+def _write(places: dict[Path, Path], got: Collected, force: bool) -> None:
     from refute.function.testfile import render, write_tests
+    from refute.function.verbs import Hunt
 
     for file, place in places.items():
-        mine = [(module, one) for module, one in hunts if module.source.path == file and one.found]
+        mine = [
+            (module, one)
+            for module, one in got.results
+            if module.source.path == file and isinstance(one, Hunt) and one.found
+        ]
         if mine:
             rows = [(one.function, one.failing, one.findings) for _, one in mine]
             write_tests(place, render(mine[0][0], rows, path=place), force=force)

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.function.target import Module
-from refute.function.targets import Skipped
 from refute.function import verbs
 from refute.function.contract import Ask
+from refute.function.target import Module
+from refute.function.targets import Skipped
 from refute.function.verbs import Fix, Hunt, Solver, open_box, searching
 from refute.problems import UnitTest
 from refute.runs.pool import Failed, run_tasks
@@ -88,8 +88,8 @@ def work_on(
     if jobs == 1 or len(units) <= FEW:
         with _Worker(settings, opened) as worker:
             for unit in units:
-                for done in worker.each(unit):
-                    yield unit, done
+                for one in worker.each(unit):
+                    yield unit, one
         return
     for unit, done in run_tasks(units, start=partial(_Worker, settings), jobs=jobs):
         if isinstance(done, Failed):
@@ -162,7 +162,9 @@ class _Worker:
             return
         here, left = present(unit, box)
         yield from left
-        yield from solved(here, settings, searching(box, budget=settings.budget, seed=settings.seed))
+        yield from solved(
+            here, settings, searching(box, budget=settings.budget, seed=settings.seed)
+        )
 
     def _open(self, module: Module) -> Sandbox | None:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""

@@ -20,48 +20,52 @@ CELL = 400
 """Longest text in a cell, in characters."""
 
 
-def print_hunt(hunt: Hunt, console: Console) -> None:
-    """The failing tests of one function."""
+def print_hunt(hunt: Hunt, console: Console, *, file: str = "") -> None:
+    """The failing tests of one function.
+
+    `file`: where it is, for one of the functions of many files; there is less to read then.
+    """
+    name = f"{file}::{hunt.function}" if file else hunt.function
     if hunt.failing:
-        console.print(_table(f"{hunt.function} is wrong", hunt.function, hunt.failing))
+        console.print(_table(f"{name} is wrong", hunt.function, hunt.failing))
     if hunt.findings:
-        console.print(_findings(hunt.function, hunt.findings))
+        console.print(_findings(name, hunt.function, hunt.findings))
     if not hunt.found:
-        _say(console, hunt.function, _unbroken(hunt))
-    for note in hunt.notes:
-        console.print(Text(f"note: {note}", style="dim"))
+        _say(console, name, _unbroken(hunt))
+    _notes(hunt, console, file)
 
 
 def print_fix(
-    fix: Fix, name: str, console: Console, *, tests: int = 5, asked: bool = False
+    fix: Fix, name: str, console: Console, *, tests: int = 5, asked: bool = False, file: str = ""
 ) -> None:
     """The fix of one function as a diff, with the tests that justify it and the alternatives.
 
-    `name`: the file's, in the diff; `asked`: the user was asked already (`--ask`).
+    `name`: the file's, in the diff; `asked`: the user was asked already (`--ask`); `file` as in
+    `print_hunt`.
     """
     function = fix.hunt.function
+    title = f"{file}::{function}" if file else function
     if fix.hunt.failing:
         shown = fix.hunt.failing[:tests]
-        console.print(_table(f"{function} is wrong", function, shown))
+        console.print(_table(f"{title} is wrong", function, shown))
         if len(fix.hunt.failing) > len(shown):
             console.print(Text(f"and {len(fix.hunt.failing) - len(shown)} more", style="dim"))
     elif fix.hunt.findings:
-        console.print(_findings(function, fix.hunt.findings))
+        console.print(_findings(title, function, fix.hunt.findings))
     if fix.result.candidates:
         best = fix.result.candidates[0]
         if not fix.fixed:
             _question(fix, console, asked)
-        _say(console, function, f"{fix.state}: {'; '.join(best.edits)}")
+        _say(console, title, f"{fix.state}: {'; '.join(best.edits)}")
         for reason in fix.result.reservations:
             console.print(Text(f"only proposed: {reason}", style="dim"))
         print_diff(fix.diff(name), console)
         _alternatives(fix, console)
     elif fix.hunt.found:
-        _say(console, function, "wrong: no fix found that passes every test")
+        _say(console, title, "wrong: no fix found that passes every test")
     else:
-        _say(console, function, _unbroken(fix.hunt))
-    for note in fix.hunt.notes:
-        console.print(Text(f"note: {note}", style="dim"))
+        _say(console, title, _unbroken(fix.hunt))
+    _notes(fix.hunt, console, file)
 
 
 def print_diff(diff: str, console: Console) -> None:
@@ -70,6 +74,11 @@ def print_diff(diff: str, console: Console) -> None:
         console.print(Syntax(diff, "diff", background_color="default", word_wrap=True))
     else:
         console.file.write(diff)
+
+
+def _notes(hunt: Hunt, console: Console, file: str) -> None:
+    for note in hunt.notes if hunt.found or not file else ():
+        console.print(Text(f"note: {note}", style="dim"))
 
 
 def _say(console: Console, function: str, claim: str) -> None:
@@ -116,10 +125,11 @@ def _table(title: str, function: str, tests: Sequence[FailingTest]) -> Table:
     return table
 
 
-def _findings(function: str, findings: Sequence[Finding]) -> Table:
+def _findings(title: str, function: str, findings: Sequence[Finding]) -> Table:
     kinds = ", ".join(dict.fromkeys(item.kind for item in findings))
-    title = f"{function}: {kinds} (nothing says what is right)"
-    table = _columns(title, ("call", "found", "actual", "reason"))
+    table = _columns(
+        f"{title}: {kinds} (nothing says what is right)", ("call", "found", "actual", "reason")
+    )
     for item in findings:
         cells = (call_source(item.call, function), item.kind, describe(item.actual), item.reason)
         table.add_row(*(Text(_short(cell)) for cell in cells))

@@ -1,0 +1,151 @@
+"""`hunt` and `debug` over folders, modules and several files, in worker processes too."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute import cli
+
+WRONG = '''\
+def half{n}(x: int) -> int:
+    """Half of x.
+
+    >>> half{n}(4)
+    2
+    >>> half{n}(10)
+    5
+    """
+    return x // 3
+'''
+FINE = 'def fine(x: int) -> int:\n    """\n    >>> fine(4)\n    4\n    """\n    return x\n'
+UNKNOWN = "def unknown(x: int) -> int:\n    return x\n"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def refute(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        status = cli.run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in {
+        "shop/__init__.py": "",
+        "shop/wrong.py": WRONG.format(n="") + "\n\n" + WRONG.format(n="2"),
+        "shop/fine.py": FINE + "\n\n" + UNKNOWN,
+        "shop/missing.py": f"import no_such_module\n\n\n{FINE}",
+        "shop/broken.py": "def f(:\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_folder(refute: Run, project: Path, jobs: int) -> None:
+    """One module that does not load, and one that is no Python, end nothing."""
+    status, out, err = refute("hunt", "shop", "--json", "--budget", 1, "--jobs", jobs)
+    document = json.loads(out)
+    assert status == 1
+    found = {
+        (Path(f["file"]).name, g["function"], g["state"])
+        for f in document["files"]
+        for g in f["functions"]
+    }
+    assert found == {
+        ("wrong.py", "half", "wrong"),
+        ("wrong.py", "half2", "wrong"),
+        ("fine.py", "fine", "passes"),
+        ("fine.py", "unknown", "cannot tell"),
+    }
+    assert document["states"] == {"wrong": 2, "passes": 1, "cannot tell": 1}
+    reasons = {Path(one["where"].partition("::")[0]).name: one for one in document["skipped"]}
+    assert reasons["missing.py"]["kind"] == "cannot be loaded"
+    assert "no_such_module" in reasons["missing.py"]["reason"]
+    assert reasons["broken.py"]["kind"] == "cannot be read"
+    assert "2 wrong, 1 passes, 1 cannot tell; not looked at:" in err
+    assert "1 cannot be loaded" in err
+
+
+def test_text_names_file_and_function(refute: Run, project: Path) -> None:
+    _, out, _ = refute("hunt", "shop", "--budget", 1)
+    assert "shop/wrong.py::half2 is wrong" in out
+    assert "shop/fine.py::fine: passes what is known (1 example)" in out
+    assert "shop/fine.py::unknown: cannot tell" in out
+
+
+def test_debug_writes_every_file(refute: Run, project: Path) -> None:
+    (project / "more.py").write_text(WRONG.format(n="3"))
+    status, out, err = refute("debug", "shop.wrong", "more.py", "--write", "--json", "--budget", 5)
+    assert status == 0, err
+    document = json.loads(out)
+    assert [(Path(f["file"]).name, f["fixed"]) for f in document["files"]] == [
+        ("wrong.py", True),
+        ("more.py", True),
+    ]
+    assert (project / "shop/wrong.py").read_text().count("x // 2") == 2
+    assert (project / "more.py").read_text().count("x // 2") == 1
+    assert refute("hunt", "shop.wrong", "more.py", "--budget", 1)[0] == 0
+
+
+def test_tests_of_many_files_go_to_a_folder(refute: Run, project: Path) -> None:
+    (project / "tests").mkdir()
+    assert refute("hunt", "shop", "--budget", 1, "-o", "tests")[0] == 1
+    assert [path.name for path in (project / "tests").iterdir()] == ["test_wrong_refuted.py"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("shop", "-o", "one.py"), "go to a folder that exists"),
+        (("shop/wrong.py", "-o", "nowhere/test_x.py"), "there is no folder nowhere"),
+        (("shop/wrong.py", "-o", "shop/fine.py"), "add --force"),
+    ],
+)
+def test_where_tests_go_is_checked_before_the_search(
+    refute: Run, project: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    begun = time.monotonic()
+    status, out, err = refute("hunt", *arguments, "--budget", 60)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert time.monotonic() - begun < 30
+
+
+def test_what_is_done_is_kept_when_interrupted(project: Path) -> None:
+    slow = "def slow{n}(x: int) -> int:\n    import time\n    time.sleep(0.2)\n    return x\n"
+    text = "\n\n".join(slow.format(n=n) for n in range(20))
+    (project / "many.py").write_text(f"{WRONG.format(n='')}\n\n{text}")
+    command = [sys.executable, "-u", "-m", "refute", "hunt", "many.py", "--jobs", "2"]
+    process = subprocess.Popen(
+        [*command, "--budget", "3", "-o", "test_many.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert "half is wrong" in process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "1 wrong" in err
+    assert "Traceback" not in err
+    assert "half(4) == 2" in (project / "test_many.py").read_text()
