@@ -161,7 +161,7 @@ def collect(
 
 def conclude(got: Collected, *, mending: bool = False) -> int:
     """Say how it all came out, and return the exit status."""
-    if len(got.results) + len(got.skipped) > 1 or got.interrupted:
+    if len(got.results) + len(got.skipped) > 1 or (got.interrupted and got.results):
         remark(consoles()[1], [summary(got.states, got.skipped)])
     if got.interrupted:
         raise KeyboardInterrupt
