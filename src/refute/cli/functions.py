@@ -243,9 +243,12 @@ def report(
     return next(iter(documents.values()), None)
 
 
-def summary(states: Sequence[str], skipped: Sequence[Skipped]) -> str:
-    """`40 passes, 12 wrong; not looked at: 2 cannot be loaded, 1 no function`."""
-    line = ", ".join(f"{count} {state}" for state, count in Counter(states).most_common())
+def summary(states: Sequence[State], skipped: Sequence[Skipped]) -> str:
+    """`12 wrong, 40 passes; not looked at: 2 cannot be loaded, 1 no function`."""
+    from refute.function.contract import State
+
+    counted = Counter(states)
+    line = ", ".join(f"{counted[state]} {state}" for state in State if counted[state])
     reasons = Counter(one.kind for one in skipped).most_common()
     left = ", ".join(f"{count} {kind}" for kind, count in reasons)
     return "; not looked at: ".join(part for part in (line or "no function", left) if part)
