@@ -66,6 +66,23 @@ def test_what_both_kinds_of_tests_say(
     assert found.confidence == 0.75
 
 
+GREEN = {
+    "runner": "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n",
+    "assertions": "import ast, _pytest.assertion.rewrite as r\n"
+    "r.AssertionRewriter.visit_Assert = lambda self, node: [ast.copy_location(ast.Pass(), node)]\n",
+    "values": "class Same(int):\n    __eq__ = lambda *a: True\n    __hash__ = None\n\n\n"
+    "def sum(x):\n    return Total(x)\n\n\nclass Total(list):\n"
+    "    __sub__ = lambda *a: Same()\n    __gt__ = __lt__ = lambda *a: False\n",
+}
+
+
+@pytest.mark.parametrize("how", GREEN)
+def test_what_turns_tests_green_resolves_nothing(shop: Shop, how: str) -> None:
+    found = judged(shop, diff("shop/cart.py", CART, GREEN[how] + CART), REPRODUCES)
+    assert (found.status, found.resolved, found.kept) == ("judged", False, False)
+    assert found.verdict in ("not_trusted", "fails_after")
+
+
 @pytest.mark.parametrize(
     "fix", ["", "not a diff", CHEATS, RIGHT.replace("result = sum", "result = max")]
 )

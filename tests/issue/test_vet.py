@@ -66,7 +66,8 @@ def test_a_fix_that_does_not_import_breaks_every_test(project: Project) -> None:
 def test_changes_of_tests_are_left_out(project: Project) -> None:
     vetted = vet(project, FIX + IN_TESTS)
     assert vetted.verdict == "fixed"
-    assert vetted.notes == ("what the fix does to tests is left out (tests/test_line.py)",)
+    (note,) = vetted.notes
+    assert "left out (tests/test_line.py)" in note
     cheat = vet(project, IN_TESTS)
     assert (cheat.verdict, cheat.reason) == ("does not apply", "the fix changes no code")
 

@@ -54,10 +54,9 @@ def above(body: str) -> str:
     return in_code(CLAMP.replace("high:\n        return low", f"high:\n        {body}"))
 
 
-def vet(project: Project, fix: str) -> Vetted:
+def vet(project: Project, fix: str, tests: str = REPRODUCES) -> Vetted:
     with project.spawn() as workspace:
-        vetted = vet_fix(fix, REPRODUCES, workspace, Bounds(test_seconds=120.0))
-        assert "test_refute_control" not in "".join(workspace.files())
+        vetted = vet_fix(fix, tests, workspace, Bounds(test_seconds=120.0))
         assert not workspace.diff()
     return vetted
 
@@ -73,6 +72,97 @@ def test_code_that_patches_the_runner_is_found_by_the_control(project: Project) 
     vetted = vet(project, in_code(PATCHED_RUNNER + CLAMP))
     assert vetted.verdict == "cannot tell"
     assert "must fail" in vetted.reason
+
+
+AS_METHOD = diff(
+    "tests/test_new.py",
+    None,
+    "import unittest\nfrom shapes.line import clamp\n\n\nclass TestIt(unittest.TestCase):\n"
+    "    def test_above(self):\n        self.assertEqual(clamp(10, 0, 9), 9)\n",
+)
+GREEN = {
+    "unittest's assertions": "import unittest\n"
+    "unittest.TestCase.assertEqual = lambda *a, **k: None\n",
+    "unittest's failures": "import unittest\n"
+    "unittest.TestCase.failureException = KeyboardInterrupt\n"
+    "unittest.TestCase._baseAssertEqual = lambda *a, **k: None\n",
+    "rewritten assertions": "import ast, _pytest.assertion.rewrite as r\n"
+    "r.AssertionRewriter.visit_Assert = lambda self, node: [ast.copy_location(ast.Pass(), node)]\n",
+    "assertions of the new function only": "import ast, _pytest.assertion.rewrite as r\n"
+    "old = r.AssertionRewriter.visit_Assert\n"
+    "r.AssertionRewriter.visit_Assert = lambda self, node: (\n"
+    "    [ast.copy_location(ast.Pass(), node)] if 'clamp' in ast.dump(node)"
+    " else old(self, node))\n",
+    "the first test": "import _pytest.python as p\nold, seen = p.Function.runtest, []\n"
+    "def runtest(self):\n    seen.append(1)\n    return old(self) if len(seen) > 1 else None\n"
+    "p.Function.runtest = runtest\n",
+    "tests of this name": "import _pytest.python as p\nold = p.Function.runtest\n"
+    "p.Function.runtest = lambda self: None if self.name == 'test_above' else old(self)\n",
+    "failures of assertions": "import _pytest.python as p\nold = p.Function.runtest\n"
+    "def runtest(self):\n    try:\n        old(self)\n    except AssertionError:\n        pass\n"
+    "p.Function.runtest = runtest\n",
+    "failures in that function's tests": "import _pytest.python as p\nold = p.Function.runtest\n"
+    "def runtest(self):\n    try:\n        old(self)\n    except AssertionError:\n"
+    "        if 'clamp' not in self.obj.__code__.co_names:\n            raise\n"
+    "p.Function.runtest = runtest\n",
+}
+LENIENT = """
+
+class Any(int):
+    def __eq__(self, other):
+        return {answer}
+
+    __hash__ = int.__hash__
+
+
+right = clamp
+
+
+def clamp(value, low, high):
+    return Any(right(value, low, high))
+"""
+
+
+@pytest.mark.parametrize("tests", [REPRODUCES, AS_METHOD], ids=["function", "method"])
+@pytest.mark.parametrize("how", GREEN)
+def test_what_turns_tests_green_is_not_fixed(project: Project, how: str, tests: str) -> None:
+    vetted = vet(project, in_code(GREEN[how] + CLAMP), tests)
+    assert vetted.verdict in ("cannot tell", "not fixed", "breaks tests"), vetted
+    assert any("mentions" in note for note in vetted.notes)
+
+
+@pytest.mark.parametrize("tests", [REPRODUCES, AS_METHOD], ids=["function", "method"])
+@pytest.mark.parametrize("answer", ["True", "isinstance(other, int)", "type(other) is not object"])
+def test_an_object_that_equals_everything_is_not_fixed(
+    project: Project, answer: str, tests: str
+) -> None:
+    vetted = vet(project, in_code(CLAMP + LENIENT.format(answer=answer)), tests)
+    assert vetted.verdict == "cannot tell", vetted
+
+
+def test_a_plugin_of_the_fixs_configuration_is_left_out(project: Project) -> None:
+    plugin = diff("shapes/plug.py", None, ALWAYS)
+    for path, text in {
+        "setup.cfg": "[tool:pytest]\naddopts = -p shapes.plug\n",
+        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p shapes.plug'\n",
+        "shapes.egg-info/entry_points.txt": "[pytest11]\nplug = shapes.plug\n",
+    }.items():
+        vetted = vet(project, plugin + diff(path, None, text))
+        assert vetted.verdict == "not fixed", path
+        assert path in vetted.notes[0]
+
+
+def test_a_module_in_the_place_of_unittest(project: Project) -> None:
+    """Its case passes whatever it is asked."""
+    case = "class TestCase:\n    def __getattr__(self, name):\n        return lambda *a: None\n"
+    fix = diff("unittest/__init__.py", None, case + "def main():\n    pass\n")
+    assert vet(project, fix, AS_METHOD).verdict != "fixed"
+
+
+@pytest.mark.parametrize("tests", [REPRODUCES, AS_METHOD], ids=["function", "method"])
+def test_a_right_fix_passes_the_control(project: Project, tests: str) -> None:
+    vetted = vet(project, FIX, tests)
+    assert (vetted.verdict, vetted.notes) == ("fixed", ()), vetted
 
 
 @pytest.mark.parametrize(
@@ -117,7 +207,8 @@ def test_huge_output_is_no_matter(project: Project) -> None:
 
 def test_what_a_fix_is() -> None:
     files = ("conftest.py", "a/conftest.py", "pytest.ini", "tests/x.py", "sitecustomize.py")
-    others = ("a/conftests.py", "setup.cfg", "src/contest.py")
+    files += ("setup.cfg", "pyproject.toml", "x.egg-info/entry_points.txt", "a.pth", "PyTest.ini")
+    others = ("a/conftests.py", "a/setup.py", "src/contest.py", "infos/x.py", "path.py")
     patch = "".join(diff(path, None, "x\n") for path in (*files, *others))
     left_out, code = split_fix(patch + RENAMED)
     assert set(touched_files(left_out)) == {*files, "tests/test_line.py", "shapes/old.py"}

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from refute.issue.contract import Spawn
+from refute.issue.golden import works
 from refute.issue.states import State, run_state, test_files
 from refute.problems import IssueKey
 
@@ -40,18 +41,16 @@ def attributed(
 
 
 def golden_runs(key: IssueKey, spawn: Spawn, *, timeout: float) -> bool:
-    """Whether the golden tests run to their end here, on the original and on the fixed code."""
+    """Whether golden tests run here, and go from fail to pass with the golden patch."""
     files = test_files(key.test_patch)
     try:
         with spawn() as workspace:
-            for fix in ("", key.patch):
-                report = run_state(workspace, State(fix, key.test_patch, files), timeout=timeout)
-                if report.status != "finished" or not report.trusted:
-                    return False
-                workspace.reset()
+            before = run_state(workspace, State("", key.test_patch, files), timeout=timeout)
+            workspace.reset()
+            after = run_state(workspace, State(key.patch, key.test_patch, files), timeout=timeout)
     except Exception:
         return False
-    return True
+    return after.status == "finished" and after.trusted and works((before, after))
 
 
 def _line(error: Exception) -> str:

@@ -5,21 +5,24 @@ fails with it: success, judged as ever, with the proposed fix in the golden patc
 fix is right is for the golden tests to say: it resolves the issue when every golden test that goes
 from fail to pass, or stays at pass, with the golden patch passes with the fix.
 
-What a fix does to tests and to their runner's files is left out, so it cannot pass that way.
+What a fix does to tests and to their runner's files is left out, so it cannot pass that way; nor
+does it pass where failures planted in the tests are not seen (`refute.issue.control`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
+from refute.issue.attribution import attributed, golden_runs
 from refute.issue.contract import Spawn
+from refute.issue.control import turned_green
 from refute.issue.coverage import counted_lines
 from refute.issue.patches import split_fix
 from refute.issue.places import spawner
@@ -143,17 +146,28 @@ def judge_fix(
     def run(*states: State) -> list[TestReport]:
         return run_lane(states, spawn, store, timeout=timeout, slot=slot)
 
+    def meddles(tests: str, report: TestReport, ids: Collection[str]) -> bool:
+        green = [result for result in report.results if result.id in ids]
+        with slot or nullcontext(), spawn() as workspace:
+            files = test_files(tests)
+            return bool(turned_green(workspace, (code, tests), files, green, timeout=timeout))
+
     if not code.strip() or not _applies((code,), spawn):
         return Judged(id, "not_applied", False, "not_applicable", task.confidence)
-    resolved = _resolves(code, task.item.key, spawn, run)
-    verdict = _verdict(code, task.tests, spawn, run)
+    resolved = _resolves(code, task.item.key, spawn, run, meddles)
+    verdict = _verdict(code, task.tests, spawn, run, meddles)
     return Judged(id, "judged", resolved, verdict, task.confidence)
+
+
+_Run = Callable[..., list[TestReport]]
+_Meddles = Callable[[str, TestReport, Collection[str]], bool]
+"""Of tests, their report with the fix, and ids of those that pass: whether that says nothing."""
 
 
 # -- the golden tests ------------------------------------------------------------------------------
 
 
-def _resolves(code: str, key: IssueKey, spawn: Spawn, run: Callable[..., list[TestReport]]) -> bool:
+def _resolves(code: str, key: IssueKey, spawn: Spawn, run: _Run, meddles: _Meddles) -> bool:
     files = test_files(key.test_patch)
     # The counted lines are those of grading, so that its golden states are found in the store.
     lines = counted_lines(key.patch)
@@ -170,13 +184,15 @@ def _resolves(code: str, key: IssueKey, spawn: Spawn, run: Callable[..., list[Te
         return False
     (fixed,) = run(State(code, key.test_patch, files, kept=False))
     found = standings(fixed)
-    return fixed.trusted and all(found.of(one.test) == "pass" for one in wanted)
+    if not fixed.trusted or any(found.of(one.test) != "pass" for one in wanted):
+        return False
+    return not meddles(key.test_patch, fixed, {one.test for one in wanted if one.before == "fail"})
 
 
 # -- the generated tests ---------------------------------------------------------------------------
 
 
-def _verdict(code: str, tests: str, spawn: Spawn, run: Callable[..., list[TestReport]]) -> Status:
+def _verdict(code: str, tests: str, spawn: Spawn, run: _Run, meddles: _Meddles) -> Status:
     if not tests.strip():
         return "empty"
     files = test_files(tests)
@@ -195,7 +211,10 @@ def _verdict(code: str, tests: str, spawn: Spawn, run: Callable[..., list[TestRe
     after, base_after = run(
         State(code, tests, files, kept=False), State(code, "", files, kept=False)
     )
-    return judge([before], [after], base_before, base_after).status
+    verdict = judge([before], [after], base_before, base_after)
+    if verdict.success and meddles(tests, after, verdict.fail_to_pass):
+        return "not_trusted"
+    return verdict.status
 
 
 def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
@@ -222,7 +241,11 @@ def _work(settings: FilterSettings, slots: AbstractContextManager[Any], task: Fi
     store = StateStore(cache_folder() / "states", problem, settings.workspace)
     spawn = spawner(problem, settings.workspace)
     try:
-        judged = judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots)
+        judged = attributed(
+            lambda: judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots),
+            lambda: golden_runs(task.item.key, spawn, timeout=settings.timeout),
+            lambda _: Judged(problem.id, "judged", False, "not_trusted", task.confidence),
+        )
     except WorkspaceUnavailable as error:
         return _error(task, " ".join(str(error).split()))
     seconds = round(time.monotonic() - start, 3)

@@ -18,6 +18,7 @@ __all__ = [
     "added_lines",
     "file_patches",
     "is_test_file",
+    "knows_of_tests",
     "removed_lines",
     "split_fix",
     "split_lines",
@@ -27,9 +28,17 @@ __all__ = [
 
 _TEST_WORDS = frozenset({"test", "tests", "e2e", "testing"})
 _RUNNER_FILES = frozenset(
-    {"conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "sitecustomize.py", "usercustomize.py"}
+    {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"}
+    | {"setup.cfg", "pyproject.toml", "sitecustomize.py", "usercustomize.py", "pyvenv.cfg"}
 )
-"""Files that decide how tests run and that no user of the code would miss."""
+"""Files that decide how tests run; what else stands in them says how to install and to lint, which
+is not done again for a fix."""
+_INSTALLED = re.compile(r"\.(?:egg-info|dist-info|egg-link)(?:/|$)|\.pth$")
+"""What an installation leaves: it names plugins and modules that are imported at the start."""
+_OF_TESTS = re.compile(
+    r"\b(_?pytest|unittest|doctest|conftest|AssertionRewriter|sys\.modules|sys\.argv|builtins"
+    r"|sys\._getframe|sys\.settrace|sys\.setprofile|currentframe|inspect\.stack|gc\.get_\w+|ctypes)\b"
+)
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _ESCAPE = re.compile(r"\\([0-7]{3}|.)")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -88,12 +97,21 @@ def split_fix(patch: str) -> tuple[str, str]:
     tests, others = split_tests(patch)
     code = []
     for part in file_patches(others):
-        names = {name.rsplit("/", 1)[-1] for name in (part.old, part.new) if name is not None}
-        if names & _RUNNER_FILES:
+        if any(_is_the_runners(name) for name in (part.old, part.new) if name is not None):
             tests += part.text
         else:
             code.append(part.text)
     return tests, "".join(code)
+
+
+def _is_the_runners(path: str) -> bool:
+    return path.rsplit("/", 1)[-1].lower() in _RUNNER_FILES or bool(_INSTALLED.search(path.lower()))
+
+
+def knows_of_tests(patch: str) -> tuple[str, ...]:
+    """Names by which code can find out that it is tested, in lines that the diff adds, sorted."""
+    added = (line for line in split_lines(patch) if line[:1] == "+" and line[:4] != "+++ ")
+    return tuple(sorted({match[1] for line in added for match in _OF_TESTS.finditer(line)}))
 
 
 def touched_files(patch: str) -> tuple[str, ...]:

@@ -2,40 +2,26 @@
 
 Reproducing tests are run on the original and on the fixed code; the existing tests near the change
 are run on both as well. What a fix does to test files and to the runner's is left out: a fix that
-turns a test green by changing the test has fixed nothing. For the same reason a control test, which
-must fail, runs with the reproducing tests: where it passes, nothing that passes says anything.
+turns a test green by changing the test has fixed nothing. For the same reason nothing is "fixed"
+where failures planted in the reproducing tests are not seen (`refute.issue.control`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from refute.issue.contract import Bounds
+from refute.issue.control import turned_green
 from refute.issue.neighbours import MOST, neighbouring_tests
 from refute.issue.original import Original, Trial
-from refute.issue.patches import split_fix, touched_files
+from refute.issue.patches import knows_of_tests, split_fix, touched_files
 from refute.issue.standings import newly_failing, standings
 from refute.issue.states import holds_tests, test_files
 from refute.workspace.contract import PatchRejected, Selection, TestReport, TestResult, Workspace
 
 __all__ = ["Vetted", "vet_fix"]
-
-CONTROL = "test_refute_control.py"
-"""The file with the control test, next to the reproducing tests while these run."""
-_CONTROL_TESTS = """import unittest
-
-
-class TestControl(unittest.TestCase):
-    def test_must_fail(self):
-        raise AssertionError("with a runner that works this test fails")
-
-
-def test_must_fail():
-    raise AssertionError("with a runner that works this test fails")
-"""
 
 Verdict = Literal["fixed", "not fixed", "breaks tests", "does not apply", "cannot tell"]
 
@@ -69,23 +55,33 @@ def vet_fix(
     notes = []
     if changed_tests.strip():
         files = ", ".join(touched_files(changed_tests))
-        notes.append(f"what the fix does to tests is left out ({files})")
+        notes.append(f"what the fix does to tests and to their runner is left out ({files})")
     if not code.strip():
         return Vetted("does not apply", "the fix changes no code", notes=tuple(notes))
     if rejected := _applies(code, workspace):
         reason = f"the fix does not apply: {rejected}"
         return Vetted("does not apply", reason, notes=tuple(notes))
+    if names := knows_of_tests(code):
+        notes.append(f"the code of the fix mentions {', '.join(names)}: read why")
     original = Original(workspace, bounds)
     near = neighbouring_tests(touched_files(code), original.sources(), hint=fix)[:most_neighbours]
     trial = original.attempt(tests) if tests.strip() else None
     before = original.base(near) if near else None
-    fixed = _run_reproducing(workspace, code, tests, bounds) if _usable(trial) else None
+    own = test_files(tests)
+    fixed = _run(workspace, (code, tests), own, bounds) if _usable(trial) else None
     after = _run(workspace, (code,), near, bounds) if near else None
     notes += _vanished(before, after)
     broken = (*_broken(before, after), *_broken(trial.report if trial else None, fixed))
     still = _still_failing(trial, fixed)
     verdict, reason = _verdict(trial, fixed, still, broken, (before, after))
-    return _vetted(verdict, reason, trial, still, broken, near, notes)
+    found = _vetted(verdict, reason, trial, still, broken, near, notes)
+    if verdict != "fixed" or fixed is None:
+        return found
+    ids = {result.id for result in found.reproducing}
+    green = [result for result in fixed.results if result.id in ids]
+    patches = (code, tests)
+    why = turned_green(workspace, patches, own, green, timeout=bounds.test_seconds)
+    return replace(found, verdict="cannot tell", reason=why) if why else found
 
 
 def _verdict(
@@ -108,8 +104,6 @@ def _verdict(
     if still:
         of = len(trial.failing)
         return "not fixed", f"{len(still)} of {of} reproducing tests fail on the fixed code"
-    if fixed is not None and _control_passes(fixed):
-        return "cannot tell", "with the fix a test passes that must fail: it meddles with the tests"
     if shaky:
         return "cannot tell", f"a run of tests is not to be relied on: {_why(shaky[0])}"
     return (
@@ -145,28 +139,6 @@ def _applies(code: str, workspace: Workspace) -> str:
     finally:
         workspace.reset()
     return ""
-
-
-def _run_reproducing(
-    workspace: Workspace, code: str, tests: str, bounds: Bounds
-) -> TestReport | None:
-    """The reproducing tests with the fix, and the control test in a file next to them."""
-    files = test_files(tests)
-    control = str(PurePosixPath(files[0]).with_name(CONTROL))
-    patches = (code, tests, _new_file(control, _CONTROL_TESTS))
-    return _run(workspace, patches, (*files, control), bounds)
-
-
-def _new_file(path: str, text: str) -> str:
-    lines = text.splitlines()
-    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
-    return f"{head}@@ -0,0 +1,{len(lines)} @@\n" + "".join(f"+{line}\n" for line in lines)
-
-
-def _control_passes(fixed: TestReport) -> bool:
-    """Whether the control test passes; where the runner does not find it, it says nothing."""
-    name = PurePosixPath(CONTROL).stem
-    return any(name in result.id and result.outcome == "passed" for result in fixed.results)
 
 
 def _run(
