@@ -72,19 +72,19 @@ def _open_directory(root: str, names: list[str], *, make: bool = False) -> int:
     return fd
 
 
-def take(root: str, path: str) -> bytes:
+def take(root: str, path: str, most_bytes: int = MOST_BYTES) -> bytes:
     """The content of a regular file. Raises OSError, also for what is not one or is too big."""
     names = _resolve(root, path)
     if not names:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     folder = _open_directory(root, names[:-1])
     try:
-        return _content(folder, names[-1], path)
+        return _content(folder, names[-1], path, most_bytes)
     finally:
         os.close(folder)
 
 
-def _content(folder: int, name: str, path: str) -> bytes:
+def _content(folder: int, name: str, path: str, most_bytes: int = MOST_BYTES) -> bytes:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     fd = os.open(name, flags, dir_fd=folder)
     with os.fdopen(fd, "rb") as file:
@@ -93,9 +93,9 @@ def _content(folder: int, name: str, path: str) -> bytes:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", path)
-        if found.st_size > MOST_BYTES:
+        if found.st_size > most_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
-        return file.read(MOST_BYTES)
+        return file.read(most_bytes)
 
 
 def put(root: str, path: str, data: bytes) -> None:

@@ -6,7 +6,6 @@ The repository itself is not in it: its editable install is a layer of the tree 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.workspace.contract import EnvironmentBroken, WorkspaceUnavailable
+from refute.workspace.facts import Facts, interpreter_facts
 from refute.workspace.interpreters import find_interpreter, uv_command
 from refute.workspace.store import cache_folder, ensure, key_of
 
@@ -42,8 +42,8 @@ class Environment:
     python: Path
     readable: tuple[str, ...]
     """Folders that a program in it must be able to read."""
-    site: str = ""
-    """Its folder of packages."""
+    sites: tuple[str, ...] = ()
+    """Its folders of packages, the one that pip installs to first."""
     version: tuple[int, int] = (0, 0)
 
 
@@ -67,47 +67,30 @@ def build_environment(
         except EnvironmentBroken as error:
             broken.write_text(str(error))
             raise
-        return _facts(target / "bin" / "python")
+        facts = interpreter_facts(target / "bin" / "python")
+        return {"readable": facts.readable, "version": facts.version, "site": facts.sites[0]}
 
-    return _environment(key, folder / "bin" / "python", ensure(folder, make))
+    made = ensure(folder, make)
+    major, minor = made["version"]
+    facts = Facts((major, minor), (made["site"],), tuple(made["readable"]))
+    return _environment(key, folder / "bin" / "python", facts)
 
 
-def existing_environment(python: Path) -> Environment:
-    """A user's own interpreter as it is; nothing is installed. Raises `WorkspaceUnavailable`."""
+def existing_environment(python: Path, checkout: Path | None = None) -> Environment:
+    """A user's own interpreter as it is; nothing is installed, and nothing of it is run but in a
+    jail. `checkout`: what may belong to the repository. Raises `WorkspaceUnavailable`."""
     if not os.access(python, os.X_OK):
         raise WorkspaceUnavailable(f"no interpreter at {python}")
-    return _environment("", python.absolute(), _facts(python))
+    return _environment("", python.absolute(), interpreter_facts(python.absolute(), checkout))
 
 
-def _environment(key: str, python: Path, facts: dict[str, Any]) -> Environment:
-    major, minor = facts["version"]
-    return Environment(key, python, tuple(facts["readable"]), facts["site"], (major, minor))
+def _environment(key: str, python: Path, facts: Facts) -> Environment:
+    return Environment(key, python, facts.readable, facts.sites, facts.version)
 
 
 def _release(interpreter: Path) -> str:
     """Path and full version, so that a new patch release makes a new environment."""
     return f"{interpreter} {_ask(interpreter, 'import sys; print(repr(sys.version))')}"
-
-
-_FACTS = """
-import json, os, sys, sysconfig
-paths = [sys.prefix, sys.base_prefix, sys.exec_prefix]
-paths += [os.path.dirname(os.path.realpath(sys.executable))]
-paths += [sysconfig.get_config_var("LIBDIR") or ""] + sys.path
-print(json.dumps({"readable": [p for p in paths if p], "version": sys.version_info[:2],
-    "site": sysconfig.get_paths()["purelib"]}))
-"""
-
-
-def _facts(python: Path) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads(_ask(python, _FACTS))
-    home = os.path.realpath(Path.home())
-    shown = []
-    for path in dict.fromkeys(os.path.abspath(p) for p in facts["readable"]):
-        too_much = (home + "/").startswith(path.rstrip("/") + "/")  # never the home folder itself
-        if os.path.exists(path) and not too_much and path not in ("/", "/usr", "/usr/bin"):
-            shown.append(path)
-    return {**facts, "readable": shown}
 
 
 def _ask(python: Path, code: str) -> str:

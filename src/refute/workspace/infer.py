@@ -17,10 +17,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from refute.errors import InputError
 from refute.syntax import parse_module
+from refute.workspace.beneath import take
+from refute.workspace.contract import WorkspaceUnavailable
+from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
-__all__ = ["Reader", "infer_recipe", "infer_requirements", "own_interpreter"]
+__all__ = ["MOST_READ", "Reader", "infer_recipe", "infer_requirements", "own_interpreter"]
+
+MOST_READ = 1 << 20
+"""Bytes of the largest file of a repository that is read here; a larger one counts as none."""
 
 Reader = Callable[[str], str | None]
 """The text of a file of the repository, by its path; None where there is none."""
@@ -41,7 +48,7 @@ def infer_recipe(
 
     def read(path: str) -> str | None:
         try:
-            return (root / path).read_text(encoding="utf-8")
+            return take(str(root), path, MOST_READ).decode()
         except (OSError, UnicodeDecodeError):
             return None
 
@@ -56,15 +63,32 @@ def infer_recipe(
 
 
 def own_interpreter(root: Path) -> Path:
-    """The interpreter of the environment active in the shell, else of the repository's, else this.
+    """The interpreter of the environment active in the shell, else of the project's, else this.
 
-    An environment is active when VIRTUAL_ENV or CONDA_PREFIX names it.
+    An environment is active when VIRTUAL_ENV or CONDA_PREFIX names it. The project's is `.venv` or
+    `venv` in `root`; one that git tracks came with the repository, and is only taken where the
+    user names it: `InputError`. Nothing is run: see `existing_environment`.
     """
-    found = [os.environ.get("VIRTUAL_ENV"), str(root / ".venv"), str(root / "venv")]
-    for folder in (*found, os.environ.get("CONDA_PREFIX")):
-        if folder and os.access(Path(folder) / "bin" / "python", os.X_OK):
-            return (Path(folder) / "bin" / "python").absolute()
+    for folder in (os.environ.get("VIRTUAL_ENV"), root / ".venv", root / "venv",
+                   os.environ.get("CONDA_PREFIX")):  # fmt: skip
+        if not folder or not os.access(Path(folder) / "bin" / "python", os.X_OK):
+            continue
+        python = (Path(folder) / "bin" / "python").absolute()
+        if isinstance(folder, Path) and _is_tracked(folder):
+            raise InputError(
+                f"{folder} is part of the repository; name an interpreter with --python, "
+                f"or this one if you trust it: --python {python}"
+            )
+        return python
     return Path(sys.executable).absolute()
+
+
+def _is_tracked(folder: Path) -> bool:
+    """Whether git tracks something below a folder, or a link in its place."""
+    try:
+        return bool(git("ls-files", "-z", "--", folder.name, folder=folder.parent))
+    except (GitFailed, WorkspaceUnavailable):
+        return False  # in no repository
 
 
 def infer_runner(read: Reader, python: Path | None = None) -> Runner:

@@ -32,10 +32,10 @@ def make_layer(environment: Environment, folder: Path) -> Path:
         os.symlink(interpreter, folder / "bin" / name)
     config = (shared / "pyvenv.cfg").read_text()
     (folder / "pyvenv.cfg").write_text(config)
-    site = folder / os.path.relpath(environment.site, shared)
+    site = folder / os.path.relpath(environment.sites[0], shared)
     site.mkdir(parents=True)
     (site / "_shared_environment.pth").write_text(
-        f"import site; site.addsitedir({environment.site!r})\n"
+        f"import site; site.addsitedir({environment.sites[0]!r})\n"
     )
     head = f"#!{shared}/bin/python".encode()
     for script in sorted((shared / "bin").iterdir()):

@@ -21,7 +21,7 @@ from refute.workspace.environment import (
     last_line,
 )
 from refute.workspace.gitrun import GitFailed
-from refute.workspace.infer import infer_requirements
+from refute.workspace.infer import MOST_READ, infer_requirements
 from refute.workspace.layer import layer_python, make_layer
 from refute.workspace.local import LocalRoom
 from refute.workspace.recipe import WORK_TREE, Recipe
@@ -61,8 +61,9 @@ def prepare(
         return Base(repo, commit, recipe, Path(), Path("python"), (), key, instance_id)
     clone = find_clone(repo, clones)
     full = clone.resolve(commit)
-    environment = _environment(recipe, clone, full)
-    environment, recipe = _apart(environment, recipe, checkout or clone.work_tree)
+    own = checkout or clone.work_tree
+    environment = _environment(recipe, clone, full, own)
+    environment, recipe = _apart(environment, recipe, own)
     editable = recipe.editable and bool(environment.key)
     key = key_of(
         "tree", 1, full, environment.key or str(environment.python), editable,
@@ -112,15 +113,18 @@ def _apart(
     )
 
 
-def _environment(recipe: Recipe, clone: Clone, commit: str) -> Environment:
+def _environment(recipe: Recipe, clone: Clone, commit: str, checkout: Path | None) -> Environment:
     if recipe.interpreter:
-        return existing_environment(Path(recipe.interpreter))
+        return existing_environment(Path(recipe.interpreter), checkout)
     if not recipe.python:
         raise InputError("the recipe names neither a version of Python nor an interpreter")
 
     def read(path: str) -> str | None:
+        blob = f"{commit}:{path}"
         try:
-            return clone.git("show", f"{commit}:{path}").decode()
+            if int(clone.git("cat-file", "-s", blob)) > MOST_READ:
+                return None
+            return clone.git("show", blob).decode()
         except (GitFailed, UnicodeDecodeError):
             return None
 
