@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from refute.problems import (
     FunctionProblem,
     UnitTest,
 )
-from refute.sandbox import Limits
+from refute.sandbox import Limits, NotRun
 from refute.sandbox.local import LocalSandbox
 
 RIGHT = "def half(x):\n    return x / 2\n"
@@ -270,6 +271,20 @@ def test_clustered_errors() -> None:
     assert whole.stderr == pytest.approx(mean([1, 0]).stderr)
     assert math.isnan(clustered([]).value)
     assert math.isnan(mean([1]).stderr)
+
+
+def test_a_program_that_sleeps_in_each_call_is_given_up(
+    box: LocalSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("refute.function.grade.RUN_WALL", 1.0)
+    key = replace(KEY, inputs=tuple((n,) for n in range(100)))
+    sleeps = RIGHT.replace("    return", "    __import__('time').sleep(0.5)\n    return")
+    began = time.monotonic()
+    grade = grade_program(sleeps, key, box)
+    assert time.monotonic() - began < 15
+    assert not grade.passed
+    assert grade.verdicts[0]
+    assert isinstance(grade.outcomes[-1], NotRun)
 
 
 # -- outputs that cannot be compared ---------------------------------------------------------------

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 from conftest import children_of, sentinel
+from lies import HARNESS
 
 from refute.problems import Call, Expression, Invocation
 from refute.sandbox import (
@@ -22,6 +24,7 @@ from refute.sandbox import (
     SandboxUnavailable,
     TimedOut,
 )
+from refute.sandbox.equality import Expected, matches
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import Unencodable, encode
 
@@ -181,7 +184,7 @@ def test_variants_equal_runs(box: LocalSandbox) -> None:
 
 
 def test_results_that_overflow_the_file(box: LocalSandbox) -> None:
-    calls = [Call(args=(i,)) for i in range(40)]
+    calls = [Call(args=(i,)) for i in range(20)]
     limits = Limits(cpu=5, output=4 << 20)
     found = on(box, "def f(i): return bytes([i]) * (3 << 20)", *calls, limits=limits)
     assert all(o == Returned(encode(bytes([i]) * (3 << 20))) for i, o in enumerate(found))
@@ -293,3 +296,48 @@ def test_what_a_terminal_would_obey_is_written_out() -> None:
     assert raised == Raised("ValueError", r"a\x1b]0;owned\x07" + "\nb", 4)
     assert isinstance(returned, Returned)
     assert repr(returned.value) == r"\x1b[2J"
+
+
+SLEEPER = "import time\ndef f(x):\n    time.sleep(x)\n    return x\n"
+
+
+def test_the_time_of_a_run_is_bounded(box: LocalSandbox) -> None:
+    calls = [Call((0.3,))] * 40
+    began = time.monotonic()
+    outcomes = on(box, SLEEPER, *calls, limits=Limits(cpu=1.0, run_wall=1.5))
+    assert time.monotonic() - began < 6
+    assert outcomes[0] == outcomes[1]
+    assert values(outcomes[-30:]) == ["NotRun"] * 30
+    assert values(on(box, SLEEPER, *[Call((0.01,))] * 3, limits=Limits(run_wall=30))) == [0.01] * 3
+
+
+def test_the_time_of_a_run_is_bounded_over_cut_calls_and_full_files(box: LocalSandbox) -> None:
+    code = "import os, time\ndef f(x):\n    time.sleep(0.2)\n    os._exit(1) if x else None\n"
+    code += "    return 'a' * 900_000\n"
+    calls = [Call((i % 2,)) for i in range(200)]
+    began = time.monotonic()
+    outcomes = on(box, code, *calls, limits=Limits(output=1 << 20, run_wall=2.0))
+    assert time.monotonic() - began < 8
+    assert values(outcomes[-100:]) == ["NotRun"] * 100
+
+
+def test_outputs_do_not_add_up(box: LocalSandbox) -> None:
+    code = "def f(x):\n    return chr(97 + x % 3) * (7 << 20)\n"
+    outcomes = on(box, code, *[Call((i,)) for i in range(30)], limits=Limits(cpu=5.0))
+    held = sum(len(outcome.data) for outcome in outcomes if isinstance(outcome, Returned))
+    assert held < 80 << 20
+    again = on(box, code, *[Call((29 - i,)) for i in range(30)], limits=Limits(cpu=5.0))
+    for outcome, other in zip(outcomes, reversed(again), strict=True):
+        assert isinstance(outcome, Returned)
+        assert matches(other, Expected(outcome.data)), "kept or not, an output equals itself"
+    assert not matches(outcomes[0], Expected(outcomes[1].data))
+    assert not matches(outcomes[28], Expected(outcomes[0].data))
+
+
+def test_an_output_beyond_the_limit_is_not_taken(box: LocalSandbox) -> None:
+    code = HARNESS + (
+        "def f(x):\n    h = harness()\n    end = frame(h['view'], h['committed'], h['step'], "
+        "b'Mu' + (20 << 20).to_bytes(4, 'little') + bytes(20 << 20))\n"
+        "    header(end, h['step'] + 1, 1, h['view'])\n    os._exit(0)\n"
+    )
+    assert values(on(box, code, Call((1,)), limits=Limits(output=1 << 20))) == ["NotRun"]

@@ -46,7 +46,10 @@ __all__ = [
 
 STOP_AFTER = 10
 """CPU seconds that calls which are cut short may waste, before the rest counts as failed."""
-TEST_LIMITS = Limits(cpu=2.0)
+RUN_WALL, RUN_FACTOR = 60.0, 10.0
+"""Seconds that a program may take for all private tests: so many, and so many times those of the
+reference. A program that sleeps a little in each of 1,000 calls would take hours."""
+TEST_LIMITS = Limits(cpu=2.0, run_wall=RUN_WALL)
 SHOWN = 3
 """Candidates that are graded, first ones first (`code_accuracy_top3`)."""
 
@@ -144,13 +147,17 @@ def grade_program(
     """Run a program on the private inputs and compare. Raises `SandboxUnavailable`.
 
     `truth`: what `expected_outputs` gave for the key, where it is at hand. `stop_after`: give up
-    after so many seconds of calls that were cut short (time-out, crash), two calls at least; a
-    test that is not run is one that the program fails. None: never give up.
+    after so many seconds of calls that were cut short (time-out, crash), two calls at least, or
+    after `RUN_WALL` seconds in all; a test that is not run is one that the program fails. None:
+    never give up.
     """
     if truth is None:
         truth = expected_outputs(key, box)
     program = Program(source, key.entry_point)
-    outcomes = run_within(program, truth.calls, truth.limits, box, stop_after=stop_after)
+    run_wall = None if stop_after is None else RUN_WALL + RUN_FACTOR * truth.seconds
+    outcomes = run_within(
+        program, truth.calls, truth.limits, box, stop_after=stop_after, run_wall=run_wall
+    )
     verdicts = tuple(map(matches, outcomes, truth.expected))
     return ProgramGrade(all(verdicts), verdicts, tuple(outcomes))
 

@@ -18,6 +18,7 @@ import math
 import os
 import sys
 import tempfile
+import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +45,7 @@ _STEPS = (0.25, 1.0, 4.0, 16.0)
 """CPU seconds that the reference is given, one after the other, for calls that need them."""
 _FACTOR = 4.0
 _LARGE = 4 << 30
-_VERSION = 4
+_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class GroundTruth:
     """Expected outcome of each call."""
     limits: tuple[Limits, ...]
     """What each call may use; few different ones."""
+    seconds: float = 0.0
+    """Wall seconds that the reference took for all of its inputs; 0 where there is none."""
     invalid: tuple[tuple[int, str], ...] = ()
     """Inputs without an expected output, because the reference does not return: their index in the
     key and how the reference ends. They are not among `calls`."""
@@ -77,7 +80,7 @@ def expected_outputs(
     something that cannot be compared (a function, an endless iterator, an object of unknown state).
     """
     calls = tuple(map(Call, key.inputs))
-    allowed, outputs, invalid = _reference_results(key, calls, box, limits, cache)
+    allowed, outputs, invalid, seconds = _reference_results(key, calls, box, limits, cache)
     kept, expected = [], []
     stated = key.expected
     for index, args in enumerate(key.inputs):
@@ -100,6 +103,7 @@ def expected_outputs(
         calls=tuple(calls[i] for i in kept),
         expected=tuple(expected),
         limits=tuple(allowed[i] for i in kept),
+        seconds=seconds,
         invalid=() if stated is not None else tuple(invalid),
     )
 
@@ -111,24 +115,31 @@ def run_within(
     box: Sandbox,
     *,
     stop_after: int | None = None,
+    run_wall: float | None = None,
 ) -> list[Outcome]:
     """Run the calls, each within its own limits; one run for each limits that occur.
 
     `stop_after`: give up after so many seconds' worth of calls that were cut short, at least two.
+    `run_wall`: or after so many seconds in all.
     """
     outcomes: dict[int, Outcome] = {}
     for limits in dict.fromkeys(allowed):
         chosen = [i for i, own in enumerate(allowed) if own is limits or own == limits]
         some = calls if len(chosen) == len(calls) else [calls[i] for i in chosen]
         patience = None if stop_after is None else max(2, math.ceil(stop_after / limits.cpu))
-        results = box.run(program, some, replace(limits, stop_after=patience))
+        began = time.monotonic()
+        within = replace(limits, stop_after=patience, run_wall=run_wall)
+        results = box.run(program, some, within)
+        if run_wall is not None:
+            run_wall = max(0.0, run_wall - (time.monotonic() - began))
         outcomes.update(zip(chosen, results, strict=True))
     return [outcomes[i] for i in range(len(calls))]
 
 
 # -- the reference's results -----------------------------------------------------------------------
 
-_Results = tuple[list[Limits], list[bytes | None], list[tuple[int, str]]]
+_Results = tuple[list[Limits], list[bytes | None], list[tuple[int, str]], float]
+"""Limits and encoded output of each call, how the others end, and the seconds that it took."""
 
 
 def _reference_results(
@@ -138,21 +149,21 @@ def _reference_results(
     limits: Limits,
     cache: Path | str | None,
 ) -> _Results:
-    """Limits and encoded output of each call, and the outcomes of those that did not return."""
     if not key.reference or not calls:
-        return [limits] * len(calls), [None] * len(calls), []
+        return [limits] * len(calls), [None] * len(calls), [], 0.0
     file = _cache_file(key, limits, cache)
     stored = None if file is None else _read(file, len(calls), limits)
     if stored is not None:
         return stored
-    steps, outcomes = _climb(
-        Program(key.reference, key.entry_point, "<reference>"), calls, box, limits
-    )
+    program = Program(key.reference, key.entry_point, "<reference>")
+    began = time.monotonic()
+    steps, outcomes = _climb(program, calls, box, limits)
+    seconds = time.monotonic() - began
     outputs = [o.data if isinstance(o, Returned) else None for o in outcomes]
     invalid = [(i, repr(outcomes[i])) for i, data in enumerate(outputs) if data is None]
     if file is not None and not any(isinstance(o, Killed) for o in outcomes):
-        _write(file, steps, outputs, invalid)
-    return _allowances(steps, limits), outputs, invalid
+        _write(file, steps, outputs, invalid, seconds)
+    return _allowances(steps, limits), outputs, invalid, seconds
 
 
 _Step = tuple[int, bool]  # index into `_STEPS`, and whether the large memory was needed
@@ -217,7 +228,7 @@ def _read(file: Path, count: int, limits: Limits) -> _Results | None:
     try:
         content = zlib.decompress(file.read_bytes())
         head, _, body = content.partition(b"\n")
-        steps, sizes, ends = json.loads(head)
+        steps, sizes, ends, seconds = json.loads(head)
     except (OSError, ValueError, zlib.error):
         return None
     if len(steps) != count or len(sizes) != count or sum(sizes) != len(body):
@@ -230,15 +241,19 @@ def _read(file: Path, count: int, limits: Limits) -> _Results | None:
     for index, _ in ends:
         outputs[index] = None
     allowed = _allowances([(level, large) for level, large in steps], limits)
-    return allowed, outputs, [(index, end) for index, end in ends]
+    return allowed, outputs, [(index, end) for index, end in ends], seconds
 
 
 def _write(
-    file: Path, steps: list[_Step], outputs: list[bytes | None], ends: list[tuple[int, str]]
+    file: Path,
+    steps: list[_Step],
+    outputs: list[bytes | None],
+    ends: list[tuple[int, str]],
+    seconds: float,
 ) -> None:
     """Store whole or not at all; a cache that cannot be written is only slower."""
     parts = [part or b"" for part in outputs]
-    head = json.dumps([steps, list(map(len, parts)), ends]).encode()
+    head = json.dumps([steps, list(map(len, parts)), ends, seconds]).encode()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as scratch:

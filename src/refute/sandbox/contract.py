@@ -51,6 +51,9 @@ class Limits:
     """Largest encoded output of one call; a larger one comes back as an opaque digest."""
     stop_after: int | None = None
     """Give up after this many calls were cut short (time-out, crash); the rest is `NotRun`."""
+    run_wall: float | None = None
+    """Give up after this many seconds of elapsed time for all calls of a run, however each of them
+    ends; the rest is `NotRun`. Time in which the whole machine stood still does not count."""
     seed: int = 0
     """Of Python's hashes and of `random`; another one is another server process, too."""
 
@@ -141,7 +144,8 @@ class Killed:
 
 @dataclass(frozen=True, slots=True)
 class NotRun:
-    """The call was never made: too many before it were cut short (`Limits.stop_after`)."""
+    """The call was not made to its end: too many before it were cut short (`Limits.stop_after`), or
+    the time of the whole run was over (`Limits.run_wall`)."""
 
 
 Outcome = Returned | Raised | TimedOut | OutOfMemory | Killed | NotRun

@@ -9,6 +9,7 @@ import array
 import importlib.util
 import json
 import marshal
+import math
 import os
 import socket
 import struct
@@ -43,7 +44,7 @@ ALL_MEASURES = frozenset({"namespaces", "landlock", "seccomp"})
 """Every layer of isolation that a machine may offer."""
 
 _SERVER = Path(__file__).with_name("server.py")
-_REQUEST = struct.Struct("<IIIQQQdddI")  # as `server.REQUEST`
+_REQUEST = struct.Struct("<IIIQQQddddI")  # as `server.REQUEST`
 _FRAME = struct.Struct("<II")
 _FIRST_FRAME = 16
 _HEADER = struct.Struct("<Q")
@@ -122,13 +123,12 @@ class LocalSandbox:
         payload = marshal.dumps((_programs(programs), _calls(calls), len(calls)))
         width = len(calls) + 1
         total = len(programs) * width
-        bodies: list[bytes | None] = [None] * total
-        cuts: dict[int, Outcome] = {}
+        answers = _Answers(total, limits)
         start = 0
         while start < total:
             server = self._server(kind)
             try:
-                start, tainted = server.job(payload, start, total, width, limits, bodies, cuts)
+                start, tainted = server.job(payload, start, total, width, limits, answers)
             except (
                 BaseException
             ):  # also Ctrl-C: an answer under way must not meet the next question
@@ -138,7 +138,7 @@ class LocalSandbox:
                 self._servers.pop(kind).close()
         results = []
         for first in range(0, total, width):
-            results.append(_outcomes(first, width, bodies, cuts))
+            results.append(_outcomes(first, width, answers.bodies, answers.cuts))
         return results
 
     def _leave_to_owner(self) -> None:
@@ -252,14 +252,13 @@ class _Connection:
             self.process.stderr.close()
 
     def job(
-        self, payload: bytes, start: int, total: int, width: int, limits: Limits,
-        bodies: list[bytes | None], cuts: dict[int, Outcome],
+        self, payload: bytes, start: int, total: int, width: int, limits: Limits, answers: _Answers
     ) -> tuple[int, bool]:  # fmt: skip
-        """Run from step `start`, fill `bodies` and `cuts`; returns (next step, tainted)."""
+        """Run from step `start`, fill `answers`; returns (next step, tainted)."""
         capacity = 2 * limits.output + (32 << 20)
         request = _REQUEST.pack(
             start, total, width, capacity, limits.memory, limits.output, limits.cpu,
-            limits.wall_seconds, limits.loading_seconds, limits.stop_after or 0,
+            limits.wall_seconds, limits.loading_seconds, answers.left, limits.stop_after or 0,
         )  # fmt: skip
         with _sealed(payload) as source, _shared(capacity) as results:
             fds = array.array("i", [source.fileno(), results.fileno()])
@@ -269,10 +268,11 @@ class _Connection:
                 reply = self._receive()
             except OSError as error:
                 raise SandboxUnavailable(f"the sandbox server is gone: {error}") from None
-            _read_frames(results.fileno(), capacity, start, bodies)
+            _read_frames(results.fileno(), capacity, start, answers)
         for step, kind, detail in reply["cuts"]:
-            cuts[step] = TimedOut(kind) if kind in ("cpu", "wall") else Killed(detail)
-            bodies[step] = None
+            answers.cuts[step] = TimedOut(kind) if kind in ("cpu", "wall") else Killed(detail)
+            answers.bodies[step] = None
+        answers.left = reply["left"]
         return reply["next"], reply["tainted"]
 
 
@@ -282,12 +282,36 @@ _SILENCE = 60.0  # seconds; the server gives signs of life twelve times as often
 _PATIENCE = 5.0
 
 
-def _read_frames(fd: int, capacity: int, start: int, bodies: list[bytes | None]) -> None:
+class _Answers:
+    """What came of each step of a run so far."""
+
+    def __init__(self, total: int, limits: Limits) -> None:
+        self.bodies: list[bytes | None] = [None] * total
+        self.cuts: dict[int, Outcome] = {}
+        self.left = math.inf if limits.run_wall is None else limits.run_wall
+        self._most = max(limits.output, _EXCEPTION_BYTES)
+        self._held = 0
+
+    def keep(self, step: int, body: bytes) -> None:
+        """Take a body; its digest where the run holds much already; nothing that breaks a limit."""
+        if len(body) > self._most:
+            return
+        if self._held + len(body) > _MOST_HELD and len(body) > 1024 and body[:1] != b"E":
+            body = values.digest(body)
+        self._held += len(body)
+        self.bodies[step] = body
+
+
+_MOST_HELD = 64 << 20
+"""Bytes of outputs that one run may hold here; each can decode to 50 times its size."""
+
+
+def _read_frames(fd: int, capacity: int, start: int, answers: _Answers) -> None:
     """Read what the child wrote: bounds are checked, and that steps never go backwards."""
     (committed,) = _HEADER.unpack(os.pread(fd, 8, 0))
     committed = min(committed, capacity)
     data = os.pread(fd, committed, 0)
-    at, last, unpack, total = _FIRST_FRAME, start, _FRAME.unpack_from, len(bodies)
+    at, last, unpack, total = _FIRST_FRAME, start, _FRAME.unpack_from, len(answers.bodies)
     for _ in range(2 * (total - start) + 8):  # no more than that are written in good faith
         if at + 8 > committed:
             return
@@ -295,7 +319,7 @@ def _read_frames(fd: int, capacity: int, start: int, bodies: list[bytes | None])
         end = at + 8 + size
         if not last <= step < total or end > committed:
             return
-        bodies[step] = data[at + 8 : end]
+        answers.keep(step, data[at + 8 : end])
         at, last = end, step
 
 

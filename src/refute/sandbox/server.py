@@ -7,8 +7,8 @@ and goes on behind the call that was cut short, in a fresh child.
 
 Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
 of the payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail],
-...], "next": step, "tainted": bool}``. The first datagram, sent unasked, is ``{"protections":
-{...}}`` or ``{"failed": reason}``.
+...], "next": step, "tainted": bool, "left": wall seconds}``. The first datagram, sent unasked, is
+``{"protections": {...}}`` or ``{"failed": reason}``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import time
 import types
 from typing import Any
 
-REQUEST = struct.Struct("<IIIQQQdddI")
+REQUEST = struct.Struct("<IIIQQQddddI")
 """start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall, cpu of an
-import; stop after."""
+import, wall of all that is left; stop after."""
 
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
@@ -63,6 +63,7 @@ class Server:
         self.confined: Any = load_neighbour("confinement").Confinement(channel, config, *parts)
         self.baseline = 0
         self.next_beat = 0.0
+        self.left = 0.0  # wall seconds for what is still to be run
         self.client = _watch_process(config["client"])
 
     # -- serving -----------------------------------------------------------------------------------
@@ -122,13 +123,20 @@ class Server:
 
     def job(self, payload: int, results: int, request: tuple[Any, ...]) -> dict[str, Any]:
         """Run steps until all are done, the result file is full, or too many were cut short."""
-        start, total, width, capacity, memory, output, cpu, wall, loading, stop_after = request
+        start, total, width, capacity, memory, output, cpu, wall, loading, left, stop_after = (
+            request
+        )
+        self.left = left
         begun, committed = start, self.child.FIRST
         header = self.child.HEADER
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
         tainted = False
-        while start < total:
+
+        def reply(following: int) -> dict[str, Any]:
+            return {"cuts": cuts, "next": following, "tainted": tainted, "left": self.left}
+
+        while start < total and self.left > 0:
             first = start
             os.pwrite(results, header.pack(committed, start, self.child.IMPORTING), 0)
             pid = os.fork()
@@ -144,7 +152,9 @@ class Server:
             if step >= total:  # all done; a thread that went on running changes no outcome
                 break
             if phase == self.child.FULL and step > begun:  # else it lies: one output always fits
-                return {"cuts": cuts, "next": step, "tainted": tainted}
+                return reply(step)
+            if end[0] == "spent":
+                break
             index, call = divmod(step, width)
             alone = step == first or (first % width == 0 and step == first + 1)
             if not alone:
@@ -160,17 +170,17 @@ class Server:
             if start // width != first // width:
                 cuts_here = 0
             if len(cuts) >= MOST_CUTS:
-                return {"cuts": cuts, "next": start, "tainted": tainted}
-        return {"cuts": cuts, "next": total, "tainted": tainted}
+                return reply(start)
+        return reply(total)
 
     def watch(
         self, pid: int, results: int, total: int, cpu: float, wall: float, loading: float
     ) -> tuple[str, str]:
-        """Wait for the child's end, or kill it when one step overruns. Returns (kind, detail)."""
+        """Wait for the child's end, or kill it when a step or the run overruns: (kind, detail)."""
         tick = min(0.05, max(0.002, cpu / 20))
         clock = (~pid << 3) | 2
         most = 5 * tick  # to count between two looks: a frozen machine is not the program's fault
-        seen, cpu_then, wall_then = (-1, False), 0.0, 0.0
+        seen, cpu_then, wall_then = (-1, False), 0.0, time.monotonic()
         cpu_used = waited = 0.0
         header, calling = self.child.HEADER, self.child.CALLING
         with _Exit(pid, self.channel, self.client) as exited:
@@ -194,18 +204,21 @@ class Server:
                     cpu_now = 0.0
                 cpu_used += min(cpu_now - cpu_then, most)
                 waited += min(wall_now - wall_then, most)
+                self.left -= min(wall_now - wall_then, most)
                 cpu_then, wall_then = cpu_now, wall_now
                 self._give_sign_of_life(wall_now)
                 # A step's clock starts twice, at its import and at its call, and never again:
                 # programs can write there (any phase, any step), reads can be torn.
-                if mark > seen:
+                if mark > seen and self.left > 0:
                     seen, cpu_used, waited = mark, 0.0, 0.0
                     if mark[0] >= total:  # nothing is left to do but to exit
                         cpu, wall = min(cpu, 0.2), min(wall, 0.5)
                     continue
                 kind = ""
-                more = max(0.0, loading - cpu) if seen[1] == self.child.IMPORTING else 0.0
-                if cpu_used >= cpu + more:
+                more = 0.0 if seen[1] else max(0.0, loading - cpu)
+                if self.left <= 0:
+                    kind = "spent"
+                elif cpu_used >= cpu + more:
                     kind = "cpu"
                 elif waited >= wall + more + STARVED * cpu_used:
                     kind = "wall"
