@@ -105,6 +105,11 @@ class Collected:
         """What is claimed about each function."""
         return [one.state for _, one in self.results]
 
+    @property
+    def troubles(self) -> int:
+        """On how many functions the method broke."""
+        return sum(one.trouble for _, one in self.results)
+
 
 def collect(
     subject: Subject,
@@ -162,7 +167,10 @@ def collect(
 def conclude(got: Collected, *, mending: bool = False) -> int:
     """Say how it all came out, and return the exit status."""
     if len(got.results) + len(got.skipped) > 1 or (got.interrupted and got.results):
-        remark(consoles()[1], [summary(got.states, got.skipped)])
+        lines = [summary(got.states, got.skipped)]
+        if got.troubles:
+            lines.append(f"of these {got.troubles} given up, for trouble of refute's own")
+        remark(consoles()[1], lines)
     if got.interrupted:
         raise KeyboardInterrupt
     return status_of_states(got.states, mending=mending)

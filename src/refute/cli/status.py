@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -44,7 +43,7 @@ def status_of_states(states: Iterable[State], *, mending: bool = False) -> int:
 
 def fail_for(error: Exception) -> int:
     """Say in one line what went wrong, and return the exit status for it."""
-    from refute.errors import InputError
+    from refute.errors import InputError, at_fault
     from refute.models.contract import (
         AnswersPending,
         BudgetExceeded,
@@ -71,12 +70,7 @@ def fail_for(error: Exception) -> int:
     for kind, line in unavailable.items():
         if isinstance(error, kind):
             return fail(line, UNAVAILABLE)
-    trace, place = error.__traceback__, ""
-    while trace is not None:
-        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    name = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return fail(f"internal error at {place}: {name} (REFUTE_TRACEBACK=1 shows more)", INTERNAL)
+    return fail(f"internal error at {at_fault(error)} (REFUTE_TRACEBACK=1 shows more)", INTERNAL)
 
 
 def fail(message: str, status: int) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from refute.errors import InputError
+from refute.errors import InputError, at_fault
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
 from refute.function.given import read_tests
 from refute.function.housed import HousedSandbox, check_loads, present
@@ -57,6 +59,11 @@ class Hunt:
         """Whether anything wrong was found."""
         return self.state is State.WRONG
 
+    @property
+    def trouble(self) -> bool:
+        """Whether the method broke, so that nothing is known about the function."""
+        return any(note.startswith(TROUBLE) for note in self.notes)
+
 
 @dataclass(frozen=True, slots=True)
 class Fix:
@@ -73,6 +80,11 @@ class Fix:
     def state(self) -> State:
         """What is claimed about the function now."""
         return self.result.state
+
+    @property
+    def trouble(self) -> bool:
+        """Whether the method broke, so that nothing is known about the function."""
+        return self.hunt.trouble
 
     @property
     def fixed(self) -> bool:
@@ -145,9 +157,9 @@ def hunt(
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time."""
     for name in module.functions:
+        ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
-        problem = problem_of(module, name, description=description, tests=given)
-        yield _hunt(name, solver(problem, None), count)
+        yield _hunt(name, _guarded(solver, ask_for, given, None), count)
 
 
 def debug(
@@ -169,9 +181,9 @@ def debug(
     code = module.source.text
     for name in module.functions:
         given = (tests or {}).get(name, ())
-        problem = problem_of(module, name, code=code, description=description, tests=given)
+        ask_for = partial(problem_of, module, name, code=code, description=description)
         answers = _Counting(None if ask is None else ask(name))
-        result = solver(problem, answers if ask is not None else None)
+        result = _guarded(solver, ask_for, given, answers if ask is not None else None)
         after = result.candidates[0].code if result.candidates else code
         found = _hunt(name, result, len(result.failing) + len(result.findings))
         fix = Fix(found, code, after, result, 1 + answers.count)
@@ -195,6 +207,41 @@ def searching(box: Sandbox, *, budget: float, seed: int) -> Solver:
     return solver
 
 
+TROUBLE = "given up, for trouble of refute's own"
+"""How the note on a function begins on which the method broke."""
+
+
+def _guarded(
+    solver: Solver,
+    problem_with: Callable[..., FunctionProblem],
+    tests: tuple[UnitTest, ...],
+    ask: Ask | None,
+) -> MethodResult:
+    """What the method finds out; a note where it breaks, so that the other functions go on.
+
+    Raises what is wrong with the input or with what we depend on (sandbox, model, disk); with
+    REFUTE_TRACEBACK in the environment everything.
+    """
+    try:
+        return solver(problem_with(tests=tests), ask)
+    except (InputError, OSError, EOFError):
+        raise
+    except _OF_OURS as error:
+        if os.environ.get("REFUTE_TRACEBACK"):
+            raise
+        line = f"{TROUBLE} at {at_fault(error)} (REFUTE_TRACEBACK=1 shows more)"
+        if isinstance(error, RecursionError):
+            line = f"{TROUBLE}: its code, or a value, is nested too deeply"
+        return MethodResult((), (), notes=(line,))
+
+
+_OF_OURS = (
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError,
+    NameError, RuntimeError, StopIteration, SyntaxError, SystemError, TypeError, ValueError,
+)  # fmt: skip
+"""What a mistake raises; whatever is named after what is missing is nobody's mistake."""
+
+
 def _search() -> Callable[..., MethodResult]:
     """The method: found late, so that reading a file does not import the search engine."""
     from refute.function.search import search
@@ -207,7 +254,8 @@ def _hunt(name: str, result: MethodResult, count: int) -> Hunt:
     shown = [test.test.call for test in failing]
     findings: Sequence[Finding] = [f for f in result.findings if f.call not in shown]
     notes = result.notes
-    if not result.given and not failing and not any("oracle" in note for note in notes):
+    known = any("oracle" in note or note.startswith(TROUBLE) for note in notes)
+    if not result.given and not failing and not known:
         notes = (*notes, _NO_ORACLE)
     findings = tuple(findings[: count - len(failing)])
     return Hunt(name, failing, findings, notes, result.shown, len(result.given))
