@@ -361,7 +361,7 @@ def _flat(value: Any) -> str:
         tail = "" if value.maxlen is None else f", maxlen={value.maxlen}"
         return f"deque([{_joined(value)}]{tail})"
     if kind is NDArray:
-        return f'np.array({_flat(value.data)}, dtype="{value.dtype}")'
+        return f"np.array({_flat(value.data)}, dtype={_quoted(value.dtype)})"
     raise NotLiteral(f"a value of type {kind.__name__} has no Python source")
 
 

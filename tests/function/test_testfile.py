@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import subprocess
 import sys
@@ -217,6 +218,19 @@ def f(kind, *args):
     (tmp_path / "test_mod.py").write_text(text)
     assert "# test_f_7 is not written: the expected X has no Python source" in text
     assert run_pytest(tmp_path / "test_mod.py") == {"passed": 6, "skipped": 1}
+
+
+def test_names_and_types_are_no_code(tmp_path: Path) -> None:
+    """What a docstring or a file name says never ends up outside its quotes."""
+    attack = 'int64"); open("owned", "w") # '
+    tests = [failing(Call((NDArray([1], attack, (1,)),)), 0)]
+    path = tmp_path / 'a"""\nopen("owned")\n"""\\.py'
+    path.write_text("def f(x):\n    return 1\n")
+    module = open_target(f"{path}::f")
+    text = render(module, [("f", tests, ())], path=tmp_path / "test_mod.py")
+    called = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    assert "open" not in {getattr(node.func, "id", "") for node in called}
+    assert not list(tmp_path.glob("owned"))
 
 
 def test_a_hanging_test_fails_in_time(tmp_path: Path) -> None:

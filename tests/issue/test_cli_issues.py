@@ -12,8 +12,14 @@ from typing import Any
 import pytest
 
 from refute.cli import run as run_cli
+from refute.cli.status import fail_for
+from refute.issue.handing_in import only_tests
+from refute.issue.zeroshot import Draft
+from refute.problems import IssuePrediction
+from refute.workspace.contract import PatchRejected
 
-from .projects import DRAFT, FIX, GOLDEN_TESTS, ISSUE, Project, git, make_project
+from .projects import CLAMP, DRAFT, FIX, GOLDEN_TESTS, ISSUE, Project, git, make_project
+from .shop import diff
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "models"))  # for `loopback`
 
@@ -152,3 +158,70 @@ def test_vet_rejects(
     assert status == 1
     assert "does not apply" in out
     assert refute(capsys, "vet", "none.diff", *given)[0] == 2
+
+
+def with_test(*others: str) -> str:
+    new = "from shapes.line import clamp\n\n\ndef test_above():\n    assert clamp(10, 0, 9) == 9\n"
+    return "".join((diff("tests/test_new.py", None, new), *others))
+
+
+NEW_FILES = (
+    ".github/workflows/test.yml", "tests/conftest.py", "conftest.py", "tests/.envrc", ".envrc",
+    ".vscode/test.py", "setup.py", "Makefile", "tests/Makefile", "tests/tox.ini", "test.pth",
+    "tests/sitecustomize.py", ".git/hooks/test_x.py",
+)  # fmt: skip
+LINKED = (
+    "diff --git a/tests/link.py b/tests/link.py\nnew file mode 120000\n--- /dev/null\n"
+    "+++ b/tests/link.py\n@@ -0,0 +1 @@\n+/tmp\n\\ No newline at end of file\n"
+)
+CODE = diff("shapes/line.py", CLAMP, CLAMP.replace("return low", "return 1"))
+REMOVED = diff("shapes/line.py", CLAMP, None)
+RUNS = diff("tests/test_run.py", None, "def test_x():\n    pass\n").replace("100644", "100755")
+
+
+OTHERS = (*(diff(path, None, "x = 1\n") for path in NEW_FILES), LINKED, CODE, REMOVED, RUNS)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_is_no_test_is_left_out(other: str) -> None:
+    found = only_tests(IssuePrediction("x", with_test(other), notes=("before",)))
+    assert found.patch == with_test()
+    assert "left out" in found.notes[1]
+    assert only_tests(found) == found
+    assert only_tests(IssuePrediction("x", other)).patch == ""
+
+
+def test_only_tests_are_written(
+    model: Loopback,
+    mine: Project,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever a method predicts, nothing but tests that fail comes into the checkout."""
+    draft = Draft("", with_test(*OTHERS))
+    monkeypatch.setattr("refute.issue.zeroshot._read", lambda *_: draft)
+    status, _, err = refute(capsys, "reproduce", "issue.md", *WITH, "--write")
+    assert git(mine.folder, "status", "--porcelain", "-uall") == "?? tests/test_new.py\n"
+    assert status == 1, err
+
+
+def test_nothing_is_written_where_nothing_fails(
+    model: Loopback,
+    mine: Project,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passing = diff("tests/test_new.py", None, "def test_x():\n    pass\n")
+    monkeypatch.setattr(model, "behaviour", lambda *_: chat([f"```diff\n{passing}```"]))
+    words = ("--method", "zeroshot", "--model", "openai:m", "-C", "shapes", "--write")
+    status, _, err = refute(capsys, "reproduce", "issue.md", *words)
+    assert (status, git(mine.folder, "status", "--porcelain")) == (0, "")
+    assert "nothing is written" in err
+
+
+def test_a_patch_that_does_not_apply_is_one_line(
+    mine: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fail_for(PatchRejected("shapes: no such file\x1b[2J")) == 2
+    err = capsys.readouterr().err
+    assert err == "refute: the patch does not apply: shapes: no such file\\x1b[2J\n"

@@ -18,11 +18,14 @@ __all__ = ["consoles", "diff_name", "print_json", "remark", "warn"]
 
 
 def consoles() -> tuple[Console, Console]:
-    """For results and for everything else. Piped tables are as wide as their content needs."""
-    from rich.console import Console
+    """For results and for everything else; nothing that a terminal would obey gets through.
+
+    Piped tables are as wide as their content needs.
+    """
+    from refute.report.consoles import SafeConsole
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
-    return Console(width=width, highlight=False, emoji=False), Console(
+    return SafeConsole(width=width, highlight=False, emoji=False), SafeConsole(
         stderr=True, highlight=False, emoji=False
     )
 

@@ -52,8 +52,9 @@ def command(
     """Write a test that fails now for the reason that an issue describes.
 
     ISSUE.md: a text file, `-`, or GitHub's JSON of an issue. Works on the checkout as it is, dirty
-    or clean, in a private copy; the checkout is changed only with --write. Without a model, what
-    the issue itself holds is run (method `snippet`).
+    or clean, in a private copy; the checkout is changed only with --write, which writes test files
+    and nothing else, and only a test that was seen to fail. Without a model, what the issue itself
+    holds is run (method `snippet`).
 
     Exit status 1: such a test was found; 0: none was.
     """
@@ -76,7 +77,9 @@ def command(
     if patch and output is not None:
         output.write_text(patch, encoding="utf-8")
         remark(err, [f"test patch written to {output}"])
-    if patch and write:
+    if write and (trial is None or not trial.failing):
+        remark(err, ["nothing is written to the checkout: no test fails"])
+    elif write:
         changed = apply_to_checkout(patch, checkout.repo)
         remark(err, [f"tests written to {', '.join(changed)}"])
     return FOUND if trial is not None and trial.failing else 0

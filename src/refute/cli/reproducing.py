@@ -222,9 +222,13 @@ async def maybe_session(asked: ModelOptions) -> AsyncIterator[Session | None]:
 async def reproduced(
     reproduce: Reproducer, problem: IssueProblem, spawn: Spawn, asked: ModelOptions, bounds: Bounds
 ) -> Reproduction:
-    """What the method finds for one issue, with the model that was named, if any."""
+    """What the method finds for one issue, with the model that was named, if any: tests only."""
+    from dataclasses import replace
+
+    from refute.issue.handing_in import only_tests
+
     async with maybe_session(asked) as session:
         ask = None if session is None else session.asker(problem.id)
         working: Any = reproduce(problem, spawn, ask=ask, bounds=bounds)
         found: Reproduction = await working
-        return found
+        return replace(found, prediction=only_tests(found.prediction))

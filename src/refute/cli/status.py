@@ -51,13 +51,19 @@ def fail_for(error: Exception) -> int:
         ModelUnavailable,
     )
     from refute.sandbox import SandboxUnavailable
-    from refute.workspace.contract import EnvironmentBroken, WorkspaceUnavailable
+    from refute.workspace.contract import (
+        EnvironmentBroken,
+        PatchRejected,
+        WorkspaceUnavailable,
+    )
 
     if os.environ.get("REFUTE_TRACEBACK"):
         raise error
     message = " ".join(str(error).split())
     if isinstance(error, InputError):
         return fail(message, BAD_INPUT)
+    if isinstance(error, PatchRejected):
+        return fail(f"the patch does not apply: {message}", BAD_INPUT)
     unavailable = {
         SandboxUnavailable: f"no sandbox: {message}; `refute doctor` says what is missing",
         EnvironmentBroken: f"no environment: {message}",
@@ -75,5 +81,7 @@ def fail_for(error: Exception) -> int:
 
 def fail(message: str, status: int) -> int:
     """Print the line and return the status."""
-    click.echo(f"refute: {message}", err=True)
+    from refute.sandbox.values import printable
+
+    click.echo(f"refute: {printable(message)}", err=True)
     return status

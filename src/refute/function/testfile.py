@@ -22,7 +22,7 @@ from refute.function.target import Module
 from refute.literals import NotLiteral, needed_imports, source_of
 from refute.problems import Call, Invocation, Trust
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
-from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque
+from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque, printable
 from refute.syntax import parse_expression, parse_module
 
 __all__ = ["render", "write_tests"]
@@ -106,7 +106,7 @@ class _Page:
         try:
             body = "\n".join(self.body(function, item))
         except NotLiteral as error:
-            self.tests.append(f"\n\n# {test} is not written: {error}\n")
+            self.tests.append(f"\n\n# {test} is not written: {_line(str(error))}\n")
             return
         if timed_out:
             self.within = self.pytest = True
@@ -205,9 +205,10 @@ class _Page:
     def render(self, path: Path) -> str:
         target = self.module.source.path
         shown = ", ".join(self.module.functions)
-        title = f'"""Unit tests that {target.name} fails ({shown}), found by refute."""'
+        file = printable(_line(target.name)).replace("\\", "/").replace('"', "'")
+        title = f'"""Unit tests that {file} fails ({shown}), found by refute."""'
         if len(title) > WIDTH:
-            title = f'"""Unit tests that {target.name} fails, found by refute."""'
+            title = f'"""Unit tests that {file} fails, found by refute."""'
         libraries = {"import importlib.util", "import sys", "from pathlib import Path"}
         by_name = _imports_neighbours(self.module)
         if by_name:

@@ -17,6 +17,7 @@ __all__ = [
     "FilePatch",
     "added_lines",
     "file_patches",
+    "is_runner_file",
     "is_test_file",
     "knows_of_tests",
     "removed_lines",
@@ -97,14 +98,15 @@ def split_fix(patch: str) -> tuple[str, str]:
     tests, others = split_tests(patch)
     code = []
     for part in file_patches(others):
-        if any(_is_the_runners(name) for name in (part.old, part.new) if name is not None):
+        if any(is_runner_file(name) for name in (part.old, part.new) if name is not None):
             tests += part.text
         else:
             code.append(part.text)
     return tests, "".join(code)
 
 
-def _is_the_runners(path: str) -> bool:
+def is_runner_file(path: str) -> bool:
+    """Whether a file decides how tests run, or what is imported before them."""
     return path.rsplit("/", 1)[-1].lower() in _RUNNER_FILES or bool(_INSTALLED.search(path.lower()))
 
 

@@ -1,0 +1,93 @@
+"""Nothing that others wrote reaches the terminal as something that it obeys."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from refute.cli import output, status
+from refute.issue.vet import Vetted
+from refute.report.consoles import SafeConsole
+from refute.report.issues import print_vetted
+from refute.workspace.contract import Failure, TestResult
+
+HOSTILE = {
+    "escape": "\x1b[2J\x1b[H",
+    "title": "\x1b]0;owned\x07",
+    "link": "\x1b]8;;http://x\x1b\\x",
+    "eight bits": "\x9b2J",
+    "turned round": "\u202egnp.exe",
+    "isolated": "\u2066x\u2069",
+    "NUL": "a\0b",
+    "back": "safe\b\b\b\bevil",
+    "return": "safe\revil",
+    "half a character": "\ud800",
+    "no width": "a\u200bb",
+    "feed": "a\x0cb\x0bc\x85d\u2028e",
+}
+
+
+def table(text: str) -> Table:
+    made = Table(title=Text(text))
+    made.add_column(Text(text))
+    made.add_row(Text(text))
+    return made
+
+
+def shown(thing: object, *, terminal: bool = True) -> str:
+    stream = io.StringIO()
+    console = SafeConsole(file=stream, force_terminal=terminal, color_system=None, width=200)
+    console.print(thing)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize(
+    "made",
+    [
+        Text,
+        table,
+        lambda text: Panel(Text(text), title=Text(text)),
+        lambda text: Syntax(text, "diff", background_color="default", word_wrap=True),
+        lambda text: Syntax(f"+{text}\n", "python"),
+    ],
+    ids=["text", "table", "panel", "diff", "code"],
+)
+def test_what_is_printed_is_printable(made: object, kind: str, terminal: bool) -> None:
+    out = shown(made(HOSTILE[kind]), terminal=terminal)  # type: ignore[operator]
+    assert all(char.isprintable() or char == "\n" for char in out), ascii(out)
+
+
+def test_colours_still_work() -> None:
+    stream = io.StringIO()
+    console = SafeConsole(file=stream, force_terminal=True, color_system="standard")
+    console.print(Text("red\x1b[2J", style="red"))
+    assert stream.getvalue() == "\x1b[31mred\\x1b[2J\x1b[0m\n"
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_remarks_and_errors(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    output.remark(output.consoles()[1], [HOSTILE[kind]])
+    assert status.fail(HOSTILE[kind], 2) == 2
+    err = capsys.readouterr().err
+    assert all(char.isprintable() or char == "\n" for char in err), ascii(err)
+    assert err.count("\n") == 2
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_verdict_cannot_be_written_over(kind: str) -> None:
+    text = f"{HOSTILE[kind]}fixed: 1 reproducing test failed before the fix and passes now"
+    failure = Failure("AssertionError", text, text, ())
+    result = TestResult(id=text, file=text, outcome="failed", failure=failure)
+    vetted = Vetted("not fixed", text, (result,), (result,), (result,), (text,), (text,))
+    stream = io.StringIO()
+    console = SafeConsole(file=stream, force_terminal=True, color_system=None, width=300)
+    print_vetted("snippet", vetted, f"+{text}\n", console, notes=(text,))
+    out = stream.getvalue()
+    assert all(char.isprintable() or char == "\n" for char in out), ascii(out)
