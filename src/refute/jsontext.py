@@ -14,14 +14,14 @@ a value takes several for each level."""
 _CONTAINERS = frozenset({dict, list})
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, *, deepest: int = DEEPEST) -> Any:
     """The value of a JSON text. Raises `ValueError`, its text says what is wrong."""
     try:
         value = json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     level = [value] if type(value) in _CONTAINERS else []
-    for _ in range(DEEPEST + 1):
+    for _ in range(deepest + 1):
         level = [
             child
             for parent in level

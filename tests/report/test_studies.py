@@ -89,6 +89,8 @@ class Runs:
                 "status": "predicted",
                 "prediction": {"patch": f"+{HOSTILE}\n", "notes": [HOSTILE], "confidence": 0.5},
                 "tally": {**tally, "usd": 0.25},
+                "alternatives": [],
+                "steps": [],
                 "seconds": 36.0,
             }
             for identity in IDS

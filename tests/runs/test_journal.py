@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.runs import Journal, new_run, read_header
+from refute.runs import Journal, new_run, read_header, read_run
 
 SETTINGS = {"method": "search", "ids": ("a", "b"), "budget": 10.0}
 
@@ -59,14 +59,19 @@ def test_a_torn_header_starts_again(tmp_path: Path) -> None:
     assert read_header(tmp_path) is not None
 
 
-def test_damage_in_the_middle_is_an_error(tmp_path: Path) -> None:
+def test_damage_in_the_middle_is_named_and_done_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with Journal(tmp_path, SETTINGS) as journal:
         journal.append({"id": "a"})
         journal.append({"id": "b"})
     path = tmp_path / "journal.jsonl"
     path.write_bytes(path.read_bytes().replace(b'{"id":"a"}', b'{"id":"a'))
-    with pytest.raises(InputError, match=r"journal.jsonl:2: damaged"):
-        Journal(tmp_path, SETTINGS)
+    with Journal(tmp_path, SETTINGS) as journal:
+        assert set(journal.records) == {"b"}
+        assert "journal.jsonl:2: damaged record" in caplog.text
+        journal.append({"id": "a"})
+    assert [record["id"] for record in read_run(tmp_path)[1]] == ["b", "a"]
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """The command line: one module per verb, each a few lines that call the library.
 
 Exit status: 0 nothing wrong found or all done, 1 found, 2 usage or bad input, 3 unavailable,
-130 interrupted. Results go to stdout, everything else to stderr; errors are one line. A verb's
-module is imported when it is used, and heavy imports are inside the commands, so that
-`refute --help` stays fast.
+130 interrupted. Bad input is what the caller can mend in the command; unavailable is what the
+machine does not give (a model, a sandbox, room on the disk). Results go to stdout, everything else
+to stderr; errors are one line. A verb's module is imported when it is used, and heavy imports are
+inside the commands, so that `refute --help` stays fast.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Sequence
 
 import click
 
-from refute.cli.status import BAD_INPUT, INTERRUPTED, PIPE_CLOSED, fail, fail_for
+from refute.cli.status import BAD_INPUT, FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
+from refute.cli.streams import drop_output, prepare_streams
+from refute.errors import InputError
 
 __all__ = ["cli", "main"]
 
@@ -44,6 +47,10 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _VERBS:
             return None
+        try:
+            os.getcwd()  # of which relative paths, workers and git make everything
+        except OSError:
+            raise InputError("the current folder is gone: change to one that is there") from None
         command = importlib.import_module(f"refute.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
@@ -64,12 +71,17 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
+    prepare_streams()
+    status = 0
     try:
         status = run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = PIPE_CLOSED
+    except OSError as error:  # the disk that stdout goes to is full
+        status = status if status in FAILURES else fail_for(error)
+    finally:
+        drop_output()
     sys.exit(status)
 
 

@@ -32,7 +32,7 @@ def filter_fixes(
     from refute.errors import InputError
     from refute.issue.analysis.filters import read_filter
     from refute.issue.bench import variant
-    from refute.issue.filtering import FilterSettings, evaluate_filter
+    from refute.issue.filtering import FilterSettings, damage, evaluate_filter
     from refute.issue.grading import default_jobs
     from refute.issue.places import check_engine
     from refute.issue.predictions import read_predictions
@@ -60,7 +60,7 @@ def filter_fixes(
         workspace=backend,
     )
     directory = selected.run / "filter" / fixes.name.split(".")[0]
-    with Journal(directory, settings.header()) as journal:
+    with Journal(directory, settings.header(), damage=damage) as journal:
         remark(err, [f"{len(tasks)} fixes into {directory}"])
         work = evaluate_filter(tasks, settings, journal, jobs=jobs or default_jobs())
         try:
@@ -84,6 +84,7 @@ def _tasks(
 ) -> list[FilterTask]:
     """The proposed fixes, each with what the run's journal has for its issue."""
     from refute.errors import InputError
+    from refute.issue import bench
     from refute.issue.filtering import FilterTask
     from refute.runs import read_run
 
@@ -92,7 +93,7 @@ def _tasks(
     chosen = [item for item in items if item.problem.id in proposed]
     if not chosen:
         raise InputError(f"no fix for any of the {len(items)} instances")
-    _, records = read_run(selected.run)
+    _, records = read_run(selected.run, bench.damage)
     work = {record["id"]: record for record in records if record["status"] != "error"}
     waiting = [item.problem.id for item in chosen if item.problem.id not in work]
     if waiting:

@@ -82,7 +82,7 @@ def bench_functions(
     directory = run or new_run(selected.runs_dir, f"{Path(dataset).stem}-{method}")
     out, err = consoles()
     ending = Ending()
-    with Journal(directory, settings.header(items)) as journal:
+    with Journal(directory, settings.header(items), damage=benches.damage) as journal:
         remark(err, [f"{len(items)} problems into {directory}"])
         with LocalSandbox() as box:
             warn(err, box)

@@ -98,7 +98,7 @@ def bench_issues(
     from dataclasses import replace
 
     from refute.errors import InputError
-    from refute.issue.bench import Settings, resumed, save_predictions, variant
+    from refute.issue.bench import Settings, damage, resumed, save_predictions, variant
     from refute.issue.grading import default_jobs
     from refute.issue.places import as_placed, check_engine
     from refute.report.terminal import counting
@@ -107,7 +107,9 @@ def bench_issues(
     out, err = consoles()
     header = None if selected.run is None else read_header(selected.run)
     if header is not None:
-        stored = {k: header[k] for k in ("method", "model") if k not in selected.given}
+        stored = {
+            k: header[k] for k in ("method", "model") if k in header and k not in selected.given
+        }
         asked = replace(asked, **stored)
     name, _ = chosen_reproducer(asked.method, how, asked, graded=True)
     settings = Settings(
@@ -131,7 +133,7 @@ def bench_issues(
         selected.runs_dir, f"{Path(settings.dataset).stem}-{variant(asdict(settings))}"
     )
     problems = [as_placed(item.problem, settings.workspace) for item in items]
-    with Journal(directory, settings.header(problems, given)) as journal:
+    with Journal(directory, settings.header(problems, given), damage=damage) as journal:
         remark(err, [f"{len(items)} issues into {directory}"])
         try:
             with counting(len(items), err) as progress:

@@ -67,7 +67,7 @@ def build_swt(
     and passes after, in every run. Goes on where a run was stopped. Exit status 3: some tests
     could not be run; call it again to try those.
     """
-    from refute.issue.build import Settings, build
+    from refute.issue.build import Settings, build, damage
     from refute.issue.pulls import read_issues, read_pulls
     from refute.runs.journal import Journal
     from refute.workspace.repositories import find_clone
@@ -85,7 +85,7 @@ def build_swt(
         "timeout": timeout,
     }
     log = consoles()[1]
-    with Journal(run or output.with_name(f"{output.name}.run"), settings) as journal:
+    with Journal(run or output.with_name(f"{output.name}.run"), settings, damage=damage) as journal:
         built = build(
             taken,
             known,
@@ -173,12 +173,12 @@ def _opener(clone: Path, fields: dict[str, Any], repo: str) -> Opener:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    import json
-
     from refute.errors import InputError
+    from refute.files import read_file
+    from refute.jsontext import parse_json
 
     try:
-        value = json.loads(path.read_bytes())
+        value = parse_json(read_file(path))
     except (OSError, ValueError) as e:
         raise InputError(f"{path}: not a JSON file: {e}") from None
     if not isinstance(value, dict):
@@ -189,7 +189,13 @@ def _object(path: Path) -> dict[str, Any]:
 def _digest(path: Path) -> str:
     import hashlib
 
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    from refute.errors import InputError
+    from refute.files import read_file
+
+    try:
+        return hashlib.sha256(read_file(path)).hexdigest()
+    except OSError as e:
+        raise InputError(f"{path}: {e.strerror}") from None
 
 
 def _write(output: Path, built: Built) -> None:

@@ -163,10 +163,11 @@ def _graded(
 ) -> dict[str, Record]:
     """Grade into the folder, with a progress bar; the journal's records."""
     from refute.issue.grading import default_jobs, run_grading
+    from refute.issue.records import damage
     from refute.report.terminal import counting
     from refute.runs import Journal
 
-    with Journal(directory, settings.header(tasks)) as journal:
+    with Journal(directory, settings.header(tasks), damage=damage) as journal:
         remark(err, [f"{len(tasks)} instances into {directory}"])
         finished = run_grading(tasks, settings, journal, jobs=jobs or default_jobs())
         try:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BAD_INPUT",
+    "FAILURES",
     "FOUND",
     "INTERRUPTED",
     "PIPE_CLOSED",
@@ -23,6 +24,8 @@ __all__ = [
 ]
 
 FOUND, BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
+FAILURES = frozenset({BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED})
+"""Of those, the ones that say that there is no result."""
 PROPOSED, CANNOT_TELL, NOTHING_TO_CHANGE = 4, 5, 6
 
 
@@ -76,12 +79,20 @@ def fail_for(error: Exception) -> int:
     for kind, line in unavailable.items():
         if isinstance(error, kind):
             return fail(line, UNAVAILABLE)
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return fail(f"{where}{error.strerror}", UNAVAILABLE)
+    if isinstance(error, MemoryError):
+        return fail("out of memory", UNAVAILABLE)
     return fail(f"internal error at {at_fault(error)} (REFUTE_TRACEBACK=1 shows more)", INTERNAL)
 
 
 def fail(message: str, status: int) -> int:
-    """Print the line and return the status."""
+    """Print the line and return the status, which says it also where nothing can be printed."""
     from refute.sandbox.values import printable
 
-    click.echo(f"refute: {printable(message)}", err=True)
+    try:
+        click.echo(f"refute: {printable(message)}", err=True)
+    except OSError:
+        pass
     return status

@@ -88,8 +88,9 @@ def command(
 def _read(path: Path) -> str:
     """A diff as it is, also where a line of it is not UTF-8."""
     from refute.errors import InputError
+    from refute.files import read_file
 
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
+        return read_file(path, pipe=True).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None

@@ -119,7 +119,9 @@ def _items(
         benchmark = _BENCHMARKS[name]
         rows, make = hub_rows(name) if path is None else _file_rows(name, path), benchmark.item
     for row in _selected(rows, wanted):
-        yield make(row, options)
+        with row.reading():
+            item = make(row, options)
+        yield item
 
 
 def _file_rows(name: str, path: Path) -> Iterator[Row]:

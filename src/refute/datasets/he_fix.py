@@ -44,7 +44,9 @@ def items(rows: Iterable[Row], directory: Path | None, options: Options) -> Iter
             continue
         if number not in keys:
             raise row.error("task_id", f"HumanEval+ has no problem {number}")
-        yield _item(row, keys[number])
+        with row.reading():
+            item = _item(row, keys[number])
+        yield item
 
 
 def _humaneval_plus(directory: Path | None) -> tuple[Mapping[int, Row], frozenset[int]]:

@@ -4,15 +4,18 @@ row."""
 from __future__ import annotations
 
 import gzip
-import json
+import io
 import os
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from refute.errors import InputError
+from refute.files import open_file
+from refute.jsontext import parse_json
 
 __all__ = ["DatasetError", "Row", "find_file", "read_rows"]
 
@@ -35,6 +38,25 @@ class Row:
     def error(self, field: str, problem: str) -> DatasetError:
         """The error to raise about a field of this row."""
         return DatasetError(f"{self.file}:{self.line}: field {field!r}: {problem}")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever a row's values do to the code that reads them is an error of the row."""
+        try:
+            yield
+        except DatasetError:
+            raise
+        except (
+            ArithmeticError,
+            LookupError,
+            MemoryError,
+            RecursionError,
+            SyntaxError,
+            TypeError,
+            ValueError,
+        ) as error:
+            what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise DatasetError(f"{self.file}:{self.line}: cannot be read: {what}") from None
 
     def text(self, *names: str) -> str:
         """The first of the named fields that is there; a string."""
@@ -68,7 +90,7 @@ class Row:
         value = self.fields.get(name)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
             raise self.error(name, f"must be a number >= 0, is {_kind(value)}")
         return float(value)
 
@@ -97,22 +119,37 @@ def _kind(value: Any) -> str:
     )
 
 
+_LONGEST = 64 << 20
+"""Bytes of a line; those of the public benchmarks have less than one million."""
+_LARGEST = 1 << 30
+"""Bytes of a file, unpacked."""
+_BLANK = 1 << 18
+"""Bytes in blank lines: nobody waits for a file of nothing."""
+
+
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a JSONL file (plain or gzip), or of a file that holds one JSON list of objects.
 
-    Raises `DatasetError`: not there, not gzip, not UTF-8, not JSON, not an object. Blank lines are
-    passed over.
+    Raises `DatasetError`: not there, not gzip, not UTF-8, not JSON, not an object, too large. Blank
+    lines are passed over.
     """
     name = str(path)
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            first = True
-            for number, line in enumerate(file, start=1):
+        with open_file(path) as raw, _unpacked(raw, path) as file:
+            first, number, size, blank = True, 0, 0, 0
+            while line := file.readline(_LONGEST + 1):
+                number, size = number + 1, size + len(line)
                 text = line.strip()
+                blank += 0 if text else len(line)
+                if len(line) > _LONGEST or size > _LARGEST or blank > _BLANK:
+                    raise DatasetError(f"{name}:{number}: more than a data set holds")
                 if not text:
                     continue
                 if first and text.startswith(b"["):
-                    yield from _rows_of_list(text + file.read(), name)
+                    rest = file.read(_LONGEST)
+                    if len(rest) == _LONGEST:
+                        raise DatasetError(f"{name}: a list longer than {_LONGEST >> 20} MiB")
+                    yield from _rows_of_list(text + rest, name)
                     return
                 first = False
                 yield Row(_object(text, name, number), name, number)
@@ -121,9 +158,13 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise DatasetError(f"{name}: cannot be read: {reason}") from None
 
 
+def _unpacked(raw: IO[bytes], path: Path) -> IO[bytes]:
+    return io.BufferedReader(gzip.GzipFile(fileobj=raw)) if path.suffix == ".gz" else raw
+
+
 def _rows_of_list(text: bytes, name: str) -> Iterator[Row]:
     try:
-        items = json.loads(text)
+        items = parse_json(text)
     except ValueError as e:
         raise DatasetError(f"{name}: not JSON: {e}") from None
     for number, item in enumerate(items, start=1):
@@ -134,11 +175,8 @@ def _rows_of_list(text: bytes, name: str) -> Iterator[Row]:
 
 def _object(text: bytes, name: str, number: int) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except (
-        ValueError,
-        RecursionError,
-    ) as e:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+        value = parse_json(text)
+    except ValueError as e:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
         raise DatasetError(f"{name}:{number}: not JSON: {e}") from None
     if not isinstance(value, dict):
         raise DatasetError(f"{name}:{number}: each line must be an object, is {_kind(value)}")

@@ -20,7 +20,6 @@ patches in each other's place; both are undone.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from refute.datasets.literals import parse
 from refute.datasets.rows import DatasetError, Row, find_file, read_rows
 from refute.datasets.swt_subsets import excluded
 from refute.issue.patches import split_tests
+from refute.jsontext import parse_json
 from refute.literals import NotLiteral
 from refute.problems import IssueKey, IssueProblem
 from refute.workspace.recipes import recipe_of_row
@@ -103,7 +103,8 @@ def load_issues(
         if wanted is None or identity in wanted:
             if limit is not None and len(found) >= limit:
                 return found
-            found.append(_item(row, identity))
+            with row.reading():
+                found.append(_item(row, identity))
     if wanted is not None and wanted - seen:
         missing = (
             f"{one} ({name} leaves it out)" if one in dropped else one for one in wanted - seen
@@ -182,8 +183,8 @@ def _names(row: Row, field: str) -> tuple[str, ...]:
 def _value(text: str) -> Any:
     """What a JSON text or a Python literal says; both are found in published rows."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return parse(text)
 
 

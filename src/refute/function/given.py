@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
+from refute.files import read_file
 from refute.function.pytests import read_pytests
+from refute.jsontext import parse_json
 from refute.literals import NotLiteral, parse_literal, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.syntax import parse_expression
 
 __all__ = ["GivenTests", "read_call", "read_tests"]
 
+_LARGEST = 16 << 20
 _FIELDS = ("expected", "expected_repr", "raises")
 
 
@@ -41,7 +43,7 @@ def read_tests(
     `module` and `predicate` as in `read_pytests`. Raises `InputError`: one line with file and line.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_file(path, limit=_LARGEST).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -87,8 +89,8 @@ def _read_json(path: Path, text: str, entry_point: str) -> Iterator[UnitTest]:
             continue
         where = f"{path}:{number}"
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            row = parse_json(line)
+        except ValueError as error:
             raise InputError(f"{where}: not JSON: {error}") from None
         if not isinstance(row, dict):
             raise InputError(f"{where}: a JSON object is wanted, with call and expected")
@@ -98,8 +100,8 @@ def _read_json(path: Path, text: str, entry_point: str) -> Iterator[UnitTest]:
 def _document(text: str) -> dict[str, Any] | None:
     """The whole text as one document that this program printed, if it is one."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return None
     known = isinstance(value, dict) and ("tests" in value or "functions" in value)
     return value if known else None

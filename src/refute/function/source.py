@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.files import read_file
 
 __all__ = ["SourceFile", "read_source", "unified_diff", "write_atomically"]
 
+_LARGEST = 16 << 20
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -35,11 +37,11 @@ class SourceFile:
         `InputError` when the file was changed since it was read, or cannot hold the text.
         """
         try:
-            if self.path.read_bytes() != self.raw:
+            if read_file(self.path, limit=_LARGEST) != self.raw:
                 raise InputError(f"{self.path}: changed since it was read; nothing was written")
             encoded = self._with_line_ends(text).encode(self.encoding)
             write_atomically(self.path.resolve(), encoded)
-        except UnicodeEncodeError as error:
+        except UnicodeError as error:
             raise InputError(f"{self.path}: {error}; nothing was written") from None
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None
@@ -64,12 +66,12 @@ class SourceFile:
 def read_source(path: Path) -> SourceFile:
     """Read a Python file. Raises `InputError` where it cannot be read or decoded."""
     try:
-        raw = path.read_bytes()
+        raw = read_file(path, limit=_LARGEST)
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
         text = _LINE_END.sub("\n", raw.decode(encoding))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+    except (SyntaxError, UnicodeError, LookupError) as error:
         raise InputError(f"{path}: not a Python source file: {error}") from None
     return SourceFile(path, text, encoding, raw)
 

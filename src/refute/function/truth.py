@@ -12,6 +12,7 @@ on. Only graders use this module: it takes answer keys.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import math
@@ -19,12 +20,14 @@ import os
 import sys
 import tempfile
 import time
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from refute.files import read_file, unpack
+from refute.jsontext import parse_json
 from refute.problems import Call, FunctionKey, Invocation
+from refute.runs.shapes import COUNT, FLAG, NUMBER, misfit
 from refute.sandbox import (
     Killed,
     Limits,
@@ -45,7 +48,7 @@ _STEPS = (0.25, 1.0, 4.0, 16.0)
 """CPU seconds that the reference is given, one after the other, for calls that need them."""
 _FACTOR = 4.0
 _LARGE = 4 << 30
-_VERSION = 5
+_VERSION = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,26 +223,40 @@ def _cache_file(key: FunctionKey, limits: Limits, cache: Path | str | None) -> P
     about += [limits.cpu, limits.memory, limits.output]
     digest = hashlib.sha256(json.dumps(about).encode())
     digest.update(values.encode(key.inputs))
-    return Path(directory) / "truth" / f"{digest.hexdigest()[:40]}.z"
+    return Path(directory) / "truth" / f"{digest.hexdigest()[:40]}.gz"
+
+
+_STORED = {"steps": [[COUNT, FLAG]], "sizes": [COUNT], "ends": [[COUNT, str]], "seconds": NUMBER}
+_LARGEST = 1 << 30
+"""Bytes of stored results, unpacked."""
 
 
 def _read(file: Path, count: int, limits: Limits) -> _Results | None:
     """The stored results; None where there are none, or none that can be used."""
     try:
-        content = zlib.decompress(file.read_bytes())
-        head, _, body = content.partition(b"\n")
-        steps, sizes, ends, seconds = json.loads(head)
-    except (OSError, ValueError, zlib.error):
+        head, _, body = unpack(read_file(file), limit=_LARGEST).partition(b"\n")
+        stored = parse_json(head)
+        if misfit(stored, _STORED):
+            return None
+        steps, sizes, ends = stored["steps"], stored["sizes"], stored["ends"]
+        seconds = stored["seconds"]
+        if not len(steps) == len(sizes) == count or sum(sizes) != len(body):
+            return None
+        if not all(level < len(_STEPS) for level, _ in steps):
+            return None
+        if not all(index < count for index, _ in ends):
+            return None
+        failed = {index for index, _ in ends}
+        outputs: list[bytes | None] = []
+        at = 0
+        for index, size in enumerate(sizes):
+            outputs.append(None if index in failed else body[at : at + size])
+            at += size
+        for output in outputs:
+            if output is not None:
+                values.decode(output)
+    except (OSError, ValueError):  # a `MalformedValue` is one
         return None
-    if len(steps) != count or len(sizes) != count or sum(sizes) != len(body):
-        return None
-    outputs: list[bytes | None] = []
-    at = 0
-    for size in sizes:
-        outputs.append(body[at : at + size])
-        at += size
-    for index, _ in ends:
-        outputs[index] = None
     allowed = _allowances([(level, large) for level, large in steps], limits)
     return allowed, outputs, [(index, end) for index, end in ends], seconds
 
@@ -253,11 +270,12 @@ def _write(
 ) -> None:
     """Store whole or not at all; a cache that cannot be written is only slower."""
     parts = [part or b"" for part in outputs]
-    head = json.dumps([steps, list(map(len, parts)), ends, seconds]).encode()
+    stored = {"steps": steps, "sizes": list(map(len, parts)), "ends": ends, "seconds": seconds}
+    head = json.dumps(stored).encode()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as scratch:
-            scratch.write(zlib.compress(head + b"\n" + b"".join(parts), 1))
+            scratch.write(gzip.compress(head + b"\n" + b"".join(parts), 1))
         os.replace(scratch.name, file)
     except OSError:
         pass

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from refute.errors import InputError, at_fault
+from refute.files import read_file
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
 from refute.function.given import read_tests
 from refute.function.housed import HousedSandbox, check_loads, present
@@ -35,6 +36,7 @@ Solver = Callable[[FunctionProblem, Ask | None], MethodResult]
 """A method, ready for one problem after the other. The `Ask` answers its questions, where it has
 any and somebody is there to answer."""
 
+_DESCRIPTION = 1 << 20
 _NO_ORACLE = (
     "no oracle: neither the description nor a test says what it should return, so only crashes, "
     "time-outs and contradictions can be found"
@@ -117,7 +119,7 @@ def read_description(path: Path | None) -> str | None:
     if path is None:
         return None
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_file(path, limit=_DESCRIPTION, pipe=True).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -36,6 +36,7 @@ from refute.models.contract import (
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.runs import Journal
 from refute.runs.loop import Ending, work_off
+from refute.runs.shapes import NUMBER, OBJECT, TALLY, maybe, misfit, optional
 from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.opening import Backend
 
@@ -225,6 +226,22 @@ def _record(found: Reproduction, ask: Asker | None, seconds: float) -> Record:
         "tally": None if ask is None else asdict(ask.tally),
         "seconds": round(seconds, 3),
     }
+
+
+_PREDICTION = {"patch": str, "confidence": NUMBER, "notes": maybe([str])}
+_SHAPE = {
+    "status": frozenset({"predicted", "abstained"}),
+    "prediction": _PREDICTION,
+    "alternatives": [_PREDICTION],
+    "steps": [OBJECT],
+    "tally": optional(TALLY),
+    "seconds": NUMBER,
+}
+
+
+def damage(record: Record) -> str:
+    """What is wrong with the record of a prediction, for `Journal`; "" where nothing is."""
+    return misfit(record, _SHAPE)
 
 
 def _data(prediction: IssuePrediction) -> Record:

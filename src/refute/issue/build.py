@@ -24,10 +24,11 @@ from refute.issue.states import State, run_state, test_files
 from refute.issue.verdict import Transition, transitions
 from refute.problems import IssueProblem
 from refute.runs.journal import Journal
+from refute.runs.shapes import maybe, misfit
 from refute.workspace.contract import PatchRejected, Workspace, WorkspaceUnavailable
 from refute.workspace.repositories import Clone
 
-__all__ = ["REASONS", "Built", "Opener", "Settings", "build"]
+__all__ = ["REASONS", "Built", "Opener", "Settings", "build", "damage"]
 
 REASONS = {
     "not merged": 1,
@@ -57,6 +58,20 @@ class Settings:
     """N: the paper's authors ran five times."""
     timeout: float = 1800.0
     """Seconds for one run of the golden test files."""
+
+
+_BY_KIND = {kind: [str] for kind in ("f2p", "f2f", "p2p", "p2f")}
+_ROW = dict.fromkeys(("instance_id", "repo", "base_commit", "problem_statement"), str)
+_SHAPE = (
+    {"dropped": str},
+    {"row": {**_ROW, "patch": str, "test_patch": str}},
+    {"golden": _BY_KIND, "existing": maybe(_BY_KIND)},
+)
+
+
+def damage(record: dict[str, Any]) -> str:
+    """What is wrong with a record of `build`, for `Journal`; "" where nothing is."""
+    return misfit(record, _SHAPE)
 
 
 @dataclass(frozen=True, slots=True)

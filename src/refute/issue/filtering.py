@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from refute.datasets.swe import IssueItem
 from refute.issue.attribution import attributed, golden_runs
@@ -33,11 +33,20 @@ from refute.issue.verdict import Status, judge, transitions
 from refute.problems import IssueKey
 from refute.runs import Journal, shared_slots
 from refute.runs.recording import record_tasks
+from refute.runs.shapes import FLAG, NUMBER, misfit
 from refute.workspace.contract import PatchRejected, TestReport, WorkspaceUnavailable
 from refute.workspace.opening import Backend
 from refute.workspace.store import cache_folder
 
-__all__ = ["FilterSettings", "FilterTask", "Judged", "evaluate_filter", "judge_fix", "read_judged"]
+__all__ = [
+    "FilterSettings",
+    "FilterTask",
+    "Judged",
+    "damage",
+    "evaluate_filter",
+    "judge_fix",
+    "read_judged",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,7 @@ def evaluate_filter(
         jobs=jobs,
         unavailable=WorkspaceUnavailable,
         failed=_error,
-        stands=lambda task, record: bool(record["content"] == task.content),
+        stands=lambda task, record: bool(record.get("content") == task.content),
     )
 
 
@@ -125,6 +134,19 @@ def read_judged(records: Mapping[str, Record]) -> list[Judged]:
     names = Judged.__dataclass_fields__
     good = (record for record in records.values() if record["status"] != "error")
     return [Judged(**{name: record[name] for name in names}) for record in good]
+
+
+_SHAPE = {
+    "status": str,
+    "resolved": FLAG,
+    "verdict": frozenset(get_args(Status)),
+    "confidence": NUMBER,
+}
+
+
+def damage(record: Record) -> str:
+    """What is wrong with the record of a judgement, for `Journal`; "" where nothing is."""
+    return misfit(record, _SHAPE)
 
 
 def judge_fix(

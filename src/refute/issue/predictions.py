@@ -8,7 +8,6 @@ reference.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from refute.errors import InputError
+from refute.files import read_file, unpack
 from refute.issue.edits import Applied, Files, read_edits
+from refute.jsontext import parse_json
 from refute.problems import IssueKey
 
 __all__ = [
@@ -116,14 +117,14 @@ def patch_of(
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each prediction's place and object."""
     try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
-    except (OSError, EOFError, ValueError) as e:
+        data = read_file(path)
+        text = (unpack(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+    except (OSError, ValueError) as e:
         reason = getattr(e, "strerror", None) or str(e)
         raise InputError(f"{path}: cannot be read: {reason}") from None
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
+        whole = parse_json(text)
+    except ValueError:
         whole = None
     if isinstance(whole, dict) and "instance_id" not in whole:
         for key, value in whole.items():
@@ -141,8 +142,8 @@ def _lines(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as e:
+            value = parse_json(line)
+        except ValueError as e:
             raise InputError(f"{path}:{number}: not JSON: {e}") from None
         yield f"line {number}", _object(value, path, f"line {number}")
 

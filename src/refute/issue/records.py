@@ -9,17 +9,46 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from refute.errors import InputError
+from refute.files import read_file, unpack
 from refute.issue.coverage import ChangeCoverage
 from refute.issue.grade import Evidence, IssueGrade
 from refute.issue.reports import read_report, report_data
-from refute.issue.verdict import Transition, Verdict
+from refute.issue.standings import Standing
+from refute.issue.verdict import Status, Transition, Verdict
+from refute.jsontext import parse_json
+from refute.runs.shapes import COUNT, FLAG, NUMBER, maybe, misfit, optional
 
-__all__ = ["Record", "grade_record", "read_evidence", "read_grade", "write_evidence"]
+__all__ = ["Record", "damage", "grade_record", "read_evidence", "read_grade", "write_evidence"]
 
 Record = dict[str, Any]
+
+
+_LINES = [[str, COUNT]]
+_COVERAGE = optional(
+    {"removed": _LINES, "added": _LINES, "covered_removed": _LINES, "covered_added": _LINES}
+)
+_STANDING = frozenset(get_args(Standing))
+_SHAPE = {
+    "status": frozenset(get_args(Status)),
+    "own": [[str, _STANDING, _STANDING, FLAG]],
+    "broken": [str],
+    "remarks": [str],
+    "others": [str],
+    "coverage": _COVERAGE,
+    "golden_coverage": _COVERAGE,
+    "golden": optional({"works": FLAG, "missing": [str]}),
+    "seconds": maybe(NUMBER),
+    "repo": maybe(str),
+}
+
+
+def damage(record: Record) -> str:
+    """What is wrong with the record of a grade, for `Journal`; "" where nothing is."""
+    missing = [name for name in ("coverage", "golden_coverage") if name not in record]
+    return f"{missing[0]} is missing" if missing else misfit(record, _SHAPE)
 
 
 def grade_record(grade: IssueGrade) -> Record:
@@ -84,13 +113,13 @@ def read_evidence(run: Path, id: str) -> Evidence | None:
     """The reports of an instance; None where nothing was run. Raises `InputError`."""
     path = _evidence_path(run, id)
     try:
-        data = json.loads(gzip.decompress(path.read_bytes()))
+        data = parse_json(unpack(read_file(path)))
         first, last = (tuple(map(read_report, reports)) for reports in data["predicted"])
         base, golden = (tuple(map(read_report, data[name])) for name in ("base", "golden"))
         return Evidence((first, last), (base[0], base[1]), (golden[0], golden[1]))
     except FileNotFoundError:
         return None
-    except (OSError, EOFError, ValueError, KeyError, IndexError) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:
         raise InputError(f"{path}: not the reports of a run: {error}") from None
 
 

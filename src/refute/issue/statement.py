@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
+from refute.files import read_file
+from refute.jsontext import parse_json
 
 __all__ = ["read_issue"]
 
@@ -24,7 +25,7 @@ def read_issue(source: str) -> str:
         data = sys.stdin.buffer.read(_LARGEST + 1)
     else:
         try:
-            data = Path(source).read_bytes()
+            data = read_file(Path(source), limit=_LARGEST + 1, pipe=True)
         except OSError as error:
             raise InputError(f"{source}: {error.strerror}") from None
     name = "standard input" if source == "-" else source
@@ -43,7 +44,7 @@ def read_issue(source: str) -> str:
 
 def _exported(text: str, name: str) -> str:
     try:
-        document: Any = json.loads(text)
+        document: Any = parse_json(text)
     except ValueError:
         return text  # prose may begin with a bracket as well
     if isinstance(document, list) and len(document) == 1:

@@ -7,7 +7,6 @@ numbers of the samples that it asks for, so any row of any file says by itself w
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.errors import InputError
-from refute.files import read_file
+from refute.files import append_whole, open_file, read_file
 from refute.jsontext import parse_json
 from refute.models.chat import completions
 from refute.models.contract import Sampling
@@ -125,7 +124,8 @@ class RequestFile:
                 new = [number for number in numbers if number not in asked]
                 lines = [_line(part, body(part)) for part in _parts(digest, new, alone)]
                 if lines:
-                    _append(self.path, "".join(lines).encode("ascii"))
+                    with open_file(self.path, append=True) as file:
+                        append_whole(file, "".join(lines).encode("ascii"))
                     asked.update(new)
                     self._seen = _state(self.path)
         except OSError as error:
@@ -141,7 +141,7 @@ class RequestFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with (self._folder / "lock").open("ab") as file:
+        with open_file(self._folder / "lock", append=True) as file:
             try:
                 import fcntl
             except ImportError:  # no such locks on this platform: one process at a time, please
@@ -268,18 +268,6 @@ def _torn(path: Path) -> bool:
             return file.read() != b"\n"
     except OSError:  # missing or empty
         return False
-
-
-def _append(path: Path, data: bytes) -> None:
-    """One write, all or nothing: a full disk leaves no half line behind."""
-    with path.open("ab", buffering=0) as file:
-        end = file.seek(0, os.SEEK_END)
-        try:
-            if file.write(data) != len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError:
-            file.truncate(end)
-            raise
 
 
 def _replace(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.files import append_whole, open_file
 from refute.jsontext import parse_json
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.serial import (
@@ -31,7 +32,7 @@ class Recording:
         """Raises `InputError` when the file cannot be read or written."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a+b", buffering=0)
+            self._file = open_file(path, append=True)
             self._file.seek(0)
             self._held = {held for line in self._file.readlines() if (held := _held(line))}
         except OSError as error:
@@ -52,8 +53,7 @@ class Recording:
                 self._held.add((request, number))
                 lines.append(_line(messages, sampling, number, answer))
         if lines:
-            # One write to the end of the file: lines of other processes do not come in between.
-            self._file.write("".join(lines).encode())
+            append_whole(self._file, "".join(lines).encode())
             os.fsync(self._file.fileno())
 
     def close(self) -> None:

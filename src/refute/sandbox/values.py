@@ -83,6 +83,9 @@ class _Record:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._key() == other._key()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._key()  # the default one sets attributes
+
     def __hash__(self) -> int:
         return hash((type(self).__name__, repr(self._key())))
 

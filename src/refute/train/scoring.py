@@ -34,7 +34,7 @@ def score(
     They are from the journal in `directory` as far as they are there already. Raises `InputError`,
     `ModelUnavailable`, `SandboxUnavailable`.
     """
-    from refute.function.bench import Settings, load_items, summarize
+    from refute.function.bench import Settings, damage, load_items, summarize
     from refute.function.llm.options import Options
     from refute.runs import Journal
 
@@ -47,7 +47,7 @@ def score(
         options=Options(n=n, m=0, vote=False, max_tokens=max_tokens),
     )
     items = load_items(settings, None)
-    with without_noise(), Journal(directory, settings.header(items)) as journal:
+    with without_noise(), Journal(directory, settings.header(items), damage=damage) as journal:
         asyncio.run(_ask(items, settings, journal, spec))
         result = summarize(items, settings, journal)
     if result.errors or result.missing:

@@ -11,6 +11,7 @@ stated in the description are not counted, although `hunt` shows them when they 
 
 from __future__ import annotations
 
+from refute.function.bench.records import damage
 from refute.function.bench.settings import Settings, load_items, resumed
 from refute.function.bench.summary import Result, summarize
 from refute.function.bench.workers import METHODS, predict, run_bench
@@ -19,6 +20,7 @@ __all__ = [
     "METHODS",
     "Result",
     "Settings",
+    "damage",
     "load_items",
     "predict",
     "resumed",

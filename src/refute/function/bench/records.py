@@ -23,11 +23,13 @@ from refute.function.truth import GroundTruth
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Tally
 from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, Trust, UnitTest
+from refute.runs.shapes import COUNT, FLAG, NUMBER, OBJECT, TALLY, maybe, misfit, optional
 from refute.sandbox import Sandbox, values
 
 __all__ = [
     "Record",
     "Work",
+    "damage",
     "error_record",
     "graded_record",
     "grades",
@@ -139,6 +141,73 @@ def graded_record(
 
 
 NEITHER = TestVerdict(valid=False, attacks=False, accurate=False)
+
+
+_VERDICTS = [[FLAG, FLAG, FLAG]]
+_ATTEMPT = {
+    "number": COUNT,
+    "status": str,
+    "call": maybe(str),
+    "stated": maybe(str),
+    "unreadable": maybe(str),
+    "vote": optional(
+        {
+            "k": COUNT,
+            "asked": COUNT,
+            "counts": [[str, COUNT]],
+            "unreadable": OBJECT,
+            "winner": optional(str),
+        }
+    ),
+}
+_EDIT = {
+    "round": COUNT,
+    "accepted": FLAG,
+    "reason": str,
+    "code": optional(str),
+    "call": optional(str),
+    "feedback": maybe(str),
+    "expected": maybe(str),
+}
+_SHAPE = {
+    "problem": str,
+    "status": frozenset({"fixed", "abstained", "passes"}),
+    "seconds": NUMBER,
+    "grade": {
+        "tests": _VERDICTS,
+        "programs": [str],
+        "fixed": FLAG,
+        "sampled": maybe(_VERDICTS),
+        "rounds": maybe([str]),
+    },
+    "code": str,
+    "candidates": [str],
+    "edits": [[str]],
+    "tests": [{"call": str, "expected": str}],
+    "notes": [str],
+    "log": maybe(
+        {
+            "suites": [[_ATTEMPT]],
+            "edits": [_EDIT],
+            "unreadable": OBJECT,
+            "too_long": maybe(COUNT),
+            "votes_saved": COUNT,
+        }
+    ),
+    "tally": maybe({name: optional(NUMBER) for name in (*TALLY, "requests", "seconds")}),
+}
+
+
+def damage(record: Record) -> str:
+    """What is wrong with a record that has a result, for `Journal`; "" where nothing is."""
+    if bad := misfit(record, _SHAPE):
+        return bad
+    grade, log = record["grade"], record.get("log", {})
+    if not grade["programs"] or len(grade["tests"]) != len(record["tests"]):
+        return "grade is of other programs or tests"
+    votes = [a["vote"] for suite in log.get("suites", ()) for a in suite if a.get("vote")]
+    counted = [log.get("unreadable", {}), *(vote["unreadable"] for vote in votes)]
+    return next((bad for one in counted if (bad := misfit([*one.values()], [COUNT]))), "")
 
 
 def error_record(name: str, problem: str, reason: str) -> Record:

@@ -67,6 +67,9 @@ class Settings:
         }
 
 
+MOST_RUNS = 10_000
+
+
 def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
     """The settings that a run was started with, replaced by those that the user gave again.
 
@@ -79,7 +82,10 @@ def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str
 
 
 def stored_settings(header: Mapping[str, Any]) -> Settings:
-    """The settings that a header holds."""
+    """The settings that a header holds. Raises `InputError` for a number that makes no sense."""
+    runs = header.get("runs", 1)
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
+        raise InputError(f"runs = {_short(runs)}: must be from 1 to {MOST_RUNS}")
     own = {f.name: header[f.name] for f in fields(Settings) if f.name in header}
     if isinstance(own.get("ids"), list):
         own["ids"] = tuple(own["ids"])
@@ -107,6 +113,11 @@ def load_items(settings: Settings, data: Path | None) -> list[Item]:
     if not items:
         raise InputError(f"{settings.dataset}: no problem is left to run")
     return items
+
+
+def _short(value: Any) -> str:
+    text = str(value) if not isinstance(value, int) or value.bit_length() < 64 else "a long number"
+    return text[:40]
 
 
 def _digest(items: Sequence[Item]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from refute.datasets import Item
 from refute.errors import InputError
 from refute.figures import Figure, mean
-from refute.function.bench.records import Record, grades, read_grade
+from refute.function.bench.records import Record, damage, grades, read_grade
 from refute.function.bench.settings import Settings, stored_settings
 from refute.function.metrics import metrics
 from refute.runs import Journal, read_run
@@ -89,7 +89,7 @@ def read_result(directory: Path) -> tuple[Result, list[Record]]:
 
     Raises `InputError` where there is no run of `refute bench`.
     """
-    header, records = read_run(directory)
+    header, records = read_run(directory, damage)
     if not {"dataset", "method", "problems"} <= header.keys():
         raise InputError(f"{directory}: not a run of refute bench over functions")
     settings = stored_settings(header)

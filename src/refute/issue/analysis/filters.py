@@ -9,7 +9,7 @@ from pathlib import Path
 
 from refute.errors import InputError
 from refute.issue.analysis.inference import Interval, wilson
-from refute.issue.filtering import Judged, read_judged
+from refute.issue.filtering import Judged, damage, read_judged
 from refute.runs import read_header, read_run
 
 __all__ = ["FilterResult", "FilterRun", "Point", "filter_result", "filters_of", "read_filter"]
@@ -108,7 +108,7 @@ class FilterRun:
 
 def read_filter(directory: Path) -> FilterRun:
     """The filter in a folder of `refute bench --filter`. Raises `InputError`."""
-    header, rows = read_run(directory)
+    header, rows = read_run(directory, damage)
     if header.get("kind") != "filter":
         raise InputError(f"{directory}: not a filter of fixes")
     records = {str(row["id"]): row for row in rows}

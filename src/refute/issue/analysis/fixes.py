@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.files import read_file
+from refute.jsontext import parse_json
 
 __all__ = ["read_resolved"]
 
@@ -19,7 +20,7 @@ def read_resolved(path: Path) -> frozenset[str]:
     `InputError`.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parse_json(read_file(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except ValueError as error:

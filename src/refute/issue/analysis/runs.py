@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
+from refute.issue import bench
 from refute.issue.bench import given_words
-from refute.issue.records import Record
+from refute.issue.records import Record, damage
 from refute.issue.summary import best_records
 from refute.runs import read_header, read_run
 
@@ -66,15 +67,15 @@ def read_graded(directory: Path) -> list[GradedRun]:
         return _with_samples(_of_bench(directory, header, _records(first)), grades)
     if header.get("kind") != "grades":
         raise InputError(f"{directory}: not a run of refute bench or grade over issues")
-    bench = directory.parent.parent
-    above = read_header(bench) if directory.parent.name == "grades" else None
+    run = directory.parent.parent
+    above = read_header(run) if directory.parent.name == "grades" else None
     if above is not None and above.get("kind") == "issues" and directory.name == "predictions":
-        return [_of_bench(bench, above, _records(directory))]
+        return [_of_bench(run, above, _records(directory))]
     return [GradedRun(header["dataset"], header["model"], directory, _records(directory))]
 
 
 def _of_bench(directory: Path, header: Mapping[str, Any], grades: dict[str, Record]) -> GradedRun:
-    _, work = read_run(directory)
+    _, work = read_run(directory, bench.damage)
     return GradedRun(
         dataset=header["dataset"],
         method=header["method"],
@@ -106,7 +107,7 @@ def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
 
 
 def _records(directory: Path) -> dict[str, Record]:
-    _, records = read_run(directory)
+    _, records = read_run(directory, damage)
     return {str(record["id"]): record for record in records}
 
 
