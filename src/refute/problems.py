@@ -137,6 +137,9 @@ class FunctionProblem:
     """Source of a whole module that defines `entry_point`: the code under test."""
     tests: tuple[UnitTest, ...] = ()
     """Unit tests that are given with the problem (visible tests, `--tests`)."""
+    examples: tuple[UnitTest, ...] | None = None
+    """What the description states, where its examples were replayed (see `function.examples`).
+    None: its text is to be read."""
 
 
 @dataclass(frozen=True, slots=True)

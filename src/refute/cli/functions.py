@@ -227,7 +227,7 @@ def _one_by_one(
             m = None if settings.fixing else 0
             budget, seed = settings.budget, settings.seed
             with solver_of(asked, here.module, box, budget=budget, seed=seed, m=m) as solver:
-                for one in solved(here, settings, solver, ask):
+                for one in solved(here, settings, solver, box, ask):
                     yield here, one
 
 

@@ -110,13 +110,21 @@ def present(unit: Unit, box: Sandbox) -> tuple[Unit, list[Skipped]]:
 
 
 def solved(
-    unit: Unit, settings: Searching, solver: Solver, ask: Callable[[str], Ask] | None = None
+    unit: Unit,
+    settings: Searching,
+    solver: Solver,
+    box: Sandbox,
+    ask: Callable[[str], Ask] | None = None,
 ) -> Iterator[Found]:
-    """What `hunt` or `debug` find out about the functions of a unit, one after the other."""
+    """What `hunt` or `debug` find out about the functions of a unit, one after the other.
+
+    The unit's module loads in `box`.
+    """
     if settings.fixing:
         yield from verbs.debug(
             unit.module,
             solver=solver,
+            box=box,
             description=settings.description,
             tests=unit.tests,
             ask=ask,
@@ -126,6 +134,7 @@ def solved(
     yield from verbs.hunt(
         unit.module,
         solver=solver,
+        box=box,
         count=settings.count,
         description=settings.description,
         tests=unit.tests,
@@ -163,7 +172,7 @@ class _Worker:
         here, left = present(unit, box)
         yield from left
         yield from solved(
-            here, settings, searching(box, budget=settings.budget, seed=settings.seed)
+            here, settings, searching(box, budget=settings.budget, seed=settings.seed), box
         )
 
     def _open(self, module: Module) -> Sandbox | None:

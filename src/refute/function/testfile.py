@@ -16,11 +16,12 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
+from refute.function.sessiontest import session_body
 from refute.function.show import describe
 from refute.function.source import write_atomically
 from refute.function.target import Module
 from refute.literals import NotLiteral, needed_imports, source_of
-from refute.problems import Call, Invocation, Trust
+from refute.problems import Call, Invocation, Session, Trust, Want
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque, printable
 from refute.syntax import parse_expression, parse_module
@@ -39,7 +40,7 @@ _spec.loader.exec_module(_module)
 """
 _LOAD_BY_NAME = """\
 _folder = Path(__file__).resolve().parent / {path}
-sys.path.insert(0, str(_folder.resolve()))  # the module imports its neighbours
+sys.path.insert(0, str(_folder.resolve()))  # where the module's imports start
 _module = importlib.import_module({name})
 """
 _WITHIN = '''
@@ -96,12 +97,14 @@ class _Page:
         self.used: set[str] = set()
         self.imports: set[str] = set()
         self.tests: list[str] = []
+        self.fixtures: list[str] = []
         self.pytest = False
         self.within = False
         self.room = WIDTH
 
     def add(self, test: str, function: str, item: FailingTest | Finding) -> None:
         timed_out = isinstance(item.actual, TimedOut)
+        self.fixtures = []
         self.room = WIDTH - (8 if timed_out else 4)
         try:
             body = "\n".join(self.body(function, item))
@@ -116,7 +119,8 @@ class _Page:
             reason = f"uncontained, this test may take the machine down: {describe(item.actual)}"
             body = f"pytest.skip({source_of(reason)})\n{body}"
         comments = "".join(f"# {line}\n" for line in _remarks(item))
-        self.tests.append(f"\n\ndef {test}() -> None:\n{indent(comments + body, '    ')}\n")
+        given = ", ".join(self.fixtures)
+        self.tests.append(f"\n\ndef {test}({given}) -> None:\n{indent(comments + body, '    ')}\n")
 
     def body(self, function: str, item: FailingTest | Finding) -> list[str]:
         """The statements of a test, laid out at column 0 in lines of at most `self.room`."""
@@ -125,10 +129,20 @@ class _Page:
                 raise NotLiteral(_line(item.reason))
             return [self.call(item.call, function, self.room)]
         test = item.test
+        if isinstance(test.call, Session) and isinstance(test.expected, Want):
+            return self.session(test.call, test.expected)
         if test.raises is not None:
             self.pytest = True
             return self.raising(test.raises, self.call(test.call, function, self.room - 4))
         return self.equality(self.call(test.call, function, self.room), test.expected)
+
+    def session(self, session: Session, want: Want) -> list[str]:
+        body = session_body(session, want, self.globals, "vars(_module)")
+        self.fixtures = body.fixtures
+        self.imports |= body.imports - {"import pytest"}
+        self.pytest |= "import pytest" in body.imports
+        self.used |= body.used
+        return body.lines
 
     def call(self, call: Invocation, function: str, room: int) -> str:
         if not isinstance(call, Call):
@@ -210,7 +224,7 @@ class _Page:
         if len(title) > WIDTH:
             title = f'"""Unit tests that {file} fails, found by refute."""'
         libraries = {"import importlib.util", "import sys", "from pathlib import Path"}
-        by_name = _imports_neighbours(self.module)
+        by_name = "." in self.module.surroundings.name or _imports_neighbours(self.module)
         if by_name:
             libraries = libraries - {"import importlib.util"} | {"import importlib"}
         if self.within:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from refute.errors import InputError, at_fault
 from refute.files import read_file
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
+from refute.function.examples import understood
 from refute.function.given import read_tests
 from refute.function.housed import HousedSandbox, check_loads, present
 from refute.function.source import unified_diff
@@ -153,11 +154,16 @@ def hunt(
     module: Module,
     *,
     solver: Solver,
+    box: Sandbox,
     count: int = 3,
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
 ) -> Iterator[Hunt]:
-    """At most `count` failing tests of each of the module's functions, one function at a time."""
+    """At most `count` failing tests of each of the module's functions, one function at a time.
+
+    `box`, in which the module loads, replays the examples of its docstrings.
+    """
+    solver = solver if description is not None else _understanding(solver, box)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
@@ -168,6 +174,7 @@ def debug(
     module: Module,
     *,
     solver: Solver,
+    box: Sandbox,
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     ask: Callable[[str], Ask] | None = None,
@@ -178,8 +185,9 @@ def debug(
     What is only proposed for one function is in the code in which the next one is looked at where
     `proposed` is set.
 
-    `ask` gives, for a function's name, the `Ask` for its questions.
+    `box` as in `hunt`. `ask` gives, for a function's name, the `Ask` for its questions.
     """
+    solver = solver if description is not None else _understanding(solver, box)
     code = module.source.text
     for name in module.functions:
         given = (tests or {}).get(name, ())
@@ -192,6 +200,17 @@ def debug(
         if fix.fixed or proposed:
             code = after
         yield fix
+
+
+def _understanding(solver: Solver, box: Sandbox) -> Solver:
+    """The solver, given problems that are described by their docstrings, understood first."""
+
+    def solve(problem: FunctionProblem, ask: Ask | None) -> MethodResult:
+        problem, notes = understood(problem, box=box)
+        result = solver(problem, ask)
+        return replace(result, notes=(*notes, *result.notes))
+
+    return solve
 
 
 def mended(fixes: Sequence[Fix], *, proposed: bool = False) -> str:

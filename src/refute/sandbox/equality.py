@@ -46,7 +46,17 @@ from refute.sandbox.values import (
     is_complete,
 )
 
-__all__ = ["CHECKERS", "Checker", "Expected", "equal", "expect", "expect_test", "matches", "shows"]
+__all__ = [
+    "CHECKERS",
+    "Checker",
+    "Expected",
+    "equal",
+    "equal_types",
+    "expect",
+    "expect_test",
+    "matches",
+    "shows",
+]
 
 RTOL = 1e-07
 FLOAT_ATOL = 1e-6
@@ -184,6 +194,11 @@ def _without_nan(items: Iterable[Any]) -> tuple[set[Any], int]:
 
 def _nan_items(mapping: dict[Any, Any]) -> list[Any]:
     return [value for key, value in mapping.items() if _has_nan(key)]
+
+
+def equal_types(out: Any, expected: Any) -> bool:
+    """Whether two values are equal, and 4 is not 4.0 or True in them."""
+    return equal(out, expected) and _same_types(out, expected)
 
 
 def _same_types(out: Any, expected: Any) -> bool:

@@ -23,11 +23,14 @@ from refute.function.examples.grounding import grounded
 from refute.function.examples.hints import docstring_of, self_tests
 from refute.function.examples.inverse import round_trips
 from refute.function.examples.prose import bare_arrows, sentences
+from refute.function.examples.replayed import replayed
 from refute.function.examples.screening import contradictions_marked, screened
-from refute.function.examples.subject import Reading, Subject, overlaps, subject, to_test
-from refute.problems import Trust, UnitTest
+from refute.function.examples.scripts import doctest_lines
+from refute.function.examples.subject import Kind, Reading, Subject, overlaps, subject, to_test
+from refute.problems import FunctionProblem, Trust, UnitTest
+from refute.sandbox import Sandbox
 
-__all__ = ["read_examples"]
+__all__ = ["examples_of", "read_examples", "told", "understood"]
 
 MAX_TEXT = 200_000
 """Longer descriptions and modules are read up to this many characters."""
@@ -46,6 +49,50 @@ def read_examples(description: str, entry_point: str, *, code: str | None = None
     if code is not None:
         tests += _hints(code, about)
     return contradictions_marked(tests)
+
+
+def examples_of(problem: FunctionProblem) -> list[UnitTest]:
+    """What a problem's description states: as it was understood, or else as its text reads."""
+    if problem.examples is not None:
+        return list(problem.examples)
+    return read_examples(problem.description, problem.entry_point, code=problem.code)
+
+
+def understood(
+    problem: FunctionProblem, *, box: Sandbox
+) -> tuple[FunctionProblem, tuple[str, ...]]:
+    """The problem with the examples of its code's docstrings replayed, and remarks for people.
+
+    For a problem whose description is the docstring of the code under test: what `doctest` runs is
+    run, and worded examples count only as far as `SURE` says. A task's own text is another thing:
+    it was written to be met, so it is read as it stands (`read_examples`). Raises
+    `SandboxUnavailable`.
+    """
+    found = replayed(problem, box=box)
+    worded = [
+        test if kind in SURE else replace(test, trust=Trust.HINT, confidence=0.7)
+        for kind, test in told(problem)
+    ]
+    known = {repr(test.call) for test in found.tests}
+    worded = [one for one in contradictions_marked(worded) if repr(one.call) not in known]
+    return replace(problem, examples=(*found.tests, *worded)), found.notes
+
+
+SURE: frozenset[str] = frozenset()
+"""Kinds of readings besides doctests that are right in 97 of 100 docstrings of released packages
+(`benchmarks/readers.py`); the others are hints: they rank fixes and never make anything red."""
+
+
+def told(problem: FunctionProblem) -> list[tuple[Kind, UnitTest]]:
+    """What a docstring states outside of its doctests, each with the form it is written in."""
+    about = subject(problem.description[:MAX_TEXT], problem.entry_point, problem.code)
+    taken = doctest_lines(about.text)
+    readings = [
+        one
+        for one in _read(about)
+        if one.kind != "doctest" and about.line(one.span[0]) not in taken
+    ]
+    return [(one.kind, to_test(one, about, where="description")) for one in readings]
 
 
 def _read(about: Subject) -> list[Reading]:

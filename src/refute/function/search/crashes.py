@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from refute.function.contract import Finding
 from refute.function.definitions import Function, find_function, parse_module
-from refute.function.examples import read_examples
+from refute.function.examples import examples_of
 from refute.function.examples.screening import fits_annotation
 from refute.function.search.arguments import row_of
 from refute.function.search.clues import Clues
@@ -84,10 +84,7 @@ def find_crashes(
     `outcomes[i]` is what the code under test did with `calls[i]` (ideally `propose_inputs` of
     this problem, in order). Raises `ValueError` when the two differ in length.
     """
-    tests = [
-        *problem.tests,
-        *read_examples(problem.description, problem.entry_point, code=problem.code),
-    ]
+    tests = [*problem.tests, *examples_of(problem)]
     case = _case(problem, tests)
     findings: dict[tuple[object, ...], tuple[int, Finding]] = {}
 

@@ -16,7 +16,7 @@ from refute.function.contract import (
     Finding,
     MethodResult,
 )
-from refute.function.examples import read_examples
+from refute.function.examples import examples_of
 from refute.function.search.arguments import crosses
 from refute.function.search.choose import (
     MOST,
@@ -184,7 +184,7 @@ def search(
 
 def trusted_tests(problem: FunctionProblem) -> tuple[list[UnitTest], list[UnitTest]]:
     """The tests to believe (given, stated, worded) and the hints, each call once."""
-    read = read_examples(problem.description, problem.entry_point, code=problem.code)
+    read = examples_of(problem)
     trusted: dict[str, UnitTest] = {}
     hints: list[UnitTest] = []
     for test in (*problem.tests, *sorted(read, key=lambda t: t.trust)):

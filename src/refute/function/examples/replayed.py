@@ -1,0 +1,406 @@
+"""Understand a function's doctests by replaying them on the code as given.
+
+What `doctest` would call a failure is one, unless it says nothing about the function: a name, file
+or package that the example lacks, output that differs from one run to the next, a wrapped line.
+Such examples are counted, never believed. An example becomes a call, for the search to work with,
+only where making the call does the same as replaying the session; else it stays a `Session`.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from refute.function.definitions import parse_statements
+from refute.function.examples.formal import doctests
+from refute.function.examples.grounding import grounded
+from refute.function.examples.scripts import Script, Step, imported_packages, scripts, slice_of
+from refute.function.examples.subject import Reading, subject
+from refute.literals import NotLiteral, parse_literal
+from refute.problems import Call, Expression, FunctionProblem, Session, Trust, UnitTest
+from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, TimedOut
+from refute.sandbox.equality import equal_types, expect_test, matches, shows
+from refute.sandbox.values import MalformedValue
+from refute.syntax import parse_expression
+
+__all__ = ["Replayed", "replayed"]
+
+_LIMITS = Limits(cpu=3.0, wall=6.0)
+_PROBING = Limits(cpu=1.5, wall=3.0)
+_OTHER = replace(_LIMITS, seed=1)
+"""The second look: another process, other hashes, other random numbers, another time."""
+_QUICK = Limits(cpu=0.12, wall=1.0)
+"""What a test may take that thousands of candidates are run on."""
+
+_Row = tuple[str, "str | None", bool]
+"""What an example showed: see `Session`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The tests that a function's doctests state, and how much of them was understood."""
+
+    tests: tuple[UnitTest, ...] = ()
+    read: int = 0
+    """Examples that were looked at."""
+    unclear: tuple[str, ...] = ()
+    """Of each example that was not understood, why."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One line for people where something was not understood."""
+        if not self.unclear:
+            return ()
+        reasons = Counter(self.unclear).most_common()
+        told = "; ".join(f"{reason} ({count})" for reason, count in reasons)
+        return (f"{len(self.unclear)} of {self.read} doctest examples not understood: {told}",)
+
+
+def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
+    """Replay the doctests of `problem.code` that call its entry point.
+
+    Raises `SandboxUnavailable`.
+    """
+    program = Program(problem.code, problem.entry_point)
+    imported = imported_packages(problem.code)
+    tests: list[UnitTest] = []
+    unclear: list[str] = []
+    read = 0
+    for script in scripts(problem.code, problem.entry_point):
+        judged = _Judged(script, _outcomes(script.steps, program, box), imported)
+        judged.look_again(program, box)
+        read += judged.count
+        unclear += judged.unclear.values()
+        unclear += ["marked SKIP"] * script.skipped if script.own else []
+        read += script.skipped if script.own else 0
+        tests += _tests(script, judged, problem, program, box)
+    return Replayed(tuple(_consistent(tests)), read, tuple(unclear))
+
+
+# -- replaying -------------------------------------------------------------------------------------
+
+
+def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[_Row | Outcome]:
+    """What each step showed; where one ended the process, that outcome is the last."""
+    rows = _rows(steps, program, box, _LIMITS)
+    if isinstance(rows, list):
+        return [*rows]
+    if isinstance(rows, Raised):  # the program does not load
+        return []
+    good, bad = 0, len(steps)  # the first `good` steps end; the first `bad` do not
+    known: list[_Row] = []
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        found = _rows(steps[:middle], program, box, _PROBING)
+        if isinstance(found, list):
+            good, known = middle, found
+        else:
+            bad, rows = middle, found
+    return [*known, rows]
+
+
+def _rows(
+    steps: Sequence[Step], program: Program, box: Sandbox, limits: Limits
+) -> list[_Row] | Outcome:
+    session = Session(tuple(step.source for step in steps), len(steps))
+    (outcome,) = box.run(program, [session], limits)
+    if not isinstance(outcome, Returned):
+        return outcome
+    try:
+        value = outcome.value
+    except MalformedValue:
+        return outcome
+    rows = [value] if len(steps) == 1 else value
+    if not isinstance(rows, list) or len(rows) != len(steps) or not all(map(_is_row, rows)):
+        return outcome
+    return rows
+
+
+def _is_row(value: Any) -> bool:
+    match value:
+        case (str(), str() | None, bool()):
+            return True
+    return False
+
+
+class _Judged:
+    """The verdict on each step of a script."""
+
+    def __init__(
+        self, script: Script, outcomes: Sequence[_Row | Outcome], imported: frozenset[str]
+    ) -> None:
+        self.steps = script.steps
+        self.outcomes = outcomes
+        self.failing: list[int] = []
+        self.unclear: dict[int, str] = {}
+        self.relevant = [
+            index
+            for index, step in enumerate(script.steps[: len(outcomes)])
+            if script.own or step.depends
+        ]
+        lost: set[str] = set()  # names that an example would have bound, had it been understood
+        for index, (step, outcome) in enumerate(zip(script.steps, outcomes, strict=False)):
+            if isinstance(outcome, tuple) and shows(outcome, step.want):
+                lost -= step.binds
+                continue
+            reason = _own_fault(step, outcome, imported) or (
+                "follows an example that is not understood" if step.reads & lost else None
+            )
+            if reason is None:
+                self.failing.append(index)
+                continue
+            self.unclear[index] = reason
+            lost |= step.binds
+        self.unclear = {i: why for i, why in self.unclear.items() if i in self.relevant}
+        self.failing = [index for index in self.failing if index in self.relevant]
+
+    @property
+    def count(self) -> int:
+        return len(self.relevant)
+
+    def look_again(self, program: Program, box: Sandbox) -> None:
+        """Run the script once more where it fails: what differs is not understood."""
+        shown = [i for i in self.failing if isinstance(self.outcomes[i], tuple)]
+        if not shown:
+            return
+        again = _rows(self.steps[: shown[-1] + 1], program, box, _OTHER)
+        for index in shown:
+            before = self.outcomes[index]
+            assert isinstance(before, tuple)
+            if not isinstance(again, list) or not _stable(before, again[index], self.steps[index]):
+                self.unclear[index] = "two runs of it differ"
+        self.failing = [index for index in self.failing if index not in self.unclear]
+
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+
+
+def _stable(one: _Row, two: _Row, step: Step) -> bool:
+    """Whether two runs failed alike: addresses may differ where none is wanted."""
+    if one[:2] == two[:2]:
+        return True
+    if _ADDRESS.search(step.want.text):
+        return False
+    return [_ADDRESS.sub("", part or "") for part in one[:2]] == [
+        _ADDRESS.sub("", part or "") for part in two[:2]
+    ]
+
+
+_MISSING = {
+    "NameError": "a name of its own is missing",
+    "FileNotFoundError": "a file of its own is missing",
+    "SyntaxError": "it is not Python of this version",
+}
+_PACKAGE = {"ImportError", "ModuleNotFoundError"}
+
+
+def _own_fault(step: Step, outcome: _Row | Outcome, imported: frozenset[str]) -> str | None:
+    """Why a failure says nothing about the function; None: it does."""
+    if not isinstance(outcome, tuple):
+        return None if step.depends else "it does not end here"
+    text, raised, inside = outcome
+    if raised is not None:
+        kind = raised.partition(":")[0].strip()
+        if kind in _PACKAGE and (not inside or set(re.findall(r"\w+", raised)) & imported):
+            return "a package is missing"
+        return _MISSING.get(kind) if not inside else None
+    if step.want.raised is None and _differs_in_layout(step.want.text, text):
+        return "only its layout differs"
+    return None
+
+
+_ANYTHING = re.compile(r"(?m)^\s*\.\.\.\s*$|[\[({,]\s*\.\.\.|\.\.\.\s*[\])}]|\b0x\.\.\.")
+_LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def _differs_in_layout(want: str, got: str) -> bool:
+    """Whether a value is wrapped or cut short in the docstring, without a directive to say so."""
+    wrapped = want.count("\n") > 1 and got.count("\n") == 1
+    cut = _ANYTHING.search(want) is not None and want[:1] not in "'\""
+    if not wrapped and not cut:
+        return False
+    flags = _LOOSE if cut else doctest.NORMALIZE_WHITESPACE
+    if doctest.OutputChecker().check_output(want, got, flags):
+        return True
+    return wrapped and "".join(want.split()) == "".join(got.split())
+
+
+# -- tests -----------------------------------------------------------------------------------------
+
+
+def _tests(
+    script: Script, judged: _Judged, problem: FunctionProblem, program: Program, box: Sandbox
+) -> list[UnitTest]:
+    """A test for each example that is understood and hangs on the function, or fails."""
+    steps, known = script.steps, judged.outcomes
+    first = next(index for index, step in enumerate(steps) if step.depends)
+    chosen = [
+        index
+        for index in judged.relevant
+        if index not in judged.unclear
+        and (index in judged.failing or (index >= first and _says_something(steps[index])))
+    ]
+    if not chosen:
+        return []
+    calls = _agreed(script, judged, chosen, problem, program, box)
+    sessions = [index for index in chosen if index not in calls]
+    slices = [slice_of(steps, index) for index in sessions]
+    short = [Session(tuple(steps[i].source for i in kept)) for kept in slices]
+    outcomes = box.run(program, short, replace(_QUICK, stop_after=4)) if short else []
+    tests = dict(calls)
+    for index, session, outcome in zip(sessions, short, outcomes, strict=True):
+        before = known[index]
+        if isinstance(before, tuple) and not _same(outcome, before):
+            whole = Session(tuple(step.source for step in steps[: index + 1]))
+            (outcome,) = box.run(program, [whole], _QUICK)
+            session = whole
+            if not _same(outcome, before) and index not in judged.failing:
+                continue  # it takes too long for a search
+        tests[index] = _stated(session, steps[index])
+    return [tests[index] for index in chosen if index in tests]
+
+
+def _says_something(step: Step) -> bool:
+    """A statement that shows nothing and is to show nothing is no test: it prepares others."""
+    if step.want.text:
+        return True
+    last = (parse_statements(step.source) or [ast.Pass()])[-1]
+    return isinstance(last, ast.Assert) or (isinstance(last, ast.Expr) and step.direct)
+
+
+def _stated(session: Session, step: Step) -> UnitTest:
+    source = f"doctest line {step.line}"
+    return UnitTest(session, step.want, None, Trust.STATED, source, None, 0.99)
+
+
+def _same(outcome: Outcome, row: _Row) -> bool:
+    if not isinstance(outcome, Returned):
+        return False
+    try:
+        return _is_row(outcome.value) and outcome.value[:2] == row[:2]
+    except MalformedValue:
+        return False
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def _agreed(
+    script: Script,
+    judged: _Judged,
+    chosen: Sequence[int],
+    problem: FunctionProblem,
+    program: Program,
+    box: Sandbox,
+) -> dict[int, UnitTest]:
+    """The examples that are one call (or one expression) and do the same without their session."""
+    about = subject(script.text, problem.entry_point, problem.code)
+    readings: dict[int, list[Reading]] = {}
+    for reading in grounded(doctests(about)[0], about):
+        readings.setdefault(about.line(reading.span[0]), []).append(reading)
+    first = script.steps[0].line - _line_of(script)
+    drafts: dict[int, UnitTest] = {}
+    for index in chosen:
+        step = script.steps[index]
+        found = readings.get(step.line - first, [])
+        if len(found) == 1 and _is_plain(found[0], step, problem.entry_point):
+            test = _test_of(found[0], step)
+            if test is not None:
+                drafts[index] = test
+    limits = replace(_LIMITS, cpu=1.0, wall=3.0)
+    outcomes = box.run(program, [test.call for test in drafts.values()], limits) if drafts else []
+    agreed = {}
+    for (index, test), outcome in zip(drafts.items(), outcomes, strict=True):
+        row = judged.outcomes[index]
+        passes = index not in judged.failing
+        if matches(outcome, expect_test(test)) is not passes:
+            continue
+        if _is_condition(script.steps[index]) or _does_the_same(outcome, row):
+            agreed[index] = test
+    said: dict[str, set[str]] = {}
+    for test in agreed.values():
+        said.setdefault(repr(test.call), set()).add(repr((test.expected, test.raises)))
+    return {i: test for i, test in agreed.items() if len(said[repr(test.call)]) == 1}
+
+
+def _line_of(script: Script) -> int:
+    """The line of the script's text, from 1, on which its first example starts."""
+    examples = doctest.DocTestParser().get_examples(script.text)
+    run = [one for one in examples if not one.options.get(doctest.SKIP)]
+    return run[0].lineno + 1
+
+
+def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:
+    """Whether the reading is what stands there, nothing put in, and so fit to be shown."""
+    if isinstance(reading.call, Call):
+        return True
+    try:
+        written = ast.unparse(parse_expression(step.source.strip()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return isinstance(reading.call, Expression) and reading.call.source == written
+
+
+def _is_condition(step: Step) -> bool:
+    """Whether it is an assertion, or a comparison that is to be true: read as its two sides."""
+    match parse_statements(step.source):
+        case [ast.Assert()]:
+            return not step.want.text
+        case [ast.Expr(value=ast.Compare())]:
+            return step.want.text == "True\n"
+    return False
+
+
+def _test_of(reading: Reading, step: Step) -> UnitTest | None:
+    """The reading as a test, where its outcome is what `doctest` wants, nothing more or less."""
+    source = f"doctest line {step.line}"
+    if _is_condition(step):
+        if not isinstance(reading.call, Call) or reading.raises is not None:
+            return None
+        return UnitTest(reading.call, reading.expected, None, Trust.STATED, source, None, 0.99)
+    if reading.raises is not None:
+        said = (step.want.raised or "").partition(":")[0].strip().rpartition(".")[2]
+        if said != reading.raises:
+            return None
+        return UnitTest(reading.call, None, reading.raises, Trust.STATED, source, None, 0.99)
+    try:
+        value = parse_literal(step.want.text) if step.want.text else None
+    except NotLiteral:
+        return None
+    if not equal_types(value, reading.expected):
+        return None
+    return UnitTest(reading.call, value, None, Trust.STATED, source, None, 0.99, typed=True)
+
+
+def _does_the_same(outcome: Outcome, row: _Row | Outcome) -> bool:
+    """Whether a call did what its session showed."""
+    if not isinstance(row, tuple):
+        return type(outcome) is type(row) and isinstance(outcome, TimedOut)
+    text, raised, _ = row
+    if raised is not None:
+        kind = raised.partition(":")[0].strip().rpartition(".")[2]
+        return isinstance(outcome, Raised) and outcome.type == kind
+    if not isinstance(outcome, Returned):
+        return False
+    try:
+        value = outcome.value
+        if not text:
+            return value is None
+        return repr(value) == text.rstrip("\n") or equal_types(parse_literal(text), value)
+    except (MalformedValue, NotLiteral, ValueError, RecursionError):
+        return False
+
+
+def _consistent(tests: Sequence[UnitTest]) -> Iterator[UnitTest]:
+    """Each test once."""
+    seen: set[tuple[str, str]] = set()
+    for test in tests:
+        key = repr(test.call), repr((test.expected, test.raises))
+        if key not in seen:
+            seen.add(key)
+            yield test

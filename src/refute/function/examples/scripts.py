@@ -1,0 +1,208 @@
+"""The doctest examples of a module that concern one function, as `doctest` itself reads them.
+
+A `Script` is what `doctest` runs in one namespace: the examples of the function's docstring, of its
+module's docstring, of a text in ``__test__``. Nothing is executed here.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import doctest
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from refute.function.definitions import find_function, parse_module, parse_statements
+from refute.problems import Want
+
+__all__ = ["Script", "Step", "doctest_lines", "imported_packages", "scripts", "slice_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One example: what it runs, what it must show, and the names that it reads and binds."""
+
+    source: str
+    want: Want
+    line: int
+    """In the module."""
+    direct: bool
+    """Whether it names the function."""
+    depends: bool
+    """Whether it names the function, or reads what came of an example that does."""
+    reads: frozenset[str] = frozenset()
+    binds: frozenset[str] = frozenset()
+    imports: frozenset[str] = frozenset()
+    acts: bool = True
+    """Whether it may change what it reads: it is more than a definition or an import."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Examples that run in one namespace, in order; those marked SKIP are left out."""
+
+    text: str
+    own: bool
+    """Whether it is the function's own docstring."""
+    steps: tuple[Step, ...]
+    skipped: int = 0
+
+
+def scripts(code: str, entry_point: str) -> list[Script]:
+    """The scripts whose examples call the function, its own docstring first.
+
+    A text that `doctest` cannot parse holds none. Never raises.
+    """
+    tree = parse_module(code)
+    if tree is None:
+        return []
+    name = entry_point.rpartition(".")[2]
+    function = find_function(tree, entry_point)
+    found = []
+    for node, own in _texts(tree, function):
+        try:
+            examples = doctest.DocTestParser().get_examples(node.value)
+        except ValueError:  # inconsistent blanks, an unknown directive
+            continue
+        run = [one for one in examples if not one.options.get(doctest.SKIP)]
+        steps = tuple(_steps(run, name, node.lineno))
+        if any(step.depends for step in steps):
+            found.append(Script(node.value, own, steps, len(examples) - len(run)))
+    return found
+
+
+def doctest_lines(text: str) -> frozenset[int]:
+    """The lines of a text, from 1, that `doctest` takes for examples and their output."""
+    try:
+        examples = doctest.DocTestParser().get_examples(text)
+    except ValueError:
+        return frozenset()
+    lines: set[int] = set()
+    for one in examples:
+        size = one.source.count("\n") + one.want.count("\n")
+        lines |= set(range(one.lineno + 1, one.lineno + 1 + size))
+    return frozenset(lines)
+
+
+def imported_packages(code: str) -> frozenset[str]:
+    """The top names of what a module imports, anywhere in it."""
+    found: set[str] = set()
+    tree = parse_module(code)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    value: str
+    lineno: int
+
+
+def _texts(tree: ast.Module, function: ast.AST | None) -> Iterator[tuple[_Text, bool]]:
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from ((text, True) for text in _docstring(function))
+    yield from ((text, False) for text in _docstring(tree))
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__test__")], value=ast.Dict(values=values)):
+                for value in values:
+                    if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                        yield _Text(value.value, value.lineno), False
+
+
+def _docstring(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_Text]:
+    match node.body[:1]:
+        case [ast.Expr(value=ast.Constant(value=str() as text) as constant)]:
+            yield _Text(text, constant.lineno)
+
+
+def _steps(examples: Sequence[doctest.Example], name: str, first: int) -> Iterator[Step]:
+    aliases = {name}
+    tainted: set[str] = set()
+    imported: set[str] = set()
+    for example in examples:
+        names = _names(example.source, name)
+        aliases |= names.aliases
+        imported |= names.imports
+        direct = bool(names.reads & aliases) or names.attribute
+        depends = direct or bool(names.reads & tainted)
+        if depends:
+            tainted |= (names.reads | names.binds) - imported - aliases - _BUILTINS
+        else:
+            tainted -= names.binds
+        options = 0
+        for flag, on in example.options.items():
+            options |= flag if on else 0
+        yield Step(
+            example.source,
+            Want(example.want, example.exc_msg, options),
+            first + example.lineno,
+            direct,
+            depends,
+            frozenset(names.reads),
+            frozenset(names.binds),
+            frozenset(names.imports),
+            names.acts,
+        )
+
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+@dataclass(slots=True)
+class _Names:
+    reads: set[str] = field(default_factory=set)
+    binds: set[str] = field(default_factory=set)
+    imports: set[str] = field(default_factory=set)
+    aliases: set[str] = field(default_factory=set)
+    """Names under which it imports the function."""
+    attribute: bool = False
+    """Whether it names the function as an attribute."""
+    acts: bool = False
+
+
+def _names(source: str, name: str) -> _Names:
+    names = _Names()
+    body = parse_statements(source)
+    if body is None:
+        names.attribute = re.search(rf"\b{re.escape(name)}\b", source) is not None
+    for statement in body or ():
+        passive = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+        names.acts |= not isinstance(statement, passive)
+        for node in ast.walk(statement):
+            match node:
+                case ast.Name(id=id, ctx=ast.Load()):
+                    names.reads.add(id)
+                case ast.Name(id=id):
+                    names.binds.add(id)
+                case ast.Attribute(attr=attr):
+                    names.attribute |= attr == name
+                case ast.FunctionDef(name=bound) | ast.ClassDef(name=bound):
+                    names.binds.add(bound)
+                case ast.alias(name=target, asname=bound):
+                    names.imports.add(bound or target.partition(".")[0])
+                    if target.rpartition(".")[2] == name and bound:
+                        names.aliases.add(bound)
+                case ast.AugAssign(target=ast.Name(id=id)):
+                    names.reads.add(id)
+    names.binds |= names.imports
+    return names
+
+
+def slice_of(steps: Sequence[Step], last: int) -> list[int]:
+    """The steps that the outcome of `steps[last]` may hang on, by their names, `last` included."""
+    wanted = set(steps[last].reads)
+    modules = {name for step in steps for name in step.imports}
+    kept = [last]
+    for index in range(last - 1, -1, -1):
+        step = steps[index]
+        changes = step.acts and step.reads & (wanted - modules - _BUILTINS)
+        if step.binds & wanted or changes or "*" in step.imports:
+            kept.insert(0, index)
+            wanted |= step.reads
+    return kept

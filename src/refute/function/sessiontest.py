@@ -1,0 +1,187 @@
+"""A doctest session as the body of a pytest function: its lines as code, its output asserted."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from textwrap import indent
+
+from refute.function.definitions import parse_statements
+from refute.literals import NotLiteral, parse_literal, source_of
+from refute.problems import Session, Want
+
+__all__ = ["Body", "session_body"]
+
+
+@dataclass(slots=True)
+class Body:
+    """Statements at column 0, and what they need around them."""
+
+    lines: list[str]
+    fixtures: list[str] = field(default_factory=list)
+    """Parameters of the test function, with their annotations."""
+    imports: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+    """Names of the module under test."""
+
+
+def session_body(session: Session, want: Want, names: Collection[str], module: str) -> Body:
+    """The body that passes exactly where `doctest` does. `names`: what the module binds; `module`:
+    source of an expression for its globals, where the session cannot run inside of a function."""
+    parsed = [parse_statements(step) for step in session.steps]
+    if any(body is None for body in parsed) or not _fits_a_function(session, parsed, names):
+        return _whole(session, want, module)
+    last = parsed[-1] or []
+    lines = ["\n".join(_code(step) for step in session.steps[:-1])] if parsed[:-1] else []
+    body = Body(lines)
+    bound = {n for step in parsed for n in _bound(step or [])}
+    body.used = {n for step in parsed for n in _read(step or [])} & set(names) - bound
+    if re.search(r"\bopen\(|\bPath\(|\bos\.", "".join(session.steps)):
+        body.fixtures += ["tmp_path: Path", "monkeypatch: pytest.MonkeyPatch"]
+        body.imports |= {"from pathlib import Path", "import pytest"}
+        body.lines.insert(0, "monkeypatch.chdir(tmp_path)")
+    code = _code(session.steps[-1])
+    noisy = any(isinstance(node, ast.Expr) for step in parsed[:-1] for node in step or [])
+    if want.raised is not None:
+        _raising(body, code, want)
+    elif len(last) == 1 and isinstance(last[0], ast.Assert) and not want.text:
+        body.lines.append(code)
+    elif len(last) == 1 and isinstance(last[0], ast.Expr):
+        _value(body, ast.unparse(last[0].value), want, noisy)
+    else:
+        _printing(body, noisy)
+        body.lines.append(code)
+        body.lines.append(_same("capsys.readouterr().out", want, body))
+    return body
+
+
+def _code(step: str) -> str:
+    """The step's source without its directives."""
+    return re.sub(r"\s*#\s*doctest:.*", "", step).rstrip()
+
+
+def _value(body: Body, expression: str, want: Want, noisy: bool) -> None:
+    prints = re.match(r"(?:pprint\.)?(?:print|pprint|pp)\(", expression)
+    text = want.text.removesuffix("\n")
+    if not want.options and not prints and "\n" not in text and _is_repr(text):
+        body.lines.append(f"assert repr({expression}) == {source_of(text)}")
+        return
+    _printing(body, noisy)
+    if prints or not text:
+        body.lines.append(expression)
+        body.lines.append(_same("capsys.readouterr().out", want, body))
+        return
+    body.lines.append(f"value = {expression}")
+    body.lines.append('shown = "" if value is None else f"{value!r}\\n"')
+    body.lines.append(_same("capsys.readouterr().out + shown", want, body))
+
+
+def _is_repr(text: str) -> bool:
+    """Whether this looks like what `repr` makes, not like words that were printed."""
+    try:
+        parse_literal(text)
+    except NotLiteral:
+        return re.fullmatch(r"[\w.]+\(.*\)|<.*>|[\[({].*[\])}]", text) is not None
+    return True
+
+
+def _printing(body: Body, noisy: bool) -> None:
+    body.fixtures.append("capsys: pytest.CaptureFixture[str]")
+    body.imports.add("import pytest")
+    if noisy:
+        body.lines.append("capsys.readouterr()")
+
+
+def _same(got: str, want: Want, body: Body) -> str:
+    text = source_of(want.text.replace("<BLANKLINE>", ""))
+    if not want.options:
+        return f"assert {got} == {text}"
+    body.imports.add("import doctest")
+    body.lines += [f"want = {source_of(want.text)}", f"got = {got}"]
+    return f"assert doctest.OutputChecker().check_output(want, got, {_flags(want.options)})"
+
+
+def _flags(options: int) -> str:
+    names = [name for name, flag in doctest.OPTIONFLAGS_BY_NAME.items() if options & flag]
+    return " | ".join(f"doctest.{name}" for name in names)
+
+
+def _raising(body: Body, code: str, want: Want) -> None:
+    kind, _, message = (want.raised or "").rstrip("\n").partition(": ")
+    body.imports.add("import pytest")
+    body.lines += ["with pytest.raises(Exception) as caught:", indent(code, "    ")]
+    body.lines.append(f"assert caught.type.__name__ == {source_of(kind.rpartition('.')[2])}")
+    if want.options & doctest.IGNORE_EXCEPTION_DETAIL:
+        return
+    if want.options:
+        body.lines.append(
+            _same('f"{caught.value}\\n"', Want(f"{message}\n", None, want.options), body)
+        )
+    else:
+        body.lines.append(f"assert str(caught.value) == {source_of(message)}")
+
+
+def _whole(session: Session, want: Want, module: str) -> Body:
+    """The session as text for `doctest` itself."""
+    shown = want.text
+    if want.raised is not None:
+        shown = f"Traceback (most recent call last):\n    ...\n{want.raised}"
+    text = f"{session.source}\n{shown}"
+    lines = [
+        f"session = {_block(text)}",
+        f'test = doctest.DocTestParser().get_doctest(session, dict({module}), "session", None, 0)',
+    ]
+    if len(session.steps) > 1:  # what the lines before the last show is not what is tested
+        lines += [
+            "*before, last = test.examples",
+            "test.examples = before",
+            "doctest.DocTestRunner().run(test, out=lambda _: None, clear_globs=False)",
+            "test.examples = [last]",
+        ]
+    lines.append("assert doctest.DocTestRunner().run(test).failed == 0")
+    return Body(lines, imports={"import doctest"})
+
+
+def _block(text: str) -> str:
+    """The text over several lines; what indents it alike changes nothing for `doctest`."""
+    if "'''" in text:
+        return source_of(text)
+    return f"{'r' if chr(92) in text else ''}'''\n{text}'''"
+
+
+def _fits_a_function(
+    session: Session, parsed: Sequence[list[ast.stmt] | None], names: Collection[str]
+) -> bool:
+    """Whether the lines mean in a function what they mean at the top of a module."""
+    for step in parsed:
+        for node in step or []:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.ImportFrom) and inner.names[0].name == "*":
+                    return False
+                if isinstance(inner, ast.Name) and inner.id in ("_", "locals", "globals"):
+                    return False
+                if isinstance(inner, ast.Global | ast.Nonlocal):
+                    return False
+    bound = {name for step in parsed for name in _bound(step or [])}
+    strings = any(mark in step for step in session.steps for mark in ('"""', "'''"))
+    return not bound & set(names) and not strings  # they would be indented with the code
+
+
+def _bound(body: Sequence[ast.stmt]) -> set[str]:
+    found: set[str] = set()
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+                found.add(node.id)
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.alias):
+                found.add((node.asname or node.name).partition(".")[0])
+    return found
+
+
+def _read(body: Sequence[ast.stmt]) -> set[str]:
+    return {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}
