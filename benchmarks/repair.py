@@ -74,6 +74,8 @@ def main() -> None:
             )
             count = totals[fold]
             count[verdict] += 1
+            count[result.state] += 1
+            count[f"{result.state} right"] += bool(right and right[0])
             count["n"] += 1
             count["derived"] += len(derived)
             count["derived right"] += graded.both
@@ -82,7 +84,7 @@ def main() -> None:
                 for c, ok in zip(result.candidates, right, strict=True)
             )
             line = (
-                f"{problem.id:14} {problem.entry_point[:22]:22} {verdict:8}"
+                f"{problem.id:14} {problem.entry_point[:22]:22} {verdict:8} {result.state:8}"
                 f" {len(result.given)} tests, {result.tried:6} tried, {seconds[-1]:5.1f} s,"
                 f" derived {graded.both}/{len(derived)}  {edits} {' '.join(result.notes)}"
             )
@@ -111,7 +113,9 @@ def show(name: str, count: Counter[str]) -> None:
         f"{name:7} n={n}  first {count['FIRST'] / n:.1%}  top3 {top3 / n:.1%}  "
         f"wrong first {wrong / n:.1%}  abstained {count['ABSTAIN'] / n:.1%}  "
         f"silent {count['SILENT'] / n:.1%}  derived right "
-        f"{count['derived right']}/{count['derived']}"
+        f"{count['derived right']}/{count['derived']}  of fixed right "
+        f"{count['fixed right']}/{count['fixed']}  of proposed first right "
+        f"{count['proposed right']}/{count['proposed']}"
     )
 
 
