@@ -19,6 +19,7 @@ __all__ = [
     "MOST",
     "Cluster",
     "Hints",
+    "behaviour",
     "believable",
     "clustered",
     "differs",

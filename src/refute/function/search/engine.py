@@ -22,6 +22,7 @@ from refute.function.search.choose import (
     MOST,
     Cluster,
     Hints,
+    behaviour,
     believable,
     clustered,
     distinct,
@@ -263,7 +264,21 @@ def _without_oracle(
                     "not repaired on a hint alone"
                 )
                 break
-    return find_crashes(problem, calls, outcomes)
+    return again(problem, find_crashes(problem, calls, outcomes), box)
+
+
+def again(problem: FunctionProblem, findings: Sequence[Finding], box: Sandbox) -> list[Finding]:
+    """The findings whose input ends the same way a second time, with more time to do so."""
+    program, limits = Program(problem.code, problem.entry_point), Limits(cpu=2.0, wall=8.0)
+    kept: list[Finding] = []
+    for finding in findings:
+        if finding.kind != "contradiction":
+            (outcome,) = box.run(program, [finding.call], limits)
+            same = type(outcome) is type(finding.actual)
+            if not same or behaviour([outcome]) != behaviour([finding.actual]):
+                continue
+        kept.append(finding)
+    return kept
 
 
 def _doubted(
