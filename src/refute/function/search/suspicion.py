@@ -1,0 +1,105 @@
+"""What speaks against an edit, whatever examples it passes: seen in the code alone.
+
+An edit that passes a few examples by cutting a branch, or by no longer looking at an argument, is
+more often an accident than a fix; and one in a helper changes what other callers get, of which
+nothing is known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from refute.function.definitions import Function
+from refute.function.search.edit import copy_of
+
+__all__ = ["suspicions"]
+
+
+def suspicions(before: ast.Module, after: ast.Module, entry_point: str) -> tuple[str, ...]:
+    """Reasons to doubt that `after` is the fix of `before`, one line each; () where none is."""
+    own = entry_point.split(".", maxsplit=1)[0]
+    found: list[str] = []
+    for was, now in zip(before.body, after.body, strict=False):
+        if ast.dump(was) == ast.dump(now):
+            continue
+        name = getattr(was, "name", None)
+        if name != own:
+            found.append(f"it changes {name or 'what lies outside of functions'}, not {own}")
+        for old, new in zip(_functions(was), _functions(now), strict=False):
+            gone = sorted(_used(old) - _used(new))
+            if gone:
+                found.append(f"`{'`, `'.join(gone)}` would have no effect any more")
+            found += _guards(old, new)
+    return tuple(dict.fromkeys(found))
+
+
+def _functions(tree: ast.AST) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _used(function: Function) -> set[str]:
+    """The parameters that the body reads."""
+    spec = function.args
+    every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
+    read = {
+        node.id
+        for stmt in function.body
+        for node in ast.walk(stmt)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    return {arg.arg for arg in every if arg is not None} & read
+
+
+def _guards(was: Function, now: Function) -> Iterator[str]:
+    """Conditions that are turned round, always or never hold, or are gone."""
+    before = {ast.dump(test): test for test in _tests(was)}
+    after = {ast.dump(test): test for test in _tests(now)}
+    counts = Counter(map(ast.dump, _tests(was)))
+    counts.subtract(Counter(map(ast.dump, _tests(now))))
+    gone = [before[key] for key, count in counts.items() if count > 0]
+    new = [after[key] for key, count in counts.items() if count < 0]
+    for test in new:
+        if isinstance(test, ast.Constant) or _never(test):
+            yield f"`{ast.unparse(test)}` does not depend on anything"
+    for one in gone:
+        opposite = ast.dump(_negation(one))
+        if any(
+            ast.dump(_negation(test)) == ast.dump(one) or ast.dump(test) == opposite for test in new
+        ):
+            yield f"`{ast.unparse(one)}` is turned round"
+
+
+def _tests(function: Function) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+            yield node.test
+        elif isinstance(node, ast.comprehension):
+            yield from node.ifs
+
+
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+
+
+def _negation(test: ast.expr) -> ast.expr:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        turned = copy_of(test)
+        turned.ops = [_OPPOSITE[type(test.ops[0])]()]
+        return turned
+    return ast.UnaryOp(ast.Not(), test)
+
+
+def _never(test: ast.expr) -> bool:
+    """Compares a thing with itself."""
+    return isinstance(test, ast.Compare) and any(
+        ast.dump(a) == ast.dump(b)
+        for a, b in zip([test.left, *test.comparators], test.comparators, strict=False)
+    )
