@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refute.function.contract import Question
+from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
+from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Result, Trial
 from refute.problems import Call, Invocation, UnitTest
 from refute.sandbox import NotRun, Outcome, Raised, Returned
@@ -22,9 +24,11 @@ __all__ = [
     "behaviour",
     "believable",
     "clustered",
+    "crashing",
     "differs",
     "distinct",
     "question_for",
+    "rivals",
     "vote",
 ]
 
@@ -39,6 +43,14 @@ ODD_TYPE = -3.0
 """Log weight per share of in-domain inputs with an output of a type that no test expects."""
 CONSTANT = -3.0
 """The output is the same whatever the input."""
+OPEN = 2.0
+"""Log weight by which a fix may be less likely than the first and still make it a question."""
+MOSTLY = 0.5
+"""Share of the inputs that end as they did from which on a fix leaves most as it is."""
+CHANGED = -1.0
+"""Log weight per share of in-domain inputs that end otherwise: most of what code does is right."""
+COMPARED = 4
+"""Members of a cluster among which the one with least against it is looked for."""
 HINT_LOST = -3.0
 """A self-test of the code that it passes and the candidate does not."""
 HINT_WON = 0.7
@@ -51,6 +63,10 @@ class Cluster:
     members: list[Result]
     outcomes: tuple[Outcome, ...]
     score: float = 0.0
+    suspicions: tuple[Suspicion, ...] = ()
+    """What speaks against the likeliest member."""
+    kept: float = 1.0
+    """Share of the inputs inside the domain on which nothing changes."""
 
     @property
     def best(self) -> Result:
@@ -106,10 +122,34 @@ def clustered(
         else:
             groups[key] = Cluster([result], tuple(outcomes[:count]))
             groups[key].score = _plausibility(trial, before, outcomes, inputs, hints)
+            groups[key].kept = _kept(before, outcomes, inputs)
+    original = stripped(trial.tree)
     for cluster in groups.values():
+        _put_likeliest_first(trial, original, cluster)
         size = math.log2(len(cluster.members))
-        cluster.score += cluster.best.weight + PER_DOUBLING * size
+        cluster.score += PER_DOUBLING * size + CHANGED * (1.0 - cluster.kept)
     return sorted(groups.values(), key=lambda c: -c.score)
+
+
+def _put_likeliest_first(trial: Trial, original: ast.Module, cluster: Cluster) -> None:
+    """Order the first members by their weight less what speaks against them; add that weight."""
+    ranked = []
+    for place, result in enumerate(cluster.members[:COMPARED]):
+        against = suspicions(original, trial.mutated(result.edits), trial.entry_point)
+        ranked.append((result.weight + sum(one.weight for one in against), -place, against))
+    weight, place, against = max(ranked, key=lambda one: one[:2])
+    cluster.members.insert(0, cluster.members.pop(-place))
+    cluster.suspicions = against
+    cluster.score += weight
+
+
+def _kept(
+    before: Sequence[Outcome], after: Sequence[Outcome], inputs: Sequence[tuple[Call, Tier]]
+) -> float:
+    """Share of the inputs inside the domain that end as they did."""
+    inside = [i for i, (_, tier) in enumerate(inputs) if tier == Tier.IN_DOMAIN]
+    changed = sum(differs(before[i], after[i]) for i in inside)
+    return 1.0 - changed / len(inside) if inside else 1.0
 
 
 def _plausibility(
@@ -152,10 +192,38 @@ def _kind(outcome: Outcome) -> str | None:
         return "?"
 
 
+def rivals(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[Cluster]:
+    """The first of `clusters`, and those that are nearly as likely: the ones to choose between.
+
+    Where the first leaves most as it is, one that changes all that the first changes, in the same
+    way, and more besides, is no rival: nothing that is known asks for the rest of its change.
+    """
+    first = clusters[0]
+    small = first.kept >= MOSTLY
+    return [first] + [
+        other
+        for other in clusters[1:]
+        if other.score >= first.score - OPEN and not (small and _goes_further(first, other, before))
+    ]
+
+
+def _goes_further(first: Cluster, other: Cluster, before: Sequence[Outcome]) -> bool:
+    """Whether `other` does what `first` does wherever that changes anything."""
+    return not any(
+        differs(old, a) and differs(a, b)
+        for old, a, b in zip(before, first.outcomes, other.outcomes, strict=True)
+    )
+
+
 def question_for(
-    clusters: Sequence[Cluster], inputs: Sequence[tuple[Call, Tier]]
+    clusters: Sequence[Cluster],
+    inputs: Sequence[tuple[Call, Tier]],
+    shown: Sequence[Cluster] | None = None,
 ) -> tuple[Question | None, int]:
-    """The input that tells `clusters` best apart, with its index; short calls are preferred."""
+    """The input that tells `clusters` best apart, with its index; short calls are preferred.
+
+    The question names the outputs of `shown` (None: of `clusters`).
+    """
     best: tuple[tuple[int, int, int], int] | None = None
     for index, (call, tier) in enumerate(inputs):
         outputs = [c.outcomes[index] for c in clusters]
@@ -168,7 +236,7 @@ def question_for(
     if best is None:
         return None, -1
     index = best[1]
-    return Question(inputs[index][0], tuple(c.outcomes[index] for c in clusters)), index
+    return Question(inputs[index][0], tuple(c.outcomes[index] for c in shown or clusters)), index
 
 
 def vote(clusters: Sequence[Cluster], index: int) -> float:
@@ -184,23 +252,22 @@ def vote(clusters: Sequence[Cluster], index: int) -> float:
     return agree / total
 
 
-def believable(
-    clusters: Sequence[Cluster],
-    tests: Sequence[UnitTest],
-    inputs: Sequence[tuple[Call, Tier]],
-) -> bool:
-    """Whether the first cluster may be proposed: one example alone fits many wrong programs.
+def crashing(cluster: Cluster, inputs: Sequence[tuple[Call, Tier]]) -> bool:
+    """Whether it crashes on many inputs like the examples': it is no fix then."""
+    inside = [o for o, (_, tier) in zip(cluster.outcomes, inputs, strict=True) if not tier]
+    return sum(not isinstance(o, Returned) for o in inside) > 0.3 * len(inside)
+
+
+def believable(clusters: Sequence[Cluster], tests: Sequence[UnitTest]) -> bool:
+    """Whether the first cluster may be believed: one example alone fits many wrong programs.
 
     How much one example says depends on its output: a truth value is met by accident half of the
-    time, a number now and then, a long list hardly ever. A fix that still crashes on inputs like
-    the example's is none. Thresholds from the development data and other programs like them.
+    time, a number now and then, a long list hardly ever. Thresholds from the development data and
+    other programs like them.
     """
     if len(tests) > 1:
         return True
     first = clusters[0]
-    inside = [o for o, (_, tier) in zip(first.outcomes, inputs, strict=True) if not tier]
-    if sum(not isinstance(o, Returned) for o in inside) > 0.3 * len(inside):
-        return False
     share = 1.0 / sum(math.exp(c.score - first.score) for c in clusters)
     expected = tests[0].expected
     if expected is None or isinstance(expected, bool):

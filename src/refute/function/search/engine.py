@@ -25,8 +25,10 @@ from refute.function.search.choose import (
     behaviour,
     believable,
     clustered,
+    crashing,
     distinct,
     question_for,
+    rivals,
     vote,
 )
 from refute.function.search.choose import differs as outcomes_differ
@@ -55,8 +57,6 @@ PROBES = 40
 EXPRESSING = 2.5
 """Seconds for writing the function anew, at most."""
 SHOWN = 3
-OPEN = 2.0
-"""Log weight by which a fix may be less likely than the first and still make it a question."""
 MOST_DERIVED = 5
 MOST_QUESTIONS = 3
 CONFIDENT = 0.6
@@ -102,7 +102,7 @@ def search(
     candidates: list[Candidate] = []
     predicted: list[FailingTest] = []
     question = None
-    unsure = False
+    lost = "fail when run as written"
     if found.survivors and found.trial is not None:
         inputs = affordable(found, probing_inputs(problem, state.trusted, seed))
         clusters = choose(found, inputs, hints)
@@ -111,10 +111,14 @@ def search(
             if look_further(found, start + (0.55 if second else 0.7) * budget - time.monotonic()):
                 clusters = choose(found, inputs, hints)
             state.tried += found.trial.tried - tried
+        before = found.trial.behaviours([()], [call for call, _ in inputs])[0]
         for _ in range(MOST_QUESTIONS):
             assert found.trial is not None
             clusters = sound(found.trial, clusters)
-            question, index = question_for(likely(clusters), inputs)
+            question, index = None, -1
+            if clusters:
+                shown = clusters[:SHOWN]
+                question, index = question_for(rivals(shown, before), inputs, shown)
             if ask is None or question is None:
                 break
             try:
@@ -135,15 +139,18 @@ def search(
                 clusters = choose(found, inputs, hints)
         if found.trial is not None and ask is not None:
             clusters = sound(found.trial, clusters)
-        unsure = bool(clusters) and not believable(clusters, state.trusted, inputs)
-        if unsure:
+        if clusters and len(state.trusted) == 1 and crashing(clusters[0], inputs):
             state.notes.append(
-                f"one example does not tell {len(clusters)} possible fixes apart: give another"
+                "the fixes found crash on inputs like the one example: none is proposed"
             )
             clusters, question = [], None
         if found.trial is not None and clusters:
             candidates = [candidate(found.trial, cluster) for cluster in clusters[:SHOWN]]
-            predicted = derived(found.trial, clusters, inputs)
+            if believable(clusters, state.trusted):
+                predicted = derived(found.trial, clusters, inputs)
+            else:
+                state.reservations.append(_one_example(len(clusters)))
+            state.reservations += [one.text for one in clusters[0].suspicions]
     failing = _failing(problem, state.trusted, found, box)
     findings: list[Finding] = []
     if not failing:
@@ -154,8 +161,8 @@ def search(
         state.reservations += ["every example passes without it"] * bool(candidates)
     elif not found.survivors:
         state.notes.append("no edit passes all examples: no fix is proposed")
-    elif not candidates and not unsure:
-        state.notes.append("the fixes found fail when run as written: none is proposed")
+    elif not candidates:
+        state.notes.append(f"the fixes found {lost}: none is proposed")
     result = MethodResult(
         given=tuple(state.trusted),
         failing=(*failing, *predicted),
@@ -181,6 +188,12 @@ def search(
         most=None if max_candidates is None else 100 * max_candidates,
     )
     return replace(result, seconds=time.monotonic() - start)
+
+
+def _one_example(fixes: int) -> str:
+    if fixes == 1:
+        return "one example does not say enough: give another"
+    return f"one example does not tell {fixes} possible fixes apart: give another"
 
 
 def trusted_tests(problem: FunctionProblem) -> tuple[list[UnitTest], list[UnitTest]]:
@@ -332,11 +345,6 @@ def choose(
     assert found.trial is not None
     survivors = distinct(found.trial, found.survivors)
     return clustered(found.trial, survivors, inputs, Hints(tuple(hints)))
-
-
-def likely(clusters: Sequence[Cluster]) -> Sequence[Cluster]:
-    """The shown clusters that are not much less likely than the first: those to choose between."""
-    return [c for c in clusters[:SHOWN] if c.score >= clusters[0].score - OPEN]
 
 
 def sound(trial: Trial, clusters: Sequence[Cluster]) -> list[Cluster]:

@@ -10,27 +10,48 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from refute.function.definitions import Function
-from refute.function.search.edit import copy_of
+from refute.function.search.edit import copy_of, same
 
-__all__ = ["suspicions"]
+__all__ = ["Suspicion", "suspicions"]
 
 
-def suspicions(before: ast.Module, after: ast.Module, entry_point: str) -> tuple[str, ...]:
-    """Reasons to doubt that `after` is the fix of `before`, one line each; () where none is."""
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """One reason to doubt an edit; `weight` is what it adds to the fix's log weight."""
+
+    text: str
+    weight: float
+
+
+ELSEWHERE = -1.5
+"""Outside of the function that was asked about: others may rely on it."""
+UNUSED = -1.0
+"""A parameter without effect."""
+EMPTY = -2.0
+"""A condition that depends on nothing."""
+TURNED = 0.0
+"""A condition turned round: as often the fix as an accident, but the largest change there is."""
+
+
+def suspicions(before: ast.Module, after: ast.Module, entry_point: str) -> tuple[Suspicion, ...]:
+    """Reasons to doubt that `after` is the fix of `before`; () where none is."""
     own = entry_point.split(".", maxsplit=1)[0]
-    found: list[str] = []
+    found: list[Suspicion] = []
     for was, now in zip(before.body, after.body, strict=False):
-        if ast.dump(was) == ast.dump(now):
+        if same(was, now):
             continue
         name = getattr(was, "name", None)
         if name != own:
-            found.append(f"it changes {name or 'what lies outside of functions'}, not {own}")
+            place = name or "what lies outside of functions"
+            found.append(Suspicion(f"it changes {place}, which more than {own} may use", ELSEWHERE))
         for old, new in zip(_functions(was), _functions(now), strict=False):
             gone = sorted(_used(old) - _used(new))
             if gone:
-                found.append(f"`{'`, `'.join(gone)}` would have no effect any more")
+                text = f"`{'`, `'.join(gone)}` would have no effect any more"
+                found.append(Suspicion(text, UNUSED))
             found += _guards(old, new)
     return tuple(dict.fromkeys(found))
 
@@ -54,7 +75,7 @@ def _used(function: Function) -> set[str]:
     return {arg.arg for arg in every if arg is not None} & read
 
 
-def _guards(was: Function, now: Function) -> Iterator[str]:
+def _guards(was: Function, now: Function) -> Iterator[Suspicion]:
     """Conditions that are turned round, always or never hold, or are gone."""
     before = {ast.dump(test): test for test in _tests(was)}
     after = {ast.dump(test): test for test in _tests(now)}
@@ -64,13 +85,13 @@ def _guards(was: Function, now: Function) -> Iterator[str]:
     new = [after[key] for key, count in counts.items() if count < 0]
     for test in new:
         if isinstance(test, ast.Constant) or _never(test):
-            yield f"`{ast.unparse(test)}` does not depend on anything"
+            yield Suspicion(f"`{ast.unparse(test)}` depends on nothing", EMPTY)
     for one in gone:
         opposite = ast.dump(_negation(one))
         if any(
             ast.dump(_negation(test)) == ast.dump(one) or ast.dump(test) == opposite for test in new
         ):
-            yield f"`{ast.unparse(one)}` is turned round"
+            yield Suspicion(f"`{ast.unparse(one)}` is turned round", TURNED)
 
 
 def _tests(function: Function) -> Iterator[ast.expr]:
