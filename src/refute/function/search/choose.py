@@ -29,6 +29,7 @@ __all__ = [
     "distinct",
     "question_for",
     "rivals",
+    "share",
     "vote",
 ]
 
@@ -267,14 +268,18 @@ def believable(clusters: Sequence[Cluster], tests: Sequence[UnitTest]) -> bool:
     """
     if len(tests) > 1:
         return True
-    first = clusters[0]
-    share = 1.0 / sum(math.exp(c.score - first.score) for c in clusters)
+    first, part = clusters[0], share(clusters)
     expected = tests[0].expected
     if expected is None or isinstance(expected, bool):
-        return share >= 0.9 and first.score >= -3.5
+        return part >= 0.9 and first.score >= -3.5
     if isinstance(expected, int | float):
-        return share >= 0.45 and first.score >= -1.0 and len(clusters) <= 6
-    return share >= 0.45 and first.score >= -6.0
+        return part >= 0.45 and first.score >= -1.0 and len(clusters) <= 6
+    return part >= 0.45 and first.score >= -6.0
+
+
+def share(clusters: Sequence[Cluster]) -> float:
+    """The first cluster's share of the weight of all."""
+    return 1.0 / sum(math.exp(c.score - clusters[0].score) for c in clusters)
 
 
 def differs(a: Outcome, b: Outcome) -> bool:

@@ -11,7 +11,7 @@ import ast
 import math
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from refute.function.contract import Finding
@@ -37,14 +37,10 @@ KEPT = 16
 """Inputs whose outputs a fix must leave as they are."""
 CANDIDATES = 2_500
 MOST_SURVIVORS = 200
-LIKELY = 2.0
-"""Addition to the log weight of an edit of a kind that the property names."""
 AGREED = 0.5
 """Least share of the survivors' weight that the first cluster must have."""
 LEAST = -4.0
 """Least score of a fix."""
-LEAST_EXACT = -6.0
-"""Least score of a fix where the property knows the value: a guard is one of many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +104,6 @@ def _looked_at(
     if about.everywhere:
         tried += [_negated(call) for call in tried[:20]]
     asked = [(call, about.calls(call)) for call in tried]
-    if about.exact:
-        # It may be about another input than the given one, whose output has to stay.
-        asked = [(call, (*calls, call)) for call, calls in asked if calls is not None]
     flat = [one for _, calls in asked if calls is not None for one in calls]
     limits = Limits(cpu=0.3, wall=2.0, stop_after=3)
     outcomes = iter(box.run(Program(problem.code, problem.entry_point), flat, limits))
@@ -120,14 +113,12 @@ def _looked_at(
         if calls is None:
             continue
         row = [next(outcomes) for _ in calls]
-        if about.unless is not None and about.unless(call, row):
-            return None
         refused = any(isinstance(one, Raised) and one.line in meant for one in row)
         verdict = None if refused else about.holds(call, row)
         if verdict is False:
             broken.append((call, calls, row[0]))
-        if verdict or about.keeps_values or (about.exact and calls[0] != call):
-            value = value_of(row[-1] if about.exact else row[0])
+        if verdict:
+            value = value_of(row[0])
             if value is not None and value[0] is not None and crosses(value[0]):
                 kept.append(UnitTest(call, value[0]))
     if not broken or (not about.certain and len(broken) > len(kept)):
@@ -197,11 +188,7 @@ def _mended(
     facts = gather(trial.tree, problem.description)
     kinds = seen.about.kinds
     edits = singles(trial.tree, facts, _Reached(reached))
-    edits = [
-        replace(edit, weight=edit.weight + LIKELY) if edit.kind in seen.about.likely else edit
-        for edit in edits
-        if not kinds or edit.kind in kinds
-    ]
+    edits = [edit for edit in edits if not kinds or edit.kind in kinds]
     edits = sorted(edits, key=lambda edit: -edit.weight)[:CANDIDATES]
     survivors: list[Result] = []
     try:
@@ -214,7 +201,7 @@ def _mended(
     mending = list(_mending(trial, candidates, seen, broken))
     trial.order(tuple(tests))
     clusters = clustered(trial, mending, inputs)
-    if not clusters or not _sure(clusters, LEAST_EXACT if seen.about.exact else LEAST):
+    if not clusters or not _sure(clusters, LEAST):
         return None
     call, _, outcome = broken[0]
     finding = Finding(
@@ -253,7 +240,7 @@ def _mending(
         outcomes = iter(row)
         rows = [[next(outcomes) for _ in calls] for _, calls, _ in broken]
         guard = any(edit.kind == "early return" for edit in result.edits)
-        if guard and len(broken) < GUARDED and not seen.about.exact:
+        if guard and len(broken) < GUARDED:
             continue
         if all(verdict(call, row) is True for (call, _, _), row in zip(broken, rows, strict=True)):
             yield result

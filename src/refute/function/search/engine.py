@@ -29,6 +29,7 @@ from refute.function.search.choose import (
     distinct,
     question_for,
     rivals,
+    share,
     vote,
 )
 from refute.function.search.choose import differs as outcomes_differ
@@ -59,6 +60,8 @@ EXPRESSING = 2.5
 SHOWN = 3
 MOST_DERIVED = 5
 MOST_QUESTIONS = 3
+LIKELY = 0.3
+"""Least share of the weight of all fixes that the first must have where there is one example."""
 CONFIDENT = 0.6
 """Least confidence of an emitted derived test."""
 
@@ -144,9 +147,14 @@ def search(
                 "the fixes found crash on inputs like the one example: none is proposed"
             )
             clusters, question = [], None
+        believed = not clusters or believable(clusters, state.trusted)
+        if not believed and (share(clusters) < LIKELY or _any_value(state.trusted[0])):
+            state.notes.append(_one_example(len(clusters)))
+            lost = "are too many for one example"
+            clusters, question = [], None
         if found.trial is not None and clusters:
             candidates = [candidate(found.trial, cluster) for cluster in clusters[:SHOWN]]
-            if believable(clusters, state.trusted):
+            if believed:
                 predicted = derived(found.trial, clusters, inputs)
             else:
                 state.reservations.append(_one_example(len(clusters)))
@@ -188,6 +196,11 @@ def search(
         most=None if max_candidates is None else 100 * max_candidates,
     )
     return replace(result, seconds=time.monotonic() - start)
+
+
+def _any_value(test: UnitTest) -> bool:
+    """Whether many a wrong program returns what the test expects."""
+    return test.expected is None or isinstance(test.expected, bool)
 
 
 def _one_example(fixes: int) -> str:

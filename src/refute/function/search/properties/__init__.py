@@ -1,9 +1,11 @@
 """What a description implies about outputs, beyond its examples: properties to test a program by.
 
 A metamorphic or partial oracle (Chen, Cheung and Yiu, "Metamorphic Testing", 1998) for the words
-that descriptions use all the time: what is removed stays removed, sorting keeps the elements, the
-largest element is an element, a check says True or False. Each property names the class of
-descriptions that it is for, and is adopted only where the examples agree with it.
+that descriptions use all the time: what is removed stays removed, sorting keeps the elements. Each
+property names the class of descriptions that it is for, and is adopted only where the examples
+agree with it. What right programs of other people break (a check that refuses odd arguments, a
+whole number that is a float, a result for nothing at all) is no property here: it was held against
+22 of 378 right programs.
 """
 
 from __future__ import annotations
@@ -20,18 +22,9 @@ from refute.function.search.properties.elements import (
     kept,
     occurrence,
     rearranged,
-    selection,
 )
-from refute.function.search.properties.relations import (
-    caseless,
-    nothing,
-    once,
-    signless,
-    symmetric,
-    total_of_nothing,
-    unordered,
-)
-from refute.function.search.properties.results import answers, deliberate, kind_of_result, truth
+from refute.function.search.properties.relations import once, symmetric
+from refute.function.search.properties.results import answers, deliberate
 from refute.problems import Call, FunctionProblem, UnitTest
 
 __all__ = ["Property", "deliberate", "properties", "prose"]
@@ -47,22 +40,14 @@ def properties(problem: FunctionProblem, tests: Sequence[UnitTest]) -> list[Prop
         return []
     words = prose(problem)
     found = [
-        kind_of_result(words, rows, problem.code),
-        truth(words, rows),
         answers(problem, rows),
         kept(words, rows),
-        selection(words, rows),
         rearranged(words, rows),
         ascending(words, rows),
         distinct(words, rows),
         once(problem.entry_point, words, rows),
-        nothing(words, rows),
-        total_of_nothing(words, rows),
-        caseless(words, rows),
         symmetric(words, rows),
-        signless(words, rows),
         occurrence(words, rows),
-        unordered(words, rows),
     ]
     return [one for one in found if one is not None]
 

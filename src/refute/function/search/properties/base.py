@@ -11,7 +11,7 @@ from refute.problems import Call, FunctionProblem, Invocation
 from refute.sandbox import Outcome, Returned
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["GUARDS", "Property", "Rows", "alone", "on_value", "prose", "said_in", "value_of"]
+__all__ = ["Property", "Rows", "alone", "on_value", "prose", "said_in", "value_of"]
 
 Verdict = Callable[[Call, Sequence[Outcome]], bool | None]
 
@@ -29,24 +29,13 @@ class Property:
     """Whether it holds, from the outcomes of `calls`."""
     certain: bool = False
     """Whether a program may break it on most inputs and still be doubted for it."""
-    keeps_values: bool = False
-    """Whether what a program returned is right in value even where it broke this."""
     mends: Verdict | None = None
     """What a fix must do where the program broke it; None: `holds`."""
-    exact: bool = False
-    """Whether `mends` knows the value, so that a guard for one input is no accident."""
     kinds: frozenset[str] = frozenset()
     """The only kinds of edits that can be meant; empty: any."""
     everywhere: bool = False
     """Whether it holds for inputs that no example is like, such as negative numbers."""
-    unless: Verdict | None = None
-    """What must not happen on any input: the property is then not meant."""
-    likely: frozenset[str] = frozenset()
-    """Kinds of edits that mend it more often than they mend other faults."""
 
-
-GUARDS = frozenset({"early return", "drop check", "final return", "default"})
-"""Kinds of edits that give an edge case its answer and leave all else alone."""
 
 Rows = Sequence[tuple[tuple[Any, ...], Any]]
 """Arguments and expected output of each example."""

@@ -18,7 +18,7 @@ from refute.problems import Call
 from refute.sandbox import Outcome
 from refute.sandbox.equality import equal
 
-__all__ = ["MOVES", "ascending", "distinct", "kept", "occurrence", "rearranged", "selection"]
+__all__ = ["ascending", "distinct", "kept", "occurrence", "rearranged"]
 
 
 def kept(words: str, rows: Rows) -> Property | None:
@@ -42,35 +42,7 @@ def _within(whole: Any, part: Any) -> bool:
     return all(any(equal(item, other) for other in rest) for item in part)
 
 
-_EXTREME = (
-    "largest|smallest|maximum|minimum|highest|lowest|longest|shortest|biggest|greatest|max|min"
-)
-
-
-def selection(words: str, rows: Rows) -> Property | None:
-    """The largest of several is one of them."""
-    said = said_in(words, f"{_EXTREME}|first|last|second")
-    if said is None or not all(_member(args[0], expected) for args, expected in rows):
-        return None
-
-    def holds(call: Call, outcomes: Sequence[Outcome]) -> bool | None:
-        value = value_of(outcomes[0])
-        if value is None or not call.args[0]:
-            return None
-        return _member(call.args[0], value[0])
-
-    because = f"“{said}”: the result is one of the elements"
-    initial = frozenset({"initial infinite", "initial first"})
-    return Property("selection", because, alone, holds, everywhere=True, likely=initial)
-
-
-def _member(items: Any, value: Any) -> bool:
-    return isinstance(items, list | tuple) and any(
-        type(item) is type(value) and equal(item, value) for item in items
-    )
-
-
-MOVES = "sort|sorts|sorted|reverse|reverses|rearrange|interchange|swap|rotate|shift|move|moves"
+_MOVES = "sort|sorts|sorted|reverse|reverses|rearrange|interchange|swap|rotate|shift|move|moves"
 _REPEATS = "distinct|unique|duplicate|duplicates"
 _CHOOSES = f"{_REPEATS}|remove|removes|filter|filters|only|without|even|odd|common"
 """What is sorted then is a choice of the elements."""
@@ -78,7 +50,7 @@ _CHOOSES = f"{_REPEATS}|remove|removes|filter|filters|only|without|even|odd|comm
 
 def rearranged(words: str, rows: Rows) -> Property | None:
     """What is only rearranged stays complete."""
-    said = said_in(words, MOVES)
+    said = said_in(words, _MOVES)
     if (
         said is None
         or said_in(words, _CHOOSES)
