@@ -91,7 +91,9 @@ def open_target(target: str) -> Module:
     reasons = {name: _unsupported(functions[name]) for name in public}
     names = tuple(name for name in public if reasons[name] is None)
     skipped = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
-    skipped += [f"{name}: {_METHODS}" for name in _classes(tree) if not name.startswith("_")]
+    classes = [name for name in _classes(tree) if not name.startswith("_")]
+    if classes:
+        skipped.append(f"{_listed(classes)}: {_METHODS}")
     if not names:
         hint = skipped[0] if skipped else f"name one: {path}::NAME"
         raise InputError(f"{path}: has no public function at its top level; {hint}")
@@ -289,7 +291,13 @@ def _unsupported(node: _Function) -> str | None:
     return None
 
 
-_METHODS = "is a class; methods are not supported yet"
+_METHODS = "methods of classes are not supported yet"
+
+
+def _listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    left = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {left} more" if left > 0 else "")
 
 
 def _classes(tree: ast.Module) -> list[str]:
@@ -310,12 +318,7 @@ def _check(name: str, functions: dict[str, _Function], path: Path, tree: ast.Mod
         if isinstance(node, _Function) and node.name == name:
             raise InputError(f"{path}:{node.lineno}: {name} is not at the file's top level")
     close = difflib.get_close_matches(name, functions, 1)
-    if close:
-        hint = f"did you mean {close[0]}?"
-    else:
-        shown = list(functions)[:MOST_NAMES]
-        more = f" and {len(functions) - len(shown)} more" if len(functions) > len(shown) else ""
-        hint = f"it has {', '.join(shown) or 'none'}{more}"
+    hint = f"did you mean {close[0]}?" if close else f"it has {_listed(list(functions)) or 'none'}"
     raise InputError(f"{path}: has no function {name}; {hint}")
 
 
