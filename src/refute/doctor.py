@@ -58,6 +58,7 @@ _WORKSPACE = {
     "network": "a repository's tests reach no network but their own loopback",
     "files": "they write only to their copy, and see no other files of yours",
     "processes": "they are ended with everything that they started",
+    "syscalls": "they reach none of your keys, and no kernel interface that tests have no use for",
     "overlay": "a copy takes milliseconds; else files are copied one by one",
 }
 _ENGINES = {

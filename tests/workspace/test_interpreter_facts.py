@@ -67,7 +67,7 @@ def packages(python: Path) -> Path:
 
 def test_a_program_of_the_repository_is_not_run_here(checkout: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
-    program = script(checkout / ".venv", f'touch {ran}; exec {REAL} "$@"')
+    program = script(checkout / ".venv", f'touch {ran} 2>&-; exec {REAL} "$@"')
     git(checkout, "add", "-fA")
     with pytest.raises(InputError, match=r"\.venv is part of the repository.*--python"):
         infer_recipe(checkout)
@@ -210,7 +210,7 @@ def test_odd_files_of_a_repository_are_not_read(checkout: Path, name: str, kind:
 
 def test_the_command_line_runs_nothing_of_a_checkout(checkout: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
-    script(checkout / ".venv", f'touch {ran}; exec {REAL} "$@"')
+    script(checkout / ".venv", f'touch {ran} 2>&-; exec {REAL} "$@"')
     issue = tmp_path / "issue.md"
     issue.write_text("total([10], 20) is -10\n\n```python\nfrom shop.cart import total\n```\n")
     git(checkout, "add", "-fA")

@@ -28,6 +28,7 @@ _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _SYS_MOUNT_SETATTR, _SYS_PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
 _SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT = 444, 445, 446
 _SYS_CAPSET = {"x86_64": 126, "aarch64": 91}
+_SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
 
 MACHINES = frozenset(_SYS_CAPSET)
@@ -175,6 +176,23 @@ def bind(fd: int, target: str, *, read_only: bool) -> None:
     mount(f"/proc/self/fd/{fd}", target, None, _MS_BIND | _MS_REC)
     if read_only:
         make_read_only(target)
+
+
+def own_mounts() -> None:
+    """What this process mounts from here on is seen by it and its children only."""
+    _check(_libc.unshare(_CLONE_NEWNS), "unshare")
+
+
+def own_ipc() -> None:
+    """An empty set of System V segments, semaphores and queues for this process and its children;
+    the set that nobody uses any more is gone."""
+    _check(_libc.unshare(_CLONE_NEWIPC), "unshare")
+
+
+def own_keyring(machine: str) -> None:
+    """A new and empty session keyring in the place of that of the user's session."""
+    join = ctypes.c_long(_KEYCTL_JOIN_SESSION_KEYRING)
+    _check(_syscall(_SYS_KEYCTL[machine], join, None), "keyctl")
 
 
 def unmount(target: str) -> None:

@@ -6,7 +6,6 @@ Loaded by path inside the jail: standard library only.
 from __future__ import annotations
 
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -22,8 +21,9 @@ class Commands:
 
     `walled`: this process is process 1 of its own pid namespace. `client`: a pidfd of the process
     that is served, or -1; stdin's end or its end ends everything. `confine` is called in each
-    child before the command. `kept(size)` makes a buffer with `add` and `content`. `processes` and
-    `memory` (bytes) limit all of a command's processes together.
+    child before the command, with whether it may see git's folder. `kept(size)` makes a buffer
+    with `add` and `content`. `processes` and `memory` (bytes) limit all of a command's processes
+    together.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Commands:
         *,
         walled: bool,
         client: int,
-        confine: Callable[[], None],
+        confine: Callable[[bool], None],
         kept: Callable[[int], Any],
         processes: int,
         memory: int,
@@ -60,7 +60,7 @@ class Commands:
                 cwd=request["cwd"],
                 env=request["env"],
                 start_new_session=True,
-                preexec_fn=self.confine,
+                preexec_fn=lambda: self.confine(request["history"]),
             )
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             return {"status": 127, "cause": "", "seconds": 0.0, "out": 0}, str(error).encode()
@@ -93,9 +93,8 @@ class Commands:
         try:
             while True:
                 ready = {fd for fd, _ in poll.poll(_TICK * 1000)}
-                if 0 in ready or self.client in ready:  # the caller is gone
-                    self.kill_all()
-                    os._exit(0)
+                if 0 in ready or self.client in ready:
+                    raise SystemExit  # the caller is gone
                 for fd in ready & set(kept):
                     if not _drain(fd, kept[fd]):
                         poll.unregister(fd)
@@ -121,15 +120,40 @@ class Commands:
         pids = self._descendants()
         if len(pids) > self.processes:
             return "processes"
-        pages = 0
+        private, shared = 0, self._unmapped(pids)
+        for pid in pids:
+            sizes = _sizes(f"/proc/{pid}/status")
+            private += sizes.get("RssAnon", 0)
+            shared += sizes.get("RssShmem", 0)
+        if private + shared <= self.memory:
+            return ""
+        # what several map was counted for each; the exact share takes longer to find out
+        for pid in pids:
+            sizes = _sizes(f"/proc/{pid}/smaps_rollup")
+            if "Pss_Shmem" in sizes:
+                shared -= _sizes(f"/proc/{pid}/status").get("RssShmem", 0) - sizes["Pss_Shmem"]
+        return "memory" if private + shared > self.memory else ""
+
+    def _unmapped(self, pids: list[int]) -> int:
+        """Bytes that live without a mapping: System V segments, files in memory without a name."""
+        total = 0
+        if self.walled:  # else they may be anybody's
+            try:
+                with open("/proc/sysvipc/shm") as file:
+                    total += sum(int(line.split()[14]) for line in list(file)[1:])
+            except (OSError, ValueError, IndexError):
+                pass
+        found = {}
         for pid in pids:
             try:
-                with open(f"/proc/{pid}/statm") as file:
-                    _, resident, shared, *_ = map(int, file.read().split())
-            except (OSError, ValueError):
+                with os.scandir(f"/proc/{pid}/fd") as entries:
+                    for entry in entries:
+                        if os.readlink(entry.path).startswith("/memfd:"):
+                            status = os.stat(entry.path)
+                            found[status.st_dev, status.st_ino] = status.st_blocks * 512
+            except OSError:
                 continue
-            pages += resident - shared
-        return "memory" if pages * resource.getpagesize() > self.memory else ""
+        return total + sum(found.values())
 
     def _descendants(self) -> list[int]:
         own = os.getpid()
@@ -177,6 +201,20 @@ class Commands:
             if not _reap() or time.monotonic() > deadline:
                 return
             time.sleep(0.001)
+
+
+def _sizes(path: str) -> dict[str, int]:
+    """Name -> bytes of the lines that give a size; empty where the process is gone."""
+    found: dict[str, int] = {}
+    try:
+        with open(path) as file:
+            for line in file:
+                name, _, rest = line.partition(":")
+                if rest.endswith(" kB\n"):
+                    found[name] = int(rest[:-4]) * 1024
+    except (OSError, ValueError):
+        pass
+    return found
 
 
 def _drain(fd: int, kept: Any) -> bool:

@@ -154,6 +154,7 @@ class ContainerRoom:
         timeout: float = 60.0,
         keep: int = 1 << 20,
         merge: bool = False,
+        history: bool = False,
     ) -> Execution:
         variables = {**self.environ, **(env or {})}
         settings = [part for name, value in variables.items() for part in ("-e", f"{name}={value}")]

@@ -8,10 +8,13 @@ whose ``size`` bytes of payload follow. When stdin ends, everything in here is k
 Inside: the machine's programs and the environment read-only, the tree as an overlay whose changes
 are kept in memory, private /tmp, /dev, /proc, and a network of its own with nothing but loopback.
 The commands run without capabilities and cannot signal or trace this process, which is process 1.
+`reset` leaves nothing of what they did: no file above the tree either, no changed mode, no segment
+of shared memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -25,7 +28,11 @@ import stat
 import struct
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
+
+NOT_STARTED = 3
+"""Exit status; the caller may try again, with the same folders."""
 
 SECRET = "/.refute"
 """In a private root: `base`, the tree as it was, read-only; `scratch`, for git and the probe."""
@@ -50,6 +57,7 @@ class Jail:
         self.private_root = _load("private_root")
         self.running = _load("commands")
         self.bounded = _load("bounded")
+        self.denied = _load("denied")
         self.tidy = _load("..", "sandbox", "tidy")
         on_linux = sys.platform.startswith("linux")
         self.linux: Any = _load("..", "sandbox", "isolation") if on_linux else None
@@ -59,9 +67,11 @@ class Jail:
         self.scratch = os.path.join(config["outside"], "scratch")
         self.tmp = os.path.join(config["outside"], "tmp")
         self.walled = False
-        self.kept_in_tmp: set[str] = set()
+        self.folders: dict[str, int] = {}
+        self.kept: set[str] = set()
         self.protections = dict.fromkeys(
-            ("namespaces", "overlay", "network", "files", "landlock", "processes"), False
+            ("namespaces", "overlay", "network", "files", "landlock", "processes", "syscalls"),
+            False,
         )
 
     # -- walls, once -------------------------------------------------------------------------------
@@ -88,9 +98,10 @@ class Jail:
             if self.linux:
                 self.linux.adopt_orphans()
                 if "landlock" in wanted:
-                    self.protections["landlock"] = self._landlock_works()
+                    self.protections["landlock"] = _works(self._close_files)
                     self.protections["files"] = self.protections["landlock"]
             self.protections["processes"] = os.path.isdir("/proc/self")
+        self.protections["syscalls"] = bool(self.linux) and _works(self._deny_calls)
         for number in (signal.SIGINT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)  # process 1 ignores what it has no handler for
         if self.linux:
@@ -107,17 +118,24 @@ class Jail:
 
     def _become_init(self) -> None:
         """Fork: the child is process 1 of the new pid namespace, and this process waits for it."""
+        beside = os.open(os.path.dirname(self.config["outside"]), os.O_PATH | os.O_DIRECTORY)
         pid = os.fork()
         if pid:
             for fd in (0, 1):
                 os.close(fd)
-            _, status = os.waitpid(pid, 0)
-            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 0xFF
+            if code != NOT_STARTED:  # this process has lost its root, too
+                os.fchdir(beside)
+                self.remove(os.path.basename(self.config["outside"]))
+            os._exit(code)
+        os.close(beside)
         self.linux.die_with_parent()
         os.setsid()
 
     def _enter_root(self) -> None:
-        self.kept_in_tmp = self.private_root.build(self.linux, self.config, self.base, SECRET)
+        self.folders, self.kept = self.private_root.build(
+            self.linux, self.config, self.base, SECRET
+        )
         self.linux.enter_root(self.config["jail"], self.machine)
         self.base, self.scratch, self.tmp = SECRET + "/base", SECRET + "/scratch", "/tmp"
         self._show_tree()
@@ -140,24 +158,14 @@ class Jail:
         """Without namespaces: a plain copy of the tree and folders on the host's file system."""
         for path in (self.scratch, self.tmp):
             os.makedirs(path, exist_ok=True)
+        outside = self.config["outside"]
+        self.folders = {outside: 0o700, self.tmp: 0o700}
+        self.kept = {self.scratch, self.tmp, self.tree, outside + "/layer"}
         self._show_tree()
 
-    def _landlock_works(self) -> bool:
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self._close_files()
-            except BaseException:
-                os._exit(1)
-            os._exit(0)
-        return os.waitpid(pid, 0)[1] == 0
-
-    def _close_files(self) -> None:
-        readable = [
-            p
-            for p in (*self.private_root.shown(self.config), self.base, "/proc", "/dev")
-            if os.path.exists(p)
-        ]
+    def _close_files(self, history: bool = False) -> None:
+        seen = [*self.private_root.shown(self.config), "/proc", "/dev"]
+        readable = [p for p in (*seen, *([self.base] if history else ())) if os.path.exists(p)]
         writable = [self.tree, self.tmp, self.scratch, *self.config["writable"]]
         writable += ["/dev/null", "/dev/shm"]
         writable = [path for path in writable if os.path.exists(path)]
@@ -203,18 +211,20 @@ class Jail:
             self.linux.unmount(self.tree)
             if self.protections["overlay"]:
                 self.linux.unmount(SECRET + "/changes")
-            self.linux.unmount("/dev/shm")
-            self.linux.mount_memory("/dev/shm", f"size={self.config['disk']},mode=1777")
+            self.linux.own_ipc()
         else:
             self.tidy.remove(self.tree, self.tidy.inode(self.tree))
         self._show_tree()
-        for name in os.listdir(self.tmp):
-            if name not in self.kept_in_tmp:
-                self._remove(os.path.join(self.tmp, name))
+        for folder, mode in self.folders.items():
+            os.chmod(folder, mode)
+            for name in os.listdir(folder):
+                if f"{folder}/{name}" not in self.kept:
+                    self.remove(f"{folder}/{name}")
         self.fresh()
 
     def fresh(self, files: Any = (), given: bytes = b"") -> None:
         """Empty the scratch folder, put files into its channel, and see to the home folder."""
+        os.chmod(self.scratch, 0o755)
         self.tidy.empty(self.scratch, self.tidy.inode(self.scratch))
         os.mkdir(self.scratch + "/channel")
         for name, size in files:
@@ -226,14 +236,16 @@ class Jail:
                 os.unlink(home)
             os.mkdir(home)
 
-    def _remove(self, path: str) -> None:
+    def remove(self, path: str) -> None:
+        """Delete what lies there, whatever it is."""
         if stat.S_ISDIR(_mode(path)):
             self.tidy.remove(path, self.tidy.inode(path))
         else:
             os.unlink(path)
 
-    def _confine(self) -> None:
-        """In the child, before the command: limits that it cannot lift."""
+    def _confine(self, history: bool) -> None:
+        """In the child, before the command: limits that it cannot lift. `history`: it sees the
+        tree as it was, and git's folder of it."""
         # twice, so that `Commands` sees a fork bomb and ends it; alone it would go on for ever
         limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NPROC, 2 * self.config["processes"])]
         limits += [(resource.RLIMIT_FSIZE, self.config["disk"])]
@@ -244,11 +256,23 @@ class Jail:
             value = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(number, (value, value))
         if self.linux:
+            if self.walled and not history:
+                self.linux.own_mounts()
+                for path in (self.base, SECRET + "/changes"):
+                    self.linux.mount("tmpfs", path, "tmpfs", 1 | 2 | 4, "size=4k,mode=0")
             if self.machine in self.linux.MACHINES:
+                with contextlib.suppress(OSError):  # a kernel without keyrings
+                    self.linux.own_keyring(self.machine)
                 self.linux.drop_capabilities(self.machine)
             self.linux.no_new_privileges()
             if self.protections["landlock"]:
-                self._close_files()
+                self._close_files(history)
+            if self.protections["syscalls"]:
+                self._deny_calls()
+
+    def _deny_calls(self) -> None:
+        self.linux.no_new_privileges()
+        self.linux.install_filter(self.denied.denying_filter(self.machine))
 
     # -- serving -----------------------------------------------------------------------------------
 
@@ -298,6 +322,18 @@ class Jail:
         return {}, b""
 
 
+def _works(measure: Callable[[], None]) -> bool:
+    """Whether a measure can be taken: a child tries."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            measure()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1] == 0
+
+
 def _mode(path: str) -> int:
     try:
         return os.lstat(path).st_mode
@@ -325,7 +361,8 @@ def main() -> None:
         jail.isolate()
     except Exception as error:
         send({"failed": f"{type(error).__name__}: {error}"})
-        return
+        sys.stdout.flush()
+        os._exit(NOT_STARTED)
     send(
         {
             "protections": jail.protections,
@@ -335,8 +372,12 @@ def main() -> None:
             "tmp": jail.tmp,
         }
     )
-    jail.serve()
-    jail.commands.kill_all()
+    try:
+        jail.serve()
+    finally:
+        jail.commands.kill_all()
+        if not jail.walled:
+            jail.remove(config["outside"])
 
 
 if __name__ == "__main__":

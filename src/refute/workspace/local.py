@@ -176,6 +176,7 @@ class LocalRoom:
         timeout: float = 60.0,
         keep: int = 1 << 20,
         merge: bool = False,
+        history: bool = False,
     ) -> Execution:
         reply, payload = self._ask(
             {
@@ -186,6 +187,7 @@ class LocalRoom:
                 "timeout": timeout,
                 "keep": keep,
                 "merge": merge,
+                "history": history,
             },
             given,
         )

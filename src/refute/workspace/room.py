@@ -61,8 +61,10 @@ class Room(Protocol):
         timeout: float = 60.0,
         keep: int = 1 << 20,
         merge: bool = False,
+        history: bool = False,
     ) -> Execution:
-        """Run a command in the tree, `given` on stdin; `env` is added to `environ`.
+        """Run a command in the tree, `given` on stdin; `env` is added to `environ`. Only with
+        `history` it sees `git_dir`, where the backend can hide it.
 
         When it returns, no process that the command started is left.
         """

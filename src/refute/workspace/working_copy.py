@@ -129,7 +129,7 @@ class WorkingCopy:
     def _index(self) -> None:
         """An index of the commit in the scratch folder, which objects go to as well."""
         source, target = f"{self._room.git_dir}/index", f"{self._room.scratch}/index"
-        done = self._room.execute(("cp", source, target))
+        done = self._room.execute(("cp", source, target), history=True)
         if done.status:
             raise WorkspaceUnavailable(f"cannot copy git's index: {_reason(done.err)}")
         self._room.execute(("mkdir", "-p", f"{self._room.scratch}/objects"))
@@ -151,7 +151,12 @@ class WorkingCopy:
             env |= {"GIT_DIR": f"{scratch}/none", "GIT_CEILING_DIRECTORIES": "/"}
         command = ("git", *SAFE_OPTIONS, *arguments)
         done = self._room.execute(
-            command, env=env, given=given, timeout=_GIT_SECONDS, keep=2 * _LARGEST_DIFF
+            command,
+            env=env,
+            given=given,
+            timeout=_GIT_SECONDS,
+            keep=2 * _LARGEST_DIFF,
+            history=repository,
         )
         if done.cause:
             # what `apply` takes is the patch's doing: a few bytes may stand for gigabytes
