@@ -22,6 +22,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "shop/test_more.py": ONE,
         "shop/conftest.py": ONE,
         "shop/empty.py": "X = 1\n",
+        "front/__init__.py": "from .inner import two\n",
+        "front/inner/__init__.py": "from ..back import two\n",
+        "front/back.py": TWO,
         "shop/broken.py": "def f(:\n",
         "shop/.hidden/m.py": ONE,
         "shop/venv/pyvenv.cfg": "",
@@ -59,6 +62,7 @@ def test_a_folder_is_its_sources(project: Path) -> None:
         ("shop:one", "shop/__init__.py", ("one",)),
         ("inner.deep.mod", "src/inner/deep/mod.py", ("one",)),
         ("shop/prices.py::two", "shop/prices.py", ("two",)),
+        ("front:two", "front/back.py", ("two",)),
     ],
 )
 def test_dotted_names(project: Path, target: str, file: str, names: tuple[str, ...]) -> None:

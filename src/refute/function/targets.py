@@ -6,6 +6,7 @@ does, by the names of folders and files.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import sysconfig
@@ -14,12 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.function.source import read_source
 from refute.function.target import Module, open_target
+from refute.syntax import parse_module
 
 __all__ = ["Skipped", "Targets", "open_targets"]
 
 _DOTTED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:::?([^\W\d][\w.]*))?")
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
+MOST_HANDS = 5
+"""Modules through which a name is followed to its definition."""
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
 
 
@@ -107,7 +112,36 @@ def _located(target: str, python_path: Sequence[str]) -> Path | str:
     if found.is_dir() and function is None:
         return found
     file = found / "__init__.py" if found.is_dir() else found
-    return f"{file}::{function}" if function else str(file)
+    return f"{_defining(file, function)}::{function}" if function else str(file)
+
+
+def _defining(file: Path, function: str) -> Path:
+    """The file that defines a name which packages hand on: `from .core import f`; else `file`."""
+    here = file
+    for _ in range(MOST_HANDS):
+        try:
+            tree = parse_module(read_source(here).text)
+        except (InputError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return file
+        source = _imported_from(tree, function)
+        if source is None:
+            return here
+        level, name = source
+        folder = here.parents[level - 1]
+        there = folder.joinpath(*name.split(".")) if name else folder
+        module = there.with_name(f"{there.name}.py")
+        here = module if module.is_file() else there / "__init__.py"
+    return file
+
+
+def _imported_from(tree: ast.Module, name: str) -> tuple[int, str] | None:
+    """Level and module of the relative import that binds a name under its own name, if one does."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            for alias in node.names:
+                if alias.name == name and alias.asname in (None, name):
+                    return node.level, node.module or ""
+    return None
 
 
 def _roots(python_path: Sequence[str]) -> list[Path]:
