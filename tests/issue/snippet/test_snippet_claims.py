@@ -236,3 +236,74 @@ def test_what_does_not_fit_the_models_is_no_crash() -> None:
     text = CRASH.replace("Total fails", "Total crashes")
     assert [c.confidence for c in claimed(text, raising("ValueError", "no"))] == [0.4]
     assert claimed(text, raising("django.core.exceptions.FieldError", "no field")) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Expected: `InvalidMetadata`",
+        "## Expected\n\nInvalidMetadata",
+        "**Expected result:** shop.errors.InvalidMetadata",
+        "Expected behavior: an InvalidMetadata exception.",
+    ],
+)
+def test_an_exception_that_is_expected_by_its_name_alone_is_demanded(said: str) -> None:
+    """Such an issue was answered with a test that demands no exception at all."""
+    text = f"{CRASH}It raises ValueError: no rows\n\n{said}\n"
+    assert claimed(text, raising("ValueError", "no rows")) == []
+
+
+def test_what_is_expected_is_not_always_an_exception() -> None:
+    text = f"{CRASH}ValueError: no rows\n\nExpected: None\n\nExpected behavior: Nothing is wrong\n"
+    assert [claim.kind for claim in claimed(text, raising("ValueError", "no rows"))] == ["runs"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "kinds"),
+    [
+        ("fails", ["runs"]),
+        ("ValueError: no rows", ["runs"]),
+        ("KeyError: 'x'", []),
+        ("should raise a ValueError", []),
+        ("fine", []),
+    ],
+)
+def test_a_comment_beside_a_value_that_is_looked_at(comment: str, kinds: list[str]) -> None:
+    """The probe shows the expression without its comment: the comment is the statement's."""
+    text = f"Total of nothing\n```python\nfrom shop import total\ntotal([])  # {comment}\n```\n"
+    assert [claim.kind for claim in claimed(text, raising("ValueError", "no rows"))] == kinds
+
+
+PRINTS = (
+    "Sums\n```python\nfrom shop import total\nprint(total([1]))\nprint(total([2]))\n"
+    "print(total([3]))\n```\nOutput:\n```\n1\n1\n1\n```\nExpected output:\n```\n{}```\n"
+)
+
+
+def test_each_of_several_prints_has_its_line() -> None:
+    seen = Seen({n: Value("1", "1") for n in (1, 2, 3)})
+    found = claimed(PRINTS.format("1\n2\n3\n"), seen)
+    assert [(c.focus.source, c.expected) for c in found] == [
+        ("print(total([2]))", "2"),
+        ("print(total([3]))", "3"),
+    ]
+    assert claimed(PRINTS.format("2\n3\n"), seen) == [], "nobody knows whose lines these are"
+
+
+def test_code_that_prints_nothing_shows_no_value() -> None:
+    """A logger's handler has an id; what is shown below is what was logged."""
+    text = (
+        "Times are wrong\n```python\nfrom shop import log\nlog.info('x')\nlog.add('y')\nprint(1)\n"
+        "```\nExpected output:\n```\n3\n```\n"
+    )
+    seen = Seen({1: Value("2", "2"), 2: Value("2", "2"), 3: Value("1", "1")})
+    assert [claim.focus.source for claim in claimed(text, seen)] == ["print(1)"]
+    quiet = text.replace("print(1)\n", "x = 1\n")
+    assert claimed(quiet, Seen({1: Value("2", "2"), 2: Value("2", "2")})) == []
+
+
+def test_what_is_another_value_in_another_run_is_no_evidence() -> None:
+    first = Seen({1: Value("1", "1"), 2: Value("7", "7")})
+    assert first.agreeing(Seen({1: Value("2", "2"), 2: Value("7", "7")})).values.keys() == {2}
+    assert first.agreeing(Seen({2: Value("7", "7")})) == first
+    assert first.agreeing(None) == first

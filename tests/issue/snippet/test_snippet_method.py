@@ -118,6 +118,31 @@ def test_what_should_raise_must_raise(project: Project) -> None:
     assert "with raises(ValueError):\n+        clamp(1, 9, 0)" in found.patch
 
 
+COUNTING = """import itertools
+import time
+
+_ids = itertools.count(1)
+
+
+def add(sink):
+    return next(_ids)
+
+
+def now():
+    return time.time()
+"""
+
+
+@pytest.mark.parametrize("call", ["add(print)", "now()"])
+def test_what_counts_or_tells_the_time_is_compared_with_nothing(tmp_path: Path, call: str) -> None:
+    project = make_project(tmp_path, {"shapes/log.py": COUNTING})
+    text = (
+        f"Wrong number\n\n>>> from shapes.log import add, now\n>>> {call}\n1\n\n"
+        "Expected output:\n\n```\n1732258800.25\n```\n"
+    )
+    assert reproduced(project, text).prediction.patch == ""
+
+
 def test_nothing_is_run_for_an_issue_without_code(project: Project) -> None:
     def spawn() -> None:
         raise AssertionError("a workspace was opened")

@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from refute.issue.snippet.errors import likeness, named_errors
+from refute.issue.snippet.errors import likeness, named_errors, shown_errors, wanted_errors
 from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
 from refute.issue.snippet.expected import Expected, alike, expectations, shows
 from refute.issue.snippet.needed import needed
@@ -86,7 +86,9 @@ def claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> l
 
 def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> Iterator[Claim]:
     text = "\n".join((title, *(piece.text for piece in pieces if piece.kind == "prose")))
-    wanted = {m[1] for rule in (_SHOULD_RAISE, _TO_BE_RAISED) for m in rule.finditer(text)}
+    said = "\n".join((text, *(row.comment for row in script.statements)))
+    wanted = {m[1] for rule in (_SHOULD_RAISE, _TO_BE_RAISED) for m in rule.finditer(said)}
+    wanted |= wanted_errors(text)
     raised = seen.raised
     other = {match[1]: match[2] for match in _INSTEAD.finditer(text)}
     if raised is not None and raised.type.rpartition(".")[2] in other:
@@ -102,7 +104,8 @@ def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> 
         if raised.type == "AssertionError" and _asserts(node):
             confidence, why = 0.55, "an assertion of the example fails"
         else:
-            confidence, why = _of_error(title, text, pieces, raised, wanted)
+            comment = script.statements[raised.statement].comment
+            confidence, why = _of_error(title, text, pieces, raised, wanted, comment)
         if confidence:
             yield _claim(
                 script, raised.statement, "runs", confidence, why,
@@ -148,13 +151,20 @@ def _asserts(node: ast.stmt) -> bool:
 
 
 def _of_error(
-    title: str, prose: str, pieces: Sequence[Piece], raised: Raised, wanted: set[str]
+    title: str,
+    prose: str,
+    pieces: Sequence[Piece],
+    raised: Raised,
+    wanted: set[str],
+    comment: str,
 ) -> tuple[float, str]:
     name = raised.type.rpartition(".")[2]
-    if name in wanted:
-        return 0.0, "that is what it should raise"
-    if _FAILS.search(raised.line) and name not in _TRULY_OURS:
+    if wanted:
+        return 0.0, "that it should raise is what the issue says"
+    if (_FAILS.search(raised.line) or _FAILS.search(f"# {comment}")) and name not in _TRULY_OURS:
         return 0.6, "a comment of the example says that this line fails"
+    if likeness(raised.type, raised.message, shown_errors(comment)) >= 0.5:
+        return 0.7, f"a comment of the example shows the {name} that this line raises"
     alike = likeness(raised.type, raised.message, (e for p in pieces for e in p.errors))
     if alike < 0.75 and (not raised.inside or name in _TRULY_OURS):
         return 0.0, "the exception is the example's own"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Shown", "likeness", "named_errors", "shown_errors"]
+__all__ = ["Shown", "likeness", "named_errors", "shown_errors", "wanted_errors"]
 
 _NAME = (
     r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Warning|DoesNotExist|Exit|NotFound|Http404)"
@@ -22,6 +22,14 @@ _ANYWHERE = re.compile(rf"\b({_NAME}): ([^\n]+)")
 _MADE = re.compile(rf"\b({_NAME})\((?:\"([^\"\n]+)\"|'([^'\n]+)')\)")
 """As Python shows an exception, and as it is raised."""
 _WORD = re.compile(r"\b([A-Z]\w*(?:Error|Exception))\b")
+_EXPECTED = re.compile(
+    r"^[\s#*_>-]*expected(?:[ ]\w+){0,3}[*_]*:?[*_]*\s+(?!Error\b)(?:an?\s+)?[`*]*"
+    r"((?:[A-Za-z_]\w*\.)*[A-Z]\w*)[`*]*(?:\(\))?"
+    r"\s*(?:$|[.,(]|exception|error|(?:is |to be |be )?raised)",
+    re.MULTILINE | re.I,
+)
+"""Under a heading or behind a colon, one name of a class and nothing else."""
+_NO_ERROR = frozenset({"None", "True", "False", "Output", "Result", "Behavior", "Behaviour"})
 _OF_DATABASES = frozenset(
     {"DatabaseError", "OperationalError", "ProgrammingError", "InternalError", "NotSupportedError"}
 )
@@ -57,6 +65,12 @@ def shown_errors(text: str) -> tuple[Shown, ...]:
 def named_errors(text: str) -> frozenset[str]:
     """Exceptions that are named anywhere, in prose as well."""
     return frozenset(_WORD.findall(text))
+
+
+def wanted_errors(prose: str) -> set[str]:
+    """Names that stand alone as what is expected ("Expected: `InvalidMetadata`"): exceptions."""
+    found = {_bare(match[1]) for match in _EXPECTED.finditer(prose)}
+    return {name for name in found - _NO_ERROR if name[0].isupper() and not name.isupper()}
 
 
 def likeness(type_: str, message: str, shown: Iterable[Shown]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from refute.issue.snippet.script import Statement
 
@@ -38,6 +38,13 @@ class Seen:
 
     values: dict[int, Value] = field(default_factory=dict)
     raised: Raised | None = None
+
+    def agreeing(self, other: Seen | None) -> Seen:
+        """Without the values that were others in another run: times, ids, counters, addresses."""
+        if other is None or other.raised is not None or self.raised is not None:
+            return self
+        same = {n: v for n, v in self.values.items() if other.values.get(n, v) == v}
+        return replace(self, values=same)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,10 @@ def expectations(
     outputs = [place for place in nearby if pieces[place].kind == "output"]
     if any(shows(pieces[place].text, actual) for place in outputs):
         reproduced = True
-    last = index == max(seen.values)
+    last = _has_the_output(pieces, script, seen, index)
+    if last and len(_printing(script, seen)) > 1:
+        yield from _of_lines(pieces, outputs, script, seen, index)
+        last = False
     for place in outputs if last else []:
         said = _lead(pieces, place)
         output = pieces[place].text.strip("\n")
@@ -105,6 +108,46 @@ def expectations(
         if _EXPECTED.search(around) or _WRONG.search(around):
             why = f"the issue shows {actual.repr} as wrong"
             yield Expected(str(actual.repr == "False"), 0.45, why)
+
+
+def _has_the_output(pieces: Sequence[Piece], script: Script, seen: Seen, index: int) -> bool:
+    """Whether what the issue shows below the code is this expression's, or a part of it: a file of
+    code prints what it prints, and shows no other value."""
+    if script.statements[index].printed:
+        return index in _printing(script, seen)
+    of_code = pieces[script.statements[index].piece].kind == "code"
+    ends = index == (len(script.statements) - 1 if of_code else max(seen.values))
+    return ends and not _printing(script, seen)
+
+
+def _printing(script: Script, seen: Seen) -> list[int]:
+    """The expressions that print in the piece that the script is about."""
+    piece = script.statements[max(seen.values)].piece
+    rows = ((index, script.statements[index]) for index in seen.values)
+    return [index for index, row in rows if row.printed and row.piece == piece]
+
+
+def _of_lines(
+    pieces: Sequence[Piece], outputs: Sequence[int], script: Script, seen: Seen, index: int
+) -> Iterator[Expected]:
+    """Of several that print, each has its lines of the output, where there are as many."""
+    printing = _printing(script, seen)
+    printed = [seen.values[one].str.split("\n") for one in printing]
+    start = sum(map(len, printed[: printing.index(index)]))
+    own = seen.values[index].str.split("\n")
+    actual = [line.rstrip() for lines in printed for line in lines]
+    texts = {place: pieces[place].text.strip("\n").split("\n") for place in outputs}
+    as_seen = any([line.rstrip() for line in text] == actual for text in texts.values())
+    for place, text in texts.items():
+        mine = text[start : start + len(own)]
+        if pieces[place].errors or len(text) != len(actual) or mine == own:
+            continue
+        said = _lead(pieces, place)
+        expected = _EXPECTED.search(said) and not re.search(r"\b(got|actual)\b", said, re.I)
+        if expected or as_seen:
+            confidence = 0.7 if as_seen and expected else 0.6 if as_seen else 0.45
+            why = "the issue shows the expected output, line by line"
+            yield Expected("\n".join(mine), confidence, why, True)
 
 
 def _of_equality(
