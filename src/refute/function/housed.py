@@ -27,10 +27,13 @@ __all__ = ["LOADING", "HousedSandbox", "check_loads", "present"]
 LOADING = 10.0
 """CPU seconds that a module may take to load, with all that it imports."""
 _DEFAULT = Limits()
+_ANY_FILE = Program.__dataclass_fields__["filename"].default
 
 
 class HousedSandbox:
     """Runs every program as if it were the module, so that relative imports find its package.
+
+    Only a program with a `filename` of its own is run as it is.
 
     Implements `refute.sandbox.Sandbox` on top of another, which must be able to read the project.
     """
@@ -41,6 +44,8 @@ class HousedSandbox:
         self._file = str(module.source.path.resolve())
 
     def _housed(self, program: Program) -> Program:
+        if program.filename != _ANY_FILE:  # one of our own, which must not take the module's place
+            return program
         return replace(program, filename=self._file, module=self._name)
 
     def run(

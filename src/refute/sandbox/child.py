@@ -35,20 +35,31 @@ def run_job(
     payload: bytes, view: Any, capacity: int, start: int, committed: int, limit: int, codec: Any
 ) -> None:
     """Run every step from `start` on. `codec` is the `values` module; returns when all is done."""
-    programs, blob, count = marshal.loads(payload)
+    codes, programs, blob, count = marshal.loads(payload)
     width = count + 1
+    base_of: Any = None  # the parts of the program that is loaded for its variants
+    variants: Any = None
     step = start
     while step < len(programs) * width:
         index, first = divmod(step, width)
         base = index * width
         HEADER.pack_into(view, 0, committed, base + first, IMPORTING)
         calls = marshal.loads(blob)
-        code, entry_point, filename, name = programs[index]
+        parts, entry_point, filename, name, setup, bodies = programs[index]
         try:
-            if name is None:
-                found = [execute(code, filename)]
-            else:
-                found = loading.import_text(name, filename, *compiled(code, filename))
+            if setup is None or base_of != parts:
+                base_of = None
+                text = codes[parts[0]] if isinstance(codes[parts[0]], str) else None
+                code = [unpacked(codes, at, filename) for at in parts]
+                if name is None:
+                    found = [execute(code, filename)]
+                else:
+                    found = loading.import_text(name, filename, code, text)
+                if setup is not None:
+                    variants, base_of = loading.Variants(found, code), parts
+            if setup is not None:
+                found = variants.found
+                variants.become(marshal.loads(bodies), unpacked(codes, setup, filename))
             namespace = found[-1]
             function = resolve(found, entry_point)
         except BaseException as error:
@@ -125,22 +136,27 @@ def _run_calls(
     return committed
 
 
-def execute(code: Any, filename: str) -> types.ModuleType:
+def execute(code: list[types.CodeType], filename: str) -> types.ModuleType:
     """Execute a program that nobody imports, as a module of its own (not ``__main__``)."""
     module = types.ModuleType("refute_program")
     module.__file__ = filename
     module.__package__ = ""
     module.__builtins__ = builtins  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module
-    exec(compiled(code, filename)[0], module.__dict__)
+    for part in code:
+        exec(part, module.__dict__)
     return module
 
 
-def compiled(code: Any, filename: str) -> tuple[types.CodeType, str | None]:
-    """The code object of a program that was sent as text or marshalled, and the text."""
+def unpacked(codes: list[Any], at: int, filename: str) -> types.CodeType:
+    """A code object that was sent as text or marshalled; it is kept for the next that needs it."""
+    code = codes[at]
     if isinstance(code, str):
-        return compile(code, filename, "exec", dont_inherit=True), code
-    return marshal.loads(code), None
+        code = compile(code, filename, "exec", dont_inherit=True)
+    elif isinstance(code, bytes):
+        code = marshal.loads(code)
+    codes[at] = code
+    return code  # type: ignore[no-any-return]
 
 
 def resolve(found: list[types.ModuleType], entry_point: str) -> Any:

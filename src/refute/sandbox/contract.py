@@ -19,17 +19,25 @@ class SandboxUnavailable(Exception):
 class Program:
     """An untrusted program: a module and the function of it that is called.
 
-    `code` is the module's source, or a code object that the trusted side compiled (the search
-    engine compiles its candidates from syntax trees). A dotted entry point (`Class.method`) is
+    `code` is the module's source, or code objects that the trusted side compiled and that are
+    executed one after the other (the search engine compiles its candidates from syntax trees, and
+    what many of them share once). A dotted entry point (`Class.method`) is
     resolved by attribute access on the module.
     """
 
-    code: str | CodeType
+    code: str | CodeType | tuple[CodeType, ...]
     entry_point: str
     filename: str = "<program>"
     module: str | None = None
     """Dotted name as which it is imported, its packages first, in the place of what `filename`
     holds. None: a module of its own, which nobody imports."""
+    setup: CodeType | None = None
+    """Makes it a variant: `code` is loaded once for all programs of a `run_variants` that share it
+    (the same object), and before the calls of each, `bodies` are put in and this code is executed
+    in the module. What calls leave behind in the module's globals stays for the next variant."""
+    bodies: tuple[CodeType, ...] = ()
+    """Code objects of functions, each in the place of the one in `code` with the same qualified
+    name and first line: a variant's difference. Whoever holds such a function sees the change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,34 @@
-"""Import a module as Python imports it, but with the text that is under test.
+"""Import a module as Python imports it, but with the text that is under test, or its variants.
 
 Loaded by path inside the sandbox: standard library only. A finder at the front of `sys.meta_path`
 serves the text under the module's full name to whoever asks for it first: usually the module's own
-package, whose `__init__` imports it on the way, or the plain import of the name below.
+package, whose `__init__` imports it on the way, or the plain import of the name below. A variant is
+the loaded module with other code objects in some of its function objects, so that tables,
+re-exports and decorators that hold a function see the change, and nothing is executed again.
 """
 
 from __future__ import annotations
 
+import functools
+import gc
 import importlib
 import importlib.machinery
 import os
 import sys
-from types import CodeType, ModuleType
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+_IS_FUNCTION = 0x1  # CO_OPTIMIZED: neither a module's nor a class's body
+_CACHED = type(functools.lru_cache(bool))
 
 
 class TextLoader(importlib.machinery.SourceFileLoader):
     """Finder and loader of one module; everything but its code is as Python's own loader has it."""
 
-    def __init__(self, name: str, filename: str, code: CodeType, source: str | None) -> None:
+    def __init__(
+        self, name: str, filename: str, code: Sequence[CodeType], source: str | None
+    ) -> None:
         super().__init__(name, filename)
         self.code = code
         self.source = source
@@ -38,10 +48,6 @@ class TextLoader(importlib.machinery.SourceFileLoader):
             spec.submodule_search_locations.append(os.path.dirname(self.path))
         return spec
 
-    def get_code(self, fullname: str) -> CodeType:
-        """The code under test."""
-        return self.code
-
     def get_source(self, fullname: str) -> str | None:
         """The text under test, where there is one; else the file's."""
         return super().get_source(fullname) if self.source is None else self.source
@@ -49,11 +55,14 @@ class TextLoader(importlib.machinery.SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         """Execute the code under test in the module."""
         self.module = module
-        exec(self.code, module.__dict__)
+        for part in self.code:
+            exec(part, module.__dict__)
 
 
-def import_text(name: str, filename: str, code: CodeType, source: str | None) -> list[ModuleType]:
-    """Import module `name` with `code` in the place of what its file holds.
+def import_text(
+    name: str, filename: str, code: Sequence[CodeType], source: str | None
+) -> list[ModuleType]:
+    """Import module `name` with `code`, one part after the other, in the place of its file's.
 
     Returns what the import leaves under the name, and the module that was executed where that is
     another. The module's packages are imported first unless they are there; another module of the
@@ -89,3 +98,56 @@ def _forget(name: str) -> None:
     for known in [known for known in sys.modules if known.startswith(f"{name}.")]:
         del sys.modules[known]
     sys.modules.pop(name, None)
+
+
+class Variants:
+    """A loaded program whose functions can be given other bodies, and their own again."""
+
+    def __init__(self, found: list[ModuleType], code: Sequence[CodeType]) -> None:
+        self.found = found
+        self._own = {(c.co_qualname, c.co_firstlineno): c for part in code for c in outermost(part)}
+        self._functions: dict[tuple[str, int], list[FunctionType]] = {}
+        self._changed: list[tuple[FunctionType, CodeType]] = []
+        self._clear = list(_caches(found[-1].__dict__))
+
+    def become(self, bodies: Sequence[CodeType], setup: CodeType) -> None:
+        """Make it the variant with these bodies, whatever it was before."""
+        for function, own in self._changed:
+            function.__code__ = own
+        self._changed.clear()
+        for body in bodies:
+            for function in self._holding((body.co_qualname, body.co_firstlineno)):
+                self._changed.append((function, function.__code__))
+                function.__code__ = body
+        for clear in self._clear:
+            clear()
+        exec(setup, self.found[-1].__dict__)
+
+    def _holding(self, key: tuple[str, int]) -> list[FunctionType]:
+        """The function objects with this code: none where its `def` was never reached."""
+        if key not in self._functions:
+            code = self._own[key]
+            referrers = gc.get_referrers(code)
+            self._functions[key] = [
+                f for f in referrers if type(f) is FunctionType and f.__code__ is code
+            ]
+        return self._functions[key]
+
+
+def outermost(code: CodeType) -> Iterator[CodeType]:
+    """The code objects of the functions that are not inside others, in a module's or class's."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_flags & _IS_FUNCTION:
+                yield constant
+            else:
+                yield from outermost(constant)
+
+
+def _caches(namespace: dict[str, Any]) -> Iterator[Callable[[], None]]:
+    """What empties the caches of a module's functions and methods."""
+    for value in list(namespace.values()):
+        if type(value) is _CACHED:
+            yield value.cache_clear
+        elif isinstance(value, type) and value.__module__ == namespace.get("__name__"):
+            yield from (v.cache_clear for v in vars(value).values() if type(v) is _CACHED)

@@ -120,7 +120,7 @@ class LocalSandbox:
             return []
         heavy = tuple(name for name in _HEAVY if any(_mentions(p.code, name) for p in programs))
         kind = heavy, limits.seed
-        payload = marshal.dumps((_programs(programs), _calls(calls), len(calls)))
+        payload = marshal.dumps((*_programs(programs), _calls(calls), len(calls)))
         width = len(calls) + 1
         total = len(programs) * width
         answers = _Answers(total, limits)
@@ -363,13 +363,25 @@ def _outcome(body: bytes, on_import: bool = False) -> Outcome:
     return Raised(values.printable(kind), values.printable(message), line, on_import)
 
 
-def _programs(programs: Sequence[Program]) -> list[tuple[Any, ...]]:
-    rows = []
-    for program in programs:
-        code = program.code
-        sent = marshal.dumps(code) if isinstance(code, CodeType) else code
-        rows.append((sent, program.entry_point, program.filename, program.module))
-    return rows
+def _programs(programs: Sequence[Program]) -> tuple[list[bytes | str], list[tuple[Any, ...]]]:
+    """The codes, each once, and a row for each program that refers to them by index."""
+    places: dict[int, int] = {}
+    sent: list[bytes | str] = []
+
+    def send(code: str | CodeType) -> int:
+        at = places.setdefault(id(code), len(sent))
+        if at == len(sent):
+            sent.append(marshal.dumps(code) if isinstance(code, CodeType) else code)
+        return at
+
+    rows: list[tuple[Any, ...]] = []
+    for p in programs:
+        codes = [send(code) for code in (p.code if isinstance(p.code, tuple) else (p.code,))]
+        setup = bodies = None
+        if p.setup is not None:
+            setup, bodies = send(p.setup), marshal.dumps(p.bodies)
+        rows.append((codes, p.entry_point, p.filename, p.module, setup, bodies))
+    return sent, rows
 
 
 def _calls(calls: Sequence[Invocation]) -> bytes:
@@ -389,9 +401,11 @@ def _calls(calls: Sequence[Invocation]) -> bytes:
     return marshal.dumps(rows, 2)  # version 2: equal objects are not shared between calls
 
 
-def _mentions(code: str | CodeType, name: str) -> bool:
+def _mentions(code: str | CodeType | tuple[CodeType, ...], name: str) -> bool:
     if isinstance(code, str):
         return name in code
+    if isinstance(code, tuple):
+        return any(_mentions(part, name) for part in code)
     return name in code.co_names
 
 

@@ -29,7 +29,7 @@ from refute.function.search.facts import gather
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.mutants import singles
 from refute.function.search.rewrite import rewrite
-from refute.function.search.trial import compiled
+from refute.function.search.variants import compiled
 from refute.models.contract import Asker, Sampling
 from refute.problems import Invocation
 from refute.prompts import render

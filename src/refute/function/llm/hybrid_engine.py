@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from refute.function.contract import Candidate
 from refute.function.definitions import parse_module
 from refute.function.search import search
-from refute.function.search.facts import gather
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.mutants import singles
 from refute.function.search.trial import Trial
@@ -91,8 +90,8 @@ async def mutant_outcomes(
         trial = Trial(
             problem.code, problem.entry_point, tuple(tests), inner, time.monotonic(), 10 * MUTANTS
         )
-        edits = singles(trial.tree, gather(trial.tree, problem.description), lambda stmts: 0.0)
-        sound = (edit for edit in edits if trial.compiled((edit,), refuel=True) is not None)
+        edits = singles(trial.focus, trial.facts(problem.description), lambda stmts: 0.0)
+        sound = (edit for edit in edits if trial.program((edit,), refuel=True) is not None)
         tried = trial.run(((edit,), edit.weight) for edit in islice(sound, 2 * MUTANTS))
         rivals = [result.edits for result in tried if result.fits][:MUTANTS]
         return trial.behaviours(rivals, calls) if rivals else []

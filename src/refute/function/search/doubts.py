@@ -19,7 +19,6 @@ from refute.function.search.arguments import crosses
 from refute.function.search.choose import Cluster, clustered, differs, distinct
 from refute.function.search.cues import cues
 from refute.function.search.edit import Edit
-from refute.function.search.facts import gather
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
 from refute.function.search.properties import Property, deliberate, properties, prose
@@ -148,7 +147,7 @@ def _told(
         return None
     trial = Trial(problem.code, problem.entry_point, tuple(tests), box, deadline, most)
     trial.survey()
-    found = list(cues(trial.tree, prose(problem)))
+    found = list(cues(trial.focus, prose(problem)))
     if len(found) != 1:
         return None
     said, edit = found[0]
@@ -185,9 +184,9 @@ def _mended(
     _, reached = trial.survey()
     trial.order((*tests, *seen.kept[:KEPT]))
     trial.fuel = max(trial.fuel, 20_000)
-    facts = gather(trial.tree, problem.description)
+    facts = trial.facts(problem.description)
     kinds = seen.about.kinds
-    edits = singles(trial.tree, facts, _Reached(reached))
+    edits = singles(trial.focus, facts, _Reached(reached))
     edits = [edit for edit in edits if not kinds or edit.kind in kinds]
     edits = sorted(edits, key=lambda edit: -edit.weight)[:CANDIDATES]
     survivors: list[Result] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refute.function.search.sites import Site
@@ -68,8 +69,11 @@ class Facts:
     """Conditions of the program without `and`, `or`, `not`."""
 
 
-def gather(tree: ast.Module, description: str) -> Facts:
-    """Collect the facts about a program and its description."""
+def gather(tree: ast.Module, description: str, near: Sequence[str] = ()) -> Facts:
+    """Collect the facts about a program and its description.
+
+    `near`: functions that it may call although `tree`, a part of a module, does not hold them.
+    """
     integers: dict[int, None] = {}
     strings: dict[str, None] = {}
     used: dict[str, int] = {}
@@ -87,6 +91,7 @@ def gather(tree: ast.Module, description: str) -> Facts:
             types[node.arg] = _annotated(node.annotation)
         elif isinstance(node, ast.Compare):
             atoms[ast.dump(node)] = node
+    own = [n.name for n in tree.body if isinstance(n, ast.FunctionDef)]
     facts = Facts(
         tree,
         tuple(integers),
@@ -99,7 +104,7 @@ def gather(tree: ast.Module, description: str) -> Facts:
         )[:12],
         frozenset(re.findall(r"[a-z]+", description.lower())),
         tuple(dict.fromkeys(re.findall(r"\b[A-Z][a-z]{2,}\b", description)))[:40],
-        tuple(n.name for n in tree.body if isinstance(n, ast.FunctionDef)),
+        tuple(dict.fromkeys((*own, *near))),
         types,
         used,
         _indices(tree),

@@ -114,11 +114,6 @@ def marked(tree: ast.Module) -> tuple[ast.Module, list[ast.stmt]]:
     return copy, statements
 
 
-def after_future(tree: ast.Module) -> int:
-    """Index in the module's body at which a prelude may stand."""
-    return _after_future(tree)
-
-
 def _after_future(tree: ast.Module) -> int:
     place = 0
     for index, node in enumerate(tree.body):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from refute.function.search.closeness import progress
 from refute.function.search.edit import Edit, applied
-from refute.function.search.facts import Facts, gather
+from refute.function.search.facts import Facts
 from refute.function.search.mutants import frontier, singles
 from refute.function.search.prior import PAIR_PENALTY, REACH_BONUS
 from refute.function.search.trial import OutOfBudget, Result, Trial
@@ -101,8 +101,8 @@ def _search(
     reached: list[set[int] | None],
     budget: float,
 ) -> None:
-    facts = gather(trial.tree, problem.description)
-    edits = singles(trial.tree, facts, _Bonus(reached, found.passed, every=True))
+    facts = trial.facts(problem.description)
+    edits = singles(trial.focus, facts, _Bonus(reached, found.passed, every=True))
     if found.passed.count(False) < GUARDED:
         edits = [edit for edit in edits if edit.kind != "early return"]
     results: list[Result] = []
@@ -194,7 +194,7 @@ def _pairs(
             scored.append((result.weight - 1.0, result.edits[0]))
     scored.sort(key=lambda pair: -pair[0])
     firsts = scored[:FIRSTS]
-    standing = singles(trial.tree, facts, some)
+    standing = singles(trial.focus, facts, some)
 
     def seconds(i: int) -> Sequence[Edit]:
         first = firsts[i][1]
@@ -205,7 +205,7 @@ def _pairs(
                 lists.add((id(change.owner), change.field))
                 touched.update(map(id, change.new))
         with applied([first]):
-            fresh = singles(trial.tree, facts, some, frozenset(touched))
+            fresh = singles(trial.focus, facts, some, frozenset(touched))
         others = [
             edit
             for edit in standing

@@ -247,7 +247,9 @@ def _enumerated(
     counted = MOST_TRIED if most is None else most
     call = Call((names, inputs, outputs, constants, unary, binary, allowed, counted))
     limits = Limits(cpu=allowed + 1.5, memory=1 << 30)
-    outcome = box.run(Program(enumerator.source(), enumerator.ENTRY_POINT), [call], limits)[0]
+    outcome = box.run(
+        Program(enumerator.source(), enumerator.ENTRY_POINT, "<enumerator>"), [call], limits
+    )[0]
     if not isinstance(outcome, Returned):
         return []
     found = outcome.value[0]

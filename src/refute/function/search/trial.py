@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 
 from refute.function.search.edit import Edit, applied
+from refute.function.search.facts import Facts, gather
 from refute.function.search.fuel import (
     FUEL_LEFT,
     REFUEL,
     TAKE_HITS,
-    after_future,
     fuelled,
     marked,
     prelude,
     refuelling,
     stripped,
 )
-from refute.problems import Expression, Invocation, UnitTest
-from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, TimedOut
+from refute.function.search.reach import neighbours, reachable
+from refute.function.search.state import keeps_state
+from refute.function.search.variants import Parts, Variants, compiled
+from refute.problems import Call, Expression, Invocation, UnitTest
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import Expected, expect_test, matches
 from refute.syntax import parse_module
 
@@ -67,12 +71,33 @@ class Trial:
     max_candidates: int | None = None
     fuel: int = 20_000
     tried: int = 0
+    focus: ast.Module = field(init=False)
+    """The part of `tree` that the function may use: what is worth editing."""
+    late: bool = False
+    """Whether time was up before all that was asked for had run."""
     tree: ast.Module = field(init=False)
     expected: tuple[Expected, ...] = field(init=False)
+    _variants: Variants | None = None
+    """Known after `survey`; None too where the module must be loaded for each candidate."""
+    _parts: Parts | None = None
+    _setups: dict[tuple[int, bool], CodeType] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tree = fuelled(parse_module(self.code))
+        self.focus = reachable(self.tree, self._names())
         self.order(self.tests)
+
+    def facts(self, description: str) -> Facts:
+        """What edits go by: of the part of the module that matters, and its neighbours' names."""
+        return gather(self.focus, description, neighbours(self.tree, self.entry_point))
+
+    def _names(self) -> set[str]:
+        """The names that the tests' calls start from."""
+        found = {self.entry_point.partition(".")[0]}
+        for test in self.tests:
+            if not isinstance(test.call, Call):
+                found |= set(_NAME.findall(repr(test.call)))
+        return found
 
     def order(self, tests: tuple[UnitTest, ...]) -> None:
         """Set the tests and their order."""
@@ -97,13 +122,37 @@ class Trial:
         elif time.monotonic() >= self.deadline:
             raise OutOfBudget
 
-    def compiled(self, edits: Sequence[Edit], *, refuel: bool = False) -> CodeType | None:
-        """The tree with `edits` made, as a code object; None where it does not compile."""
-        with applied(edits):
-            body = [stmt for stmt in self.tree.body if self._needed(stmt)]
-            place = after_future(self.tree)
-            body[place:place] = refuelling(self.fuel) if refuel else prelude(self.fuel)
-            return compiled(ast.Module(body=body, type_ignores=[]))
+    def within(self, limits: Limits) -> Limits:
+        """The limits with what is left of the time, unless candidates are counted."""
+        if self.max_candidates is not None:
+            return limits
+        return replace(limits, run_wall=max(0.0, self.deadline - time.monotonic()))
+
+    def program(self, edits: Sequence[Edit], *, refuel: bool = False) -> Program | None:
+        """The tree with `edits` made, as a program; None where it does not compile.
+
+        A variant of the module as it is where that is the same, else the whole module.
+        """
+        if self._variants is not None:
+            bodies = self._variants.bodies(edits)
+            if bodies is not None:
+                setup = self._setup(refuel)
+                return Program(self._variants.base, self.entry_point, setup=setup, bodies=bodies)
+        codes = self._whole(edits, self._setup(refuel))
+        return None if codes is None else Program(codes, self.entry_point)
+
+    def _setup(self, refuel: bool) -> CodeType:
+        key = self.fuel, refuel
+        if key not in self._setups:
+            self._setups[key] = _tank(self.fuel, refuel)
+        return self._setups[key]
+
+    def _whole(self, edits: Sequence[Edit], tank: CodeType) -> tuple[CodeType, ...] | None:
+        """A module of candidates: with fuel, without what need not run thousands of times."""
+        if self._parts is None:
+            self._parts = Parts(self.tree, self._needed)
+        codes = self._parts.codes(edits)
+        return None if codes is None else (tank, *codes)
 
     def _needed(self, stmt: ast.stmt) -> bool:
         """Self-tests and prints at module level are left out of what is run thousands of times."""
@@ -122,11 +171,11 @@ class Trial:
         programs: list[Program] = []
         size = FIRST_BATCH
         for edits, weight in candidates:
-            code = self.compiled(edits)
-            if code is None:
+            program = self.program(edits)
+            if program is None:
                 continue
             pending.append((edits, weight))
-            programs.append(Program(code, self.entry_point))
+            programs.append(program)
             if len(programs) >= size:
                 start = time.monotonic()
                 yield from self._flush(pending, programs)
@@ -140,11 +189,24 @@ class Trial:
     def _flush(
         self, pending: list[tuple[tuple[Edit, ...], float]], programs: list[Program]
     ) -> Iterator[Result]:
-        rows = self.box.run_variants(programs, self.calls, self.limits)
-        self.tried += len(programs)
+        rows = self._run_all(programs, self.calls, self.limits)
         for (edits, weight), outcomes in zip(pending, rows, strict=True):
+            if outcomes and isinstance(outcomes[0], NotRun):
+                continue  # no time was left for it
+            self.tried += 1
             passed = tuple(map(matches, outcomes, self.expected))
             yield Result(edits, weight, tuple(outcomes), passed)
+
+    def _run_all(
+        self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits
+    ) -> list[list[Outcome]]:
+        """Outcomes of each program: variants first, so that the module is loaded once for them."""
+        order = sorted(range(len(programs)), key=lambda i: programs[i].setup is None)
+        rows: list[list[Outcome]] = [[] for _ in programs]
+        ran = self.box.run_variants([programs[i] for i in order], calls, self.within(limits))
+        for place, row in zip(order, ran, strict=True):
+            rows[place] = row
+        return rows
 
     def survey(self) -> tuple[list[Outcome], list[set[int] | None]]:
         """Run the code under test with ample fuel; set the candidates' fuel by what it used.
@@ -153,39 +215,51 @@ class Trial:
         the ids of the statements of `tree` that it reached; None where unknown.
         """
         copy, statements = marked(self.tree)
-        place = after_future(copy)
-        body = [stmt for stmt in copy.body if self._needed(stmt)]
-        body[place:place] = prelude(AMPLE)
-        code = compiled(ast.Module(body=body, type_ignores=[]))
-        unknown: list[set[int] | None] = [None] * len(self.tests)
-        limits = Limits(cpu=0.3, wall=2.0, memory=400 << 20, stop_after=1)
-        take, left = Expression(TAKE_HITS), Expression(FUEL_LEFT)
+        parts = Parts(copy, self._needed).codes(())
+        if parts is None:
+            return [TimedOut() for _ in self.tests], [None] * len(self.tests)
+        limits = Limits(cpu=0.3, wall=2.0, memory=400 << 20)
+        take, refuel, left = Expression(TAKE_HITS), Expression(REFUEL), Expression(FUEL_LEFT)
+        calls: list[Invocation] = [take]
+        for test in self.tests:
+            calls += [refuel, take, test.call, take, left]
+        program = Program((_tank(AMPLE, True), *parts), self.entry_point)
+        imported, *rows = self.box.run(program, calls, self.within(limits))
+        at_import = _hits(imported, statements)
+        stateful = keeps_state(self.tree, self._names())
         outcomes: list[Outcome] = []
-        reached = unknown
+        reached: list[set[int] | None] = []
         used = stuck = 0
         for number, test in enumerate(self.tests):
-            if code is None:
-                outcomes.append(TimedOut())
-                continue
-            calls: list[Invocation] = [take, test.call, take, left]
-            _, outcome, hits, rest = self.box.run(Program(code, self.entry_point), calls, limits)
-            if isinstance(hits, Returned) and isinstance(hits.value, list):
-                numbers = [n for n in hits.value if isinstance(n, int) and n < len(statements)]
-                reached[number] = {id(statements[n]) for n in numbers}
+            _, _, outcome, hits, rest = rows[5 * number : 5 * number + 5]
+            reached.append(_hits(hits, statements))
             left_over = rest.value if isinstance(rest, Returned) else 0
-            if isinstance(left_over, int) and left_over > 0:
+            if isinstance(outcome, NotRun):
+                self.late = True
+            elif isinstance(left_over, int) and left_over > 0:
                 used += AMPLE - left_over
+                if stateful and number:  # the tests before it may have changed what it does
+                    outcome = self._alone(test)
             elif stuck < 2:
                 # Out of fuel: without it the program may still end, or is stuck indeed.
-                plain = Program(self.code, self.entry_point)
-                outcome = self.box.run(plain, [test.call], Limits(cpu=0.5, wall=2.0))[0]
+                outcome = self._alone(test)
                 stuck += isinstance(outcome, TimedOut)
                 used += 0 if isinstance(outcome, TimedOut) else AMPLE
             else:
                 outcome = TimedOut()
             outcomes.append(outcome)
+        hit = frozenset[int]().union(*(one for one in reached if one is not None))
+        self.focus = reachable(self.tree, self._names(), hit)
         self.fuel = 2_000 + 1_000 * len(self.tests) + min(10 * used, max(3 * used, 30_000))
+        base = self._whole((), _tank(sys.maxsize, False))
+        if base is not None and at_import is not None and not stateful:
+            self._variants = Variants(self.tree, base, frozenset(at_import))
         return outcomes, reached
+
+    def _alone(self, test: UnitTest) -> Outcome:
+        """What the code under test does, as it is, in a process of its own."""
+        limits = self.within(Limits(cpu=0.5, wall=2.0))
+        return self.box.run(Program(self.code, self.entry_point), [test.call], limits)[0]
 
     def behaviours(
         self, edited: Sequence[Sequence[Edit]], inputs: Sequence[Invocation]
@@ -193,12 +267,12 @@ class Trial:
         """What edited programs do on `inputs`, each with a full tank; `TimedOut`: it ran dry."""
         programs: list[Program] = []
         for edits in edited:
-            code = self.compiled(edits, refuel=True)
-            assert code is not None
-            programs.append(Program(code, self.entry_point))
+            program = self.program(edits, refuel=True)
+            assert program is not None
+            programs.append(program)
         calls = [call for one in inputs for call in (Expression(REFUEL), one)]
         limits = Limits(cpu=0.15, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=2)
-        rows = self.box.run_variants(programs, calls, limits) if calls else [[] for _ in programs]
+        rows = self._run_all(programs, calls, limits) if calls else [[] for _ in programs]
         return [[_ended(outcome) for outcome in row[1::2]] for row in rows]
 
     def mutated(self, edits: Sequence[Edit]) -> ast.Module:
@@ -212,12 +286,19 @@ def _ended(outcome: Outcome) -> Outcome:
     return TimedOut() if dry else outcome
 
 
-def compiled(tree: ast.Module) -> CodeType | None:
-    """Compile quietly; None for a program that the compiler rejects."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            code: CodeType = compile(tree, "<program>", "exec", dont_inherit=True)
-            return code
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, OverflowError):
+def _tank(fuel: int, refuel: bool) -> CodeType:
+    """Code that defines the fuel."""
+    code = compiled(ast.Module(refuelling(fuel) if refuel else prelude(fuel), []))
+    assert code is not None
+    return code
+
+
+def _hits(outcome: Outcome, statements: Sequence[ast.stmt]) -> set[int] | None:
+    """The ids of the statements whose numbers an evaluation of `TAKE_HITS` returned."""
+    if not isinstance(outcome, Returned) or not isinstance(outcome.value, list):
         return None
+    numbers = [n for n in outcome.value if isinstance(n, int) and 0 <= n < len(statements)]
+    return {id(statements[n]) for n in numbers}
+
+
+_NAME = re.compile(r"[^\W\d]\w*")

@@ -1,0 +1,236 @@
+"""Candidates as variants of a loaded module do what the edited module does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import pytest
+
+from refute.function.search.mutants import singles
+from refute.function.search.trial import OutOfBudget, Trial
+from refute.problems import Call, Expression, UnitTest
+from refute.sandbox import NotRun, Outcome, Program, Returned
+from refute.sandbox.local import LocalSandbox
+
+MODULE = '''
+"""Doc."""
+from __future__ import annotations
+import functools, contextlib
+
+LIMIT = 3
+TABLE = {"twice": None}
+
+def noted(f):
+    TABLE[f.__name__] = f
+    @functools.wraps(f)
+    def inner(*a):
+        return f(*a)
+    return inner
+
+@noted
+def twice(x, by=2):
+    """Doc."""
+    return x * by
+
+@functools.lru_cache(None)
+def cached(x):
+    return twice(x) + 1
+
+class Base:
+    def go(self, x):
+        return x + 1
+
+class Shape(Base):
+    __size = 4
+    @property
+    def size(self):
+        return self.__size + LIMIT
+    @staticmethod
+    def plain(x):
+        return x - 1
+    @classmethod
+    def made(cls, x):
+        return cls().go(x)
+    def go(self, x):
+        return super().go(x) + self.size
+
+if LIMIT > 2:
+    def chosen(x):
+        return x + 10
+else:
+    def chosen(x):
+        return x - 10
+
+def at_import(x):
+    return x + 5
+START = at_import(1)
+
+@contextlib.contextmanager
+def inside(x):
+    yield x * 3
+
+def key(x, by=lambda v: v + 1):
+    return by(x)
+
+def f(x):
+    total = 0
+    for name in TABLE:
+        total += TABLE[name](x) if TABLE[name] else 0
+    with inside(x) as y:
+        total += y
+    total += cached(x) + Shape.made(x) + Shape.plain(x) + chosen(x) + at_import(x) + key(x)
+    return total + START
+'''
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[LocalSandbox]:
+    with LocalSandbox() as made:
+        yield made
+
+
+def trial(code: str, box: LocalSandbox, most: int | None = 10_000) -> Trial:
+    tests = (UnitTest(Call(args=(1,)), 0), UnitTest(Call(args=(7,)), 0))
+    return Trial(code, "f", tests, box, time.monotonic() + 100, most)
+
+
+def ended(outcomes: Sequence[Outcome]) -> list[Outcome | str]:
+    """How an endless recursion ends depends on what fuel the import left."""
+    words = ("StopIteration", "RecursionError")
+    return ["endless" if any(word in repr(o) for word in words) else o for o in outcomes]
+
+
+def test_every_edit_of_a_module_with_everything(box: LocalSandbox) -> None:
+    one = trial(MODULE, box)
+    one.survey()
+    edits = [(edit,) for edit in singles(one.focus, one.facts(""), lambda stmts: 0.0)][:700]
+    pairs = [((first[0], second[0])) for first, second in zip(edits, edits[150:], strict=False)]
+    pairs = [(a, b) for a, b in pairs if {id(s) for s in a.stmts}.isdisjoint(map(id, b.stmts))]
+    candidates = [*edits, *pairs[:60]]
+    programs = [one.program(candidate) for candidate in candidates]
+    as_variants = [p for p in programs if p is not None and p.setup is not None]
+    assert len(as_variants) > 400
+    assert any(p.setup is None for p in programs if p is not None)
+    fast = {id(r.edits): ended(r.outcomes) for r in one.run((c, 0.0) for c in candidates)}
+    one._variants = None
+    assert all(p.setup is None for e in edits[:50] if (p := one.program(e)) is not None)
+    slow = {id(r.edits): ended(r.outcomes) for r in one.run((c, 0.0) for c in candidates)}
+    assert fast == slow
+    assert len({repr(row) for row in fast.values()}) > 50
+
+
+def test_what_runs_at_import_is_loaded_anew(box: LocalSandbox) -> None:
+    one = trial(MODULE, box)
+    one.survey()
+    kinds: dict[int, set[bool]] = {}
+    for edit in singles(one.focus, one.facts(""), lambda stmts: 0.0):
+        program = one.program((edit,))
+        if program is not None and edit.stmts:
+            kinds.setdefault(edit.line, set()).add(program.setup is None)
+    line = MODULE.splitlines().index("    return x + 5") + 1
+    assert kinds[line] == {True}
+    line = MODULE.splitlines().index("        return x - 1") + 1
+    assert kinds[line] == {False}
+
+
+STATE = [
+    "CACHE = {}\ndef f(x):\n    CACHE[x] = 1\n    return len(CACHE)",
+    "SEEN = []\ndef f(x):\n    SEEN.append(x)\n    return len(SEEN)",
+    "N = 0\ndef f(x):\n    global N\n    N += 1\n    return N",
+    "def f(x, seen=[]):\n    seen.append(x)\n    return len(seen)",
+    "def f(x):\n    f.calls = getattr(f, 'calls', 0) + 1\n    return f.calls",
+    "import itertools\nN = itertools.count()\ndef f(x):\n    return next(N)",
+    "class C:\n    n = 0\n    def go(self):\n        C.n += 1\n        return C.n\n"
+    "def f(x): return C().go()",
+    "class C:\n    n = 0\n    @classmethod\n    def go(cls):\n        cls.n += 1\n"
+    "        return cls.n\ndef f(x): return C.go()",
+    "class C:\n    def __init__(self): self.n = 0\n    def go(self):\n        self.n += 1\n"
+    "        return self.n\nONE = C()\ndef f(x): return ONE.go()",
+    "def memo(g):\n    kept = {}\n    def inner(x):\n        if x not in kept:\n"
+    "            kept[x] = g(x)\n        return len(kept)\n    return inner\n"
+    "@memo\ndef f(x): return x",
+    "from unittest.mock import call as memoized\n@memoized\ndef f(x): return x",
+    "def g():\n    setattr(g, 'n', 1)\ndef f(x):\n    return g()",
+]
+NO_STATE = [
+    "TABLE = {1: 2}\nimport re\nWORD = re.compile('a')\n"
+    "def f(x):\n    out = []\n    out.append(TABLE.get(x))\n    return WORD.match('a') and out",
+    "import functools\n@functools.lru_cache\ndef g(x): return x\ndef f(x): return g(x)",
+    "SEEN = []\ndef other(x): SEEN.append(x)\ndef f(x): return x",
+    "class C:\n    def __init__(self): self.items = []\n    def add(self, x):\n"
+    "        self.items.append(x)\n        self.last = x\ndef f(x):\n    c = C()\n    c.add(x)\n"
+    "    return c.items",
+    "def f(x):\n    seen = {}\n    def go(y):\n        seen[y] = 1\n    go(x)\n    return seen",
+]
+
+
+@pytest.mark.parametrize("code", STATE)
+def test_a_module_that_keeps_state_is_loaded_anew(code: str, box: LocalSandbox) -> None:
+    one = trial(code, box)
+    one.survey()
+    program = one.program(())
+    assert program is not None
+    assert program.setup is None
+
+
+@pytest.mark.parametrize("code", NO_STATE)
+def test_a_module_that_keeps_none_is_loaded_once(code: str, box: LocalSandbox) -> None:
+    one = trial(code, box)
+    one.survey()
+    program = one.program(())
+    assert program is not None
+    assert program.setup is not None
+
+
+def test_edits_come_from_what_the_function_may_use(box: LocalSandbox) -> None:
+    far = "".join(f"def other{i}(x, by={i}):\n    return x + {i}\n" for i in range(100, 160))
+    code = (
+        f"LIMIT = 3\nUNUSED = 4\n{far}def near(x):\n    return x < LIMIT\ndef f(x): return near(x)"
+    )
+    one = trial(code, box)
+    outcomes, _ = one.survey()
+    assert [o.value for o in outcomes if isinstance(o, Returned)] == [True, False]
+    edits = singles(one.focus, one.facts(""), lambda stmts: 0.0)
+    first = code.splitlines().index("def near(x):")
+    assert edits
+    assert all(edit.line > first for edit in edits if edit.stmts)
+    assert 150 not in one.facts("").integers
+
+
+def test_a_function_of_a_registry_is_found_by_being_reached(box: LocalSandbox) -> None:
+    code = (
+        "ALL = []\ndef entry(g):\n    ALL.append(g)\n    return g\n"
+        "@entry\ndef hidden(x):\n    return x + 1\ndef f(x): return [g(x) for g in ALL]"
+    )
+    one = trial(code, box)
+    one.survey()
+    assert any("hidden" in getattr(node, "name", "") for node in one.focus.body)
+
+
+def test_time_ends_a_search_in_the_middle_of_a_batch(box: LocalSandbox) -> None:
+    """A function that sleeps 0.4 s a call: neither a survey nor a batch waits for all of them."""
+    code = "import time\ndef f(x):\n    time.sleep(0.4)\n    return x + 1"
+    tests = tuple(UnitTest(Call(args=(i,)), 0) for i in range(20))
+    start = time.monotonic()
+    one = Trial(code, "f", tests, box, start + 1.2)
+    outcomes, _ = one.survey()
+    assert one.late
+    assert isinstance(outcomes[-1], NotRun)
+    edits = islice(singles(one.focus, one.facts(""), lambda stmts: 0.0), 100)
+    with pytest.raises(OutOfBudget):
+        list(one.run(((edit,), 0.0) for edit in edits))
+    assert time.monotonic() - start < 2.2
+
+
+def test_the_plain_program_is_not_disturbed(box: LocalSandbox) -> None:
+    """Variants and whole programs in one job, in any order."""
+    one = trial(MODULE, box)
+    one.survey()
+    variant, plain = one.program(()), Program(MODULE, "f")
+    assert variant is not None
+    rows = box.run_variants(
+        [plain, variant, plain, variant], [Call(args=(2,)), Expression("START")]
+    )
+    assert all(row == rows[0] for row in rows)
