@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from random import Random
+from types import ModuleType
 from typing import Any
 
 from refute.models.contract import Completion, Message, Sampling, Tally
 from refute.models.scripted import ScriptedModel
 from refute.problems import Expression, FunctionProblem, Invocation
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, values
+from refute.sandbox.loading import Variants
 
 LIMITS = Limits()
 FENCE = "```"
@@ -45,8 +47,13 @@ class TrustingBox:
     async def run(
         self, program: Program, calls: Sequence[Invocation], limits: Limits = LIMITS
     ) -> list[Outcome]:
-        names: dict[str, Any] = {}
-        exec(program.code, names)
+        module = ModuleType("program")
+        names = module.__dict__
+        parts = program.code if isinstance(program.code, tuple) else (program.code,)
+        for part in parts:
+            exec(part, names)
+        if program.setup is not None:
+            Variants([module], parts).become(program.bodies, program.setup)
         outcomes: list[Outcome] = []
         for call in calls:
             try:
