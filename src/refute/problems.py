@@ -79,8 +79,8 @@ Invocation = Call | Expression | Session
 class Want:
     """What the last example of a `Session` must show, compared by `doctest`'s rules."""
 
-    text: str
-    """Expected output, ending in a line feed; "": none."""
+    text: str | None
+    """Expected output, ending in a line feed; "": none; None: it does not matter."""
     raised: str | None = None
     """The last line of the expected traceback; None: no exception."""
     options: int = 0
@@ -116,7 +116,8 @@ class UnitTest:
     source: str = ""
     """Where it comes from, for people: "description line 4", "tests.jsonl:3", "search"."""
     span: tuple[int, int] | None = None
-    """Character offsets [start, end) in the text it was read from."""
+    """Character offsets [start, end) in the text it was read from; of a test in a file of tests,
+    its first and its last line."""
     confidence: float = 1.0
     """Estimated probability that `expected` is right, in [0, 1]."""
     typed: bool = False

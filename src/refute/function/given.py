@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 from refute.errors import InputError
 from refute.files import read_file
 from refute.function.pytests import read_pytests
+from refute.function.show import NO_EXCEPTION, NO_OUTPUT
+from refute.function.testmodule import whole_tests
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral, parse_literal, read_literal
-from refute.problems import Call, Expression, Invocation, UnitTest
+from refute.problems import Call, Expression, Invocation, Session, UnitTest, Want
 from refute.syntax import parse_expression
 
 __all__ = ["GivenTests", "read_call", "read_tests"]
@@ -53,10 +56,22 @@ def read_tests(
     try:
         name = str(path)
         reading = read_pytests(text, name, entry_point, module=module, predicate=predicate)
+        wholes, _ = whole_tests(text, entry_point)
     except (SyntaxError, ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
         raise InputError(f"{path}{line}: not Python: {error}") from None
-    return GivenTests(tuple(reading.tests), tuple(reading.skipped))
+    whole = [
+        UnitTest(one.session, Want(None), source=f"{name}:{one.first}", span=(one.first, one.last))
+        for one in wholes
+    ]
+    covered = {line for one in wholes for line in range(one.first, one.last + 1)}
+    skipped = [line for line in reading.skipped if _line_of(line) not in covered]
+    return GivenTests((*reading.tests, *whole), tuple(skipped))
+
+
+def _line_of(remark: str) -> int:
+    """The line in "FILE:LINE: not read: ..."."""
+    return int(remark.partition(": not read")[0].rpartition(":")[2])
 
 
 def read_call(text: str, entry_point: str) -> Invocation | None:
@@ -122,9 +137,30 @@ def _test_of_document(row: Any, where: str, entry_point: str) -> Iterator[UnitTe
     expected = row.get("expected")
     if expected is None:
         return
+    if str(row.get("call")).startswith(">>> "):
+        yield from _session(row["call"], expected, where)
+        return
     verb, _, name = expected.partition(" ")
     answer = {"raises": name} if verb == "raises" and name else {"expected_repr": expected}
     yield from _test({"call": row.get("call"), **answer}, where, entry_point)
+
+
+def _session(source: str, expected: str, where: str) -> Iterator[UnitTest]:
+    """A session with what it must show, as `show.call_source` and `expected_source` write them."""
+    if expected.startswith("raises "):
+        shown = f"Traceback (most recent call last):\n    ...\n{expected.removeprefix('raises ')}"
+    else:
+        shown = "" if expected in (NO_OUTPUT, NO_EXCEPTION) else expected
+    try:
+        examples = doctest.DocTestParser().get_examples(f"{source}\n{shown}\n")
+    except ValueError as error:
+        raise InputError(f"{where}: not doctest examples: {error}") from None
+    options = 0
+    for flag, on in examples[-1].options.items():
+        options |= flag if on else 0
+    text = None if expected == NO_EXCEPTION else examples[-1].want
+    want = Want(text, examples[-1].exc_msg, options)
+    yield UnitTest(Session(tuple(one.source for one in examples)), want, source=where)
 
 
 def _test(row: dict[str, Any], where: str, entry_point: str) -> Iterator[UnitTest]:

@@ -246,6 +246,13 @@ class _Reader:
 
     def table(self, node: ast.expr, scope: _Scope) -> list[ast.expr]:
         node = self.inline(node, scope)
+        held = {
+            value.target.id: value.value
+            for value in scope.before
+            if isinstance(value, ast.NamedExpr)
+        }
+        if isinstance(node, ast.Name):
+            node = held.get(node.id, node)
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) <= MAX_ROWS:
             return node.elts
         if isinstance(node, ast.Call) and ast.unparse(node).startswith("range("):
@@ -396,7 +403,8 @@ class _Reader:
         self, at: ast.stmt, call: Invocation, expected: object, raises: str | None = None
     ) -> None:
         source = f"{self.file}:{at.lineno}"
-        self.reading.tests.append(UnitTest(call, expected, raises, source=source))
+        lines = (at.lineno, at.end_lineno or at.lineno)
+        self.reading.tests.append(UnitTest(call, expected, raises, source=source, span=lines))
 
 
 def _import(module: str) -> ast.expr:

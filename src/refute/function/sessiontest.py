@@ -47,7 +47,9 @@ def session_body(session: Session, want: Want, names: Collection[str], module: s
     noisy = any(isinstance(node, ast.Expr) for step in parsed[:-1] for node in step or [])
     if want.raised is not None:
         _raising(body, code, want)
-    elif len(last) == 1 and isinstance(last[0], ast.Assert) and not want.text:
+    elif want.text is None or (
+        len(last) == 1 and isinstance(last[0], ast.Assert) and not want.text
+    ):
         body.lines.append(code)
     elif len(last) == 1 and isinstance(last[0], ast.Expr):
         _value(body, ast.unparse(last[0].value), want, noisy)
@@ -65,7 +67,7 @@ def _code(step: str) -> str:
 
 def _value(body: Body, expression: str, want: Want, noisy: bool) -> None:
     prints = re.match(r"(?:pprint\.)?(?:print|pprint|pp)\(", expression)
-    text = want.text.removesuffix("\n")
+    text = (want.text or "").removesuffix("\n")
     if not want.options and not prints and "\n" not in text and _is_repr(text):
         body.lines.append(f"assert repr({expression}) == {source_of(text)}")
         return
@@ -96,7 +98,7 @@ def _printing(body: Body, noisy: bool) -> None:
 
 
 def _same(got: str, want: Want, body: Body) -> str:
-    text = source_of(want.text.replace("<BLANKLINE>", ""))
+    text = source_of((want.text or "").replace("<BLANKLINE>", ""))
     if not want.options:
         return f"assert {got} == {text}"
     body.imports.add("import doctest")
@@ -126,7 +128,7 @@ def _raising(body: Body, code: str, want: Want) -> None:
 
 def _whole(session: Session, want: Want, module: str) -> Body:
     """The session as text for `doctest` itself."""
-    shown = want.text
+    shown = want.text or ""
     if want.raised is not None:
         shown = f"Traceback (most recent call last):\n    ...\n{want.raised}"
     text = f"{session.source}\n{shown}"

@@ -17,7 +17,15 @@ from refute.sandbox import (
 )
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["call_source", "describe", "expected_source", "status_of", "value_source"]
+__all__ = [
+    "NO_EXCEPTION",
+    "NO_OUTPUT",
+    "call_source",
+    "describe",
+    "expected_source",
+    "status_of",
+    "value_source",
+]
 
 MAX_VALUE = 20_000
 """Longest text of one value in JSON, in characters."""
@@ -47,10 +55,16 @@ def expected_source(test: UnitTest) -> str:
     return value_source(test.expected) if test.raises is None else f"raises {test.raises}"
 
 
-def _shown(text: str, raised: str | None) -> str:
+NO_OUTPUT = "no output"
+"""What is said of an example that shows nothing."""
+NO_EXCEPTION = "no exception"
+"""What is wanted of a whole test of a file."""
+
+
+def _shown(text: str | None, raised: str | None) -> str:
     if raised is not None:
         return f"raises {raised.rstrip()}"
-    return text.rstrip("\n") or "no output"
+    return NO_EXCEPTION if text is None else text.rstrip("\n") or NO_OUTPUT
 
 
 def describe(outcome: Outcome, call: Invocation | None = None) -> str:

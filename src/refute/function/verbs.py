@@ -16,6 +16,7 @@ from refute.function.given import read_tests
 from refute.function.housed import HousedSandbox, check_loads, present
 from refute.function.source import unified_diff
 from refute.function.target import Module, is_predicate, problem_of
+from refute.function.verified import verified
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
 
@@ -163,7 +164,7 @@ def hunt(
 
     `box`, in which the module loads, replays the examples of its docstrings.
     """
-    solver = solver if description is not None else _understanding(solver, box)
+    solver = _understanding(solver, box, docstrings=description is None)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
@@ -187,7 +188,7 @@ def debug(
 
     `box` as in `hunt`. `ask` gives, for a function's name, the `Ask` for its questions.
     """
-    solver = solver if description is not None else _understanding(solver, box)
+    solver = _understanding(solver, box, docstrings=description is None)
     code = module.source.text
     for name in module.functions:
         given = (tests or {}).get(name, ())
@@ -202,11 +203,16 @@ def debug(
         yield fix
 
 
-def _understanding(solver: Solver, box: Sandbox) -> Solver:
-    """The solver, given problems that are described by their docstrings, understood first."""
+def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:
+    """The solver, given problems whose tests are understood, and whose docstrings are where they
+    describe them."""
 
     def solve(problem: FunctionProblem, ask: Ask | None) -> MethodResult:
-        problem, notes = understood(problem, box=box)
+        given = verified(problem, box=box)
+        problem, notes = replace(problem, tests=given.tests), given.notes
+        if docstrings:
+            problem, more = understood(problem, box=box)
+            notes = (*notes, *more)
         result = solver(problem, ask)
         return replace(result, notes=(*notes, *result.notes))
 

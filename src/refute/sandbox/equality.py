@@ -225,7 +225,9 @@ def shows(shown: Any, want: Want) -> bool:
     """
     match shown:
         case (str() as text, None, bool()):
-            return want.raised is None and _printed(want.text, text, want.options)
+            if want.text is None or want.raised is not None:
+                return want.raised is None
+            return _printed(want.text, text, want.options)
         case (str(), str() as raised, bool()):
             if want.raised is None:
                 return False

@@ -184,7 +184,7 @@ def _stable(one: _Row, two: _Row, step: Step) -> bool:
     """Whether two runs failed alike: addresses may differ where none is wanted."""
     if one[:2] == two[:2]:
         return True
-    if _ADDRESS.search(step.want.text):
+    if _ADDRESS.search(step.want.text or ""):
         return False
     return [_ADDRESS.sub("", part or "") for part in one[:2]] == [
         _ADDRESS.sub("", part or "") for part in two[:2]
@@ -209,7 +209,7 @@ def _own_fault(step: Step, outcome: _Row | Outcome, imported: frozenset[str]) ->
         if kind in _PACKAGE and (not inside or set(re.findall(r"\w+", raised)) & imported):
             return "a package is missing"
         return _MISSING.get(kind) if not inside else None
-    if step.want.raised is None and _differs_in_layout(step.want.text, text):
+    if step.want.raised is None and _differs_in_layout(step.want.text or "", text):
         return "only its layout differs"
     return None
 

@@ -32,7 +32,7 @@ def _shown(shown: Any, want: Want) -> float:
     if shows(shown, want):
         return 1.0
     text, raised, _ = shown
-    if raised is not None or want.raised is not None:
+    if raised is not None or want.raised is not None or want.text is None:
         return 0.0
     try:
         return min(0.9, _near(parse_literal(text), parse_literal(want.text), 3))
