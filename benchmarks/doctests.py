@@ -103,7 +103,7 @@ def main() -> None:
                     ours, notes, failing = f"internal: {error}", (), []
                 totals[kind][f"doctest {theirs}, refute {ours}"] += 1
                 reasons.update(notes)
-                if options.show and theirs != ours:
+                if options.show and (theirs != ours or (kind, ours) == ("released", "red")):
                     print(
                         f"  {kind} {package} {problem.entry_point}: doctest {theirs}, "
                         f"refute {ours} {' '.join(notes)} {failing[:1]}",
