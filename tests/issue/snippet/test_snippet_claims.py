@@ -253,6 +253,27 @@ def test_an_exception_that_is_expected_by_its_name_alone_is_demanded(said: str) 
     assert claimed(text, raising("ValueError", "no rows")) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "kinds"),
+    [
+        ("- **Expected:** `total([])` raises a `ShopError` at once.", []),
+        ("It should already raise when it is made.", []),
+        ("Such rows must be rejected.", []),
+        ("## Expected\n\nThe call raises at once.", []),
+        ("I did not expect that it raises.", ["runs"]),
+        ("It should not raise.", ["runs"]),
+        ("Expected: an empty list, but it raises.", ["runs"]),
+        ("Expected no exception to be raised.", ["runs"]),
+        ("It raises unexpectedly.", ["runs"]),
+        ("Expected: []\nActual: raises ValueError", ["runs"]),
+        ("## Expected\n\n0\n\n## Actual\n\nIt raises.", ["runs"]),
+    ],
+)
+def test_where_something_should_raise_nobody_knows_where(said: str, kinds: list[str]) -> None:
+    text = f"{CRASH}ValueError: no rows\n\n{said}\n"
+    assert [c.kind for c in claimed(text, raising("ValueError", "no rows"))] == kinds
+
+
 def test_what_is_expected_is_not_always_an_exception() -> None:
     text = f"{CRASH}ValueError: no rows\n\nExpected: None\n\nExpected behavior: Nothing is wrong\n"
     assert [claim.kind for claim in claimed(text, raising("ValueError", "no rows"))] == ["runs"]

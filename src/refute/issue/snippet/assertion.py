@@ -11,7 +11,13 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from refute.issue.snippet.errors import likeness, named_errors, shown_errors, wanted_errors
+from refute.issue.snippet.errors import (
+    demands_error,
+    likeness,
+    named_errors,
+    shown_errors,
+    wanted_errors,
+)
 from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
 from refute.issue.snippet.expected import Expected, alike, expectations, shows
 from refute.issue.snippet.needed import needed
@@ -98,6 +104,8 @@ def _claims(title: str, pieces: Sequence[Piece], script: Script, seen: Seen) -> 
             script, raised.statement, "raises", 0.7, why,
             expected=name, failure=raised.type, form=raised.form,
         )  # fmt: skip
+        return
+    if raised is not None and demands_error(said):
         return
     if raised is not None:
         node = script.statements[raised.statement].node

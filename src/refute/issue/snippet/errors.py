@@ -7,7 +7,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Shown", "likeness", "named_errors", "shown_errors", "wanted_errors"]
+__all__ = [
+    "Shown",
+    "demands_error",
+    "likeness",
+    "named_errors",
+    "shown_errors",
+    "wanted_errors",
+]
 
 _NAME = (
     r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Warning|DoesNotExist|Exit|NotFound|Http404)"
@@ -29,6 +36,17 @@ _EXPECTED = re.compile(
     re.MULTILINE | re.I,
 )
 """Under a heading or behind a colon, one name of a class and nothing else."""
+_DEMAND = re.compile(
+    r"(?:(?<!not )(?<!n't )\bexpect(?:ed|s|ing)?\b[^.\n]*?(?:\n\s*[^.\n]*?)?"
+    r"|\b(?:should|must|ought to)\b(?:\s+\w+){0,2}?\s+)"
+    r"\b(?:rais(?:es?|ing)|throws?|reject(?:s|ed)?|be (?:raised|thrown|rejected))\b",
+    re.I,
+)
+"""What is expected is that something raises."""
+_REFUSED = re.compile(
+    r"\b(?:no|not|never|without|instead|but|unexpected\w*|nothing|actual\w*|got|currently)\b|n't\b",
+    re.I,
+)
 _NO_ERROR = frozenset({"None", "True", "False", "Output", "Result", "Behavior", "Behaviour"})
 _OF_DATABASES = frozenset(
     {"DatabaseError", "OperationalError", "ProgrammingError", "InternalError", "NotSupportedError"}
@@ -71,6 +89,11 @@ def wanted_errors(prose: str) -> set[str]:
     """Names that stand alone as what is expected ("Expected: `InvalidMetadata`"): exceptions."""
     found = {_bare(match[1]) for match in _EXPECTED.finditer(prose)}
     return {name for name in found - _NO_ERROR if name[0].isupper() and not name.isupper()}
+
+
+def demands_error(prose: str) -> bool:
+    """Whether an issue says that something should raise, and not that it should not."""
+    return any(_REFUSED.search(match[0]) is None for match in _DEMAND.finditer(prose))
 
 
 def likeness(type_: str, message: str, shown: Iterable[Shown]) -> float:
