@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from refute.cli.options import (
+    FILE,
     ModelOptions,
     budget_option,
     description_option,
@@ -50,6 +51,8 @@ class Subject:
     seed: int
     jobs: int | None
     """None: as many as there are cores."""
+    python: Path | None
+    """What the functions run on; None: the active environment's interpreter, or the project's."""
 
 
 _OPTIONS = (
@@ -58,6 +61,9 @@ _OPTIONS = (
     description_option,
     budget_option,
     seed_option,
+    click.option(
+        "--python", type=FILE, metavar="FILE", help="Interpreter to run on (active, or .venv's)."
+    ),
     click.option(
         "--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (all cores)."
     ),
@@ -75,9 +81,13 @@ def open_subject(subject: Subject) -> tuple[Targets, list[Tests]]:
     Raises `InputError`, also where none of the modules has a test in `--tests`.
     """
     from refute.errors import InputError
+    from refute.function.interpreters import interpreter_of, with_interpreter
     from refute.function.targets import open_targets
 
-    found = open_targets(subject.targets)
+    python = None if subject.python is None else interpreter_of(None, subject.python)
+    found = open_targets(subject.targets, python_path=() if python is None else python.site)
+    modules = [with_interpreter(module, subject.python) for module in found.modules]
+    found = replace(found, modules=tuple(modules))
     given: list[Tests] = []
     reasons: list[InputError] = []
     for module in found.modules:

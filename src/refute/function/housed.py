@@ -21,6 +21,8 @@ from refute.sandbox import (
     Returned,
     Sandbox,
 )
+from refute.sandbox.contract import takes_code
+from refute.sandbox.interpreter import this_interpreter
 
 __all__ = ["LOADING", "HousedSandbox", "check_loads", "present"]
 
@@ -42,6 +44,11 @@ class HousedSandbox:
         self._box = box
         self._name = module.surroundings.name
         self._file = str(module.source.path.resolve())
+
+    @property
+    def takes_code(self) -> bool:
+        """See `refute.sandbox.contract.takes_code`."""
+        return takes_code(self._box)
 
     def _housed(self, program: Program) -> Program:
         if program.filename != _ANY_FILE:  # one of our own, which must not take the module's place
@@ -141,12 +148,11 @@ def _why_not_found(module: Module, message: str) -> str:
     closed = [p for p in module.surroundings.import_path if not _open_to_all(p)]
     if closed and os.geteuid() == 0:
         return f"; the sandbox runs as nobody, who cannot read {closed[0]}: chmod o+rx it"
-    places = ", ".join(map(str, module.surroundings.import_path))
-    beside = f"{places} and " if places else ""
-    return (
-        f"; looked for in {beside}the packages of {sys.executable}: install it there, or run "
-        "refute from the project's environment"
-    )
+    around = module.surroundings
+    python = around.interpreter or this_interpreter()
+    places = ", ".join(map(str, (*around.import_path, *python.site)))
+    other = "name the project's interpreter with --python" if python.own else "name another one"
+    return f"; looked for in {places}: install it for {python.name}, or {other}"
 
 
 def _open_to_all(folder: Path) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from refute.errors import InputError
 from refute.function.source import SourceFile, read_source
 from refute.problems import FunctionProblem, UnitTest
+from refute.sandbox.interpreter import Interpreter
 from refute.syntax import parse_module
 
 __all__ = [
@@ -44,6 +45,8 @@ class Surroundings:
     """Folders that the module's imports are looked up in, in order."""
     readable: tuple[Path, ...]
     """Folders that the module may read: its project, never a home directory or above."""
+    interpreter: Interpreter | None = None
+    """What it runs on; None: the interpreter that runs this."""
 
     @property
     def package(self) -> str:

@@ -106,7 +106,12 @@ def open_box(module: Module) -> Sandbox:
 
     around = module.surroundings
     box = HousedSandbox(
-        LocalSandbox(readable=around.readable, import_path=around.import_path), module
+        LocalSandbox(
+            readable=around.readable,
+            import_path=around.import_path,
+            interpreter=around.interpreter,
+        ),
+        module,
     )
     try:
         check_loads(module, box)

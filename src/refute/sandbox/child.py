@@ -26,6 +26,8 @@ IMPORTING, CALLING, FULL = 0, 1, 2  # phases
 replaying: Any = None
 loading: Any = None
 """The modules `replay` and `loading`; the server sets them."""
+path_code: list[str] = []
+"""Lines of path files that install finders; the server sets them."""
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
@@ -36,6 +38,7 @@ def run_job(
 ) -> None:
     """Run every step from `start` on. `codec` is the `values` module; returns when all is done."""
     codes, programs, blob, count = marshal.loads(payload)
+    loading.find_late(path_code)
     width = count + 1
     base_of: Any = None  # the parts of the program that is loaded for its variants
     variants: Any = None

@@ -15,6 +15,11 @@ class SandboxUnavailable(Exception):
     """The sandbox itself cannot work (infrastructure; never a verdict on a program)."""
 
 
+Code = str | CodeType
+"""Source, or what the trusted side compiled: for a sandbox of this version of Python only (see
+`takes_code`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """An untrusted program: a module and the function of it that is called.
@@ -25,13 +30,13 @@ class Program:
     resolved by attribute access on the module.
     """
 
-    code: str | CodeType | tuple[CodeType, ...]
+    code: Code | tuple[Code, ...]
     entry_point: str
     filename: str = "<program>"
     module: str | None = None
     """Dotted name as which it is imported, its packages first, in the place of what `filename`
     holds. None: a module of its own, which nobody imports."""
-    setup: CodeType | None = None
+    setup: Code | None = None
     """Makes it a variant: `code` is loaded once for all programs of a `run_variants` that share it
     (the same object), and before the calls of each, `bodies` are put in and this code is executed
     in the module. What calls leave behind in the module's globals stays for the next variant."""
@@ -157,6 +162,12 @@ class NotRun:
 
 
 Outcome = Returned | Raised | TimedOut | OutOfMemory | Killed | NotRun
+
+
+def takes_code(box: Sandbox) -> bool:
+    """Whether the programs of a sandbox may be code objects: not where it runs another version of
+    Python than this one."""
+    return bool(getattr(box, "takes_code", True))
 
 
 class Sandbox(Protocol):

@@ -59,6 +59,36 @@ class TextLoader(importlib.machinery.SourceFileLoader):
             exec(part, module.__dict__)
 
 
+class LateFinder:
+    """Runs the code of path files once an import finds nothing without it: this process belongs to
+    the program, where that code may do no harm, and most programs never need it."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """What the other finders say, the first time with those that the code has installed."""
+        lines, self.lines = self.lines, []
+        for line in lines:
+            try:
+                exec(line, {})
+            except Exception:  # as `site` does, but without a word
+                continue
+        for finder in [*sys.meta_path] if lines else []:
+            found = None if finder is self else finder.find_spec(name, path, target)
+            if found is not None:
+                return found
+        return None
+
+
+def find_late(lines: list[str]) -> None:
+    """Have the code of path files run when it is needed."""
+    if lines:
+        sys.meta_path.append(LateFinder(list(lines)))
+
+
 def import_text(
     name: str, filename: str, code: Sequence[CodeType], source: str | None
 ) -> list[ModuleType]:

@@ -6,7 +6,6 @@ What it does not protect from is listed in `docs/sandbox.md`.
 from __future__ import annotations
 
 import array
-import importlib.util
 import json
 import marshal
 import math
@@ -15,7 +14,6 @@ import socket
 import struct
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,6 +24,7 @@ from refute.problems import Call, Invocation, Session
 from refute.sandbox import values
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
+    Code,
     Killed,
     Limits,
     NotRun,
@@ -37,6 +36,7 @@ from refute.sandbox.contract import (
     SandboxUnavailable,
     TimedOut,
 )
+from refute.sandbox.interpreter import Interpreter, this_interpreter
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 
@@ -73,13 +73,16 @@ class LocalSandbox:
         *,
         readable: Iterable[Path | str] = (),
         import_path: Iterable[Path | str] = (),
+        interpreter: Interpreter | None = None,
         measures: Iterable[str] = ALL_MEASURES,
     ) -> None:
         """`readable`: directories that programs may read besides the interpreter's own.
 
-        `import_path`: directories put in front of `sys.path` (made readable too). `measures`:
-        which of `ALL_MEASURES` to try; fewer than all is for tests.
+        `import_path`: directories put in front of `sys.path` (made readable too). `interpreter`:
+        what programs run on; None: the one that runs this. `measures`: which of `ALL_MEASURES` to
+        try; fewer than all is for tests.
         """
+        self._interpreter = this_interpreter() if interpreter is None else interpreter
         self._import_path = [str(Path(path).resolve()) for path in import_path]
         self._readable = [str(Path(path).resolve()) for path in readable]
         self._measures = frozenset(measures)
@@ -98,6 +101,11 @@ class LocalSandbox:
         self._leave_to_owner()
         while self._servers:
             self._servers.popitem()[1].close()
+
+    @property
+    def takes_code(self) -> bool:
+        """Whether a program may be a code object: another version's compiler makes other ones."""
+        return self._interpreter.version == sys.version_info[:2]
 
     def protections(self) -> dict[str, bool]:
         """Which isolation measures hold here (starts the server). Raises `SandboxUnavailable`."""
@@ -118,7 +126,9 @@ class LocalSandbox:
         """See `Sandbox.run_variants`."""
         if not programs:
             return []
-        heavy = tuple(name for name in _HEAVY if any(_mentions(p.code, name) for p in programs))
+        # Of a project's environment nothing is imported before the server has confined itself.
+        heavies = _HEAVY if self._interpreter.own else ()
+        heavy = tuple(name for name in heavies if any(_mentions(p.code, name) for p in programs))
         kind = heavy, limits.seed
         payload = marshal.dumps((*_programs(programs), _calls(calls), len(calls)))
         width = len(calls) + 1
@@ -170,29 +180,32 @@ class LocalSandbox:
 
     def _connect(self, kind: _Kind, measures: frozenset[str]) -> _Connection:
         heavy, seed = kind
-        site = _site_directories()
-        readable = [*_interpreter_paths(), *site, *self._readable, *self._import_path]
+        python = self._interpreter
+        readable = [*python.readable, *python.site, *_LIBRARIES]
+        readable += [*self._readable, *self._import_path]
         config = {
             "measures": sorted(measures),
             "readable": _outermost(readable),
             "import_path": self._import_path,
-            "site": site,
+            "site": list(python.site),
+            "path_code": list(python.code),
             "scratch": tempfile.gettempdir(),
             "preload": [*_PRELOAD, *heavy],
             "seed": seed,
             "processes": 64 if "namespaces" in measures else 4096,
         }
-        return _Connection(config)
+        return _Connection(config, python)
 
 
 class _Connection:
     """One server process and the socket to it."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: dict[str, Any], python: Interpreter) -> None:
         config["client"], config["heartbeat"] = os.getpid(), _SILENCE / 12
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
-        command = [sys.executable, "-P", "-s", "-S", str(_SERVER), str(fd), json.dumps(config)]
+        options = ["-P"] * (python.version >= (3, 11)) + ["-s", "-S"]
+        command = [python.program, *options, str(_SERVER), str(fd), json.dumps(config)]
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
         environment["PYTHONHASHSEED"] = str(config["seed"])
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -203,7 +216,7 @@ class _Connection:
             )  # fmt: skip
         except OSError as error:
             self.channel.close()
-            raise SandboxUnavailable(f"cannot start {sys.executable}: {error}") from None
+            raise SandboxUnavailable(f"cannot start {python.program}: {error}") from None
         finally:
             theirs.close()
         self.channel.settimeout(_SILENCE)
@@ -401,7 +414,7 @@ def _calls(calls: Sequence[Invocation]) -> bytes:
     return marshal.dumps(rows, 2)  # version 2: equal objects are not shared between calls
 
 
-def _mentions(code: str | CodeType | tuple[CodeType, ...], name: str) -> bool:
+def _mentions(code: Code | tuple[Code, ...], name: str) -> bool:
     if isinstance(code, str):
         return name in code
     if isinstance(code, tuple):
@@ -441,23 +454,11 @@ def _seal(file: Any, *, write: bool) -> None:
         fcntl.fcntl(file.fileno(), fcntl.F_ADD_SEALS, seals)
 
 
-def _interpreter_paths() -> list[str]:
-    """What the interpreter needs to read: its library, and the machine's shared libraries."""
-    paths = sysconfig.get_paths()
-    wanted = [paths["stdlib"], paths["platstdlib"], sysconfig.get_config_var("LIBDIR") or ""]
-    wanted += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo"]
-    wanted += ["/etc/ld.so.cache", "/etc/localtime", sys.base_prefix + "/lib"]
-    return wanted
-
-
-def _site_directories() -> list[str]:
-    """Where installed packages are, so that programs can import them."""
-    paths = sysconfig.get_paths()
-    found = [paths["purelib"], paths["platlib"]]
-    numpy = importlib.util.find_spec("numpy")
-    if numpy is not None and numpy.origin:
-        found.append(str(Path(numpy.origin).parent.parent))
-    return [path for path in dict.fromkeys(found) if os.path.isdir(path)]
+_LIBRARIES = (
+    "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo",
+    "/etc/ld.so.cache", "/etc/localtime",
+)  # fmt: skip
+"""What an interpreter needs to read of the machine."""
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:

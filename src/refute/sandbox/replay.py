@@ -15,11 +15,11 @@ import shutil
 import sys
 import traceback
 from importlib import import_module
-from typing import Any
+from typing import Any, Tuple  # noqa: UP035
 
 _FEATURES: Any = import_module("__future__")
 
-Shown = tuple[str, "str | None", bool]
+Shown = Tuple[str, "str | None", bool]  # noqa: UP006 (Python 3.8)
 """What an example printed; its exception's last line or None; whether it passed the program."""
 
 

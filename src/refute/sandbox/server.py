@@ -1,6 +1,7 @@
 """The fork server: started once per worker, isolated once, then one forked child per job.
 
-Run as a script, ``python -P -s -S server.py FD CONFIG``: standard library only. It never holds a
+Run as a script, ``python -P -s -S server.py FD CONFIG`` (before Python 3.11 without ``-P``):
+standard library only, and in the words of Python 3.8. It never holds a
 program, an input or an output: those travel in sealed memory files whose descriptors it hands to
 the child. It watches a child by its CPU clock and the result file's header, kills what overruns,
 and goes on behind the call that was cut short, in a fresh child.
@@ -57,6 +58,7 @@ class Server:
         self.values = load_neighbour("values")
         self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
+        self.child.path_code = config["path_code"]  # type: ignore[attr-defined]
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
         parts = (linux, load_neighbour("seccomp"), load_neighbour("tidy"))
@@ -70,7 +72,8 @@ class Server:
 
     def warm_up(self) -> None:
         """Pay for imports and first-time work before the first fork, then freeze the heap."""
-        sys.path[:] = [path for path in sys.path if path] + self.config["site"]
+        here = os.path.dirname(os.path.abspath(__file__))  # in front without -P
+        sys.path[:] = [path for path in sys.path if path not in ("", here)] + self.config["site"]
         for name in self.config["preload"]:
             try:
                 __import__(name)
@@ -187,7 +190,7 @@ class Server:
             while True:
                 if exited.wait(tick):
                     _, status = os.waitpid(pid, 0)
-                    code = os.waitstatus_to_exitcode(status)
+                    code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else status >> 8
                     if code < 0:
                         return "killed", f"signal {-code} ({_signal_name(-code)})"
                     return "killed", f"exited with status {code}"

@@ -71,7 +71,7 @@ class _Record:
     __slots__: tuple[str, ...] = ()
 
     def __init__(self, *parts: Any) -> None:
-        for name, part in zip(self.__slots__, parts, strict=True):
+        for name, part in zip(self.__slots__, parts):  # noqa: B905 (Python 3.8)
             object.__setattr__(self, name, part)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -279,7 +279,7 @@ class _Encoder:
             if max(pair[0].bit_length(), pair[1].bit_length()) <= MAX_FRACTION_BITS:
                 return ("Fraction", pair)
             if not self.strict:
-                return self.parts(kind, "<long>", zip("nd", pair, strict=True), depth)
+                return self.parts(kind, "<long>", [("n", pair[0]), ("d", pair[1])], depth)
         if name == "datetime.timedelta":
             return ("timedelta", (value.days, value.seconds, value.microseconds))
         if name == "collections.deque":

@@ -13,10 +13,11 @@ import site
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.pathfiles import inside, may_be_shown, read_path_files
 from refute.workspace.base import Base
 from refute.workspace.beneath import take
 from refute.workspace.contract import WorkspaceUnavailable
@@ -63,13 +64,12 @@ def interpreter_facts(python: Path, checkout: Path | None = None) -> Facts:
     else:
         answer = _ask(python, homes)
     version, named = _checked(python, answer)
-    sites = [path for path in named if _inside(path, [*homes, "/usr"]) and os.path.isdir(path)]
-    added = list(dict.fromkeys(path for folder in sites for path in _path_files(folder)))
-    if own and _inside(os.path.realpath(python.parent), [own]):
-        added = [path for path in added if _inside(os.path.realpath(path), [own])]
-    readable = tuple(
-        dict.fromkeys(path for path in (*homes, *sites, *added) if _may_be_shown(path))
-    )
+    sites = [path for path in named if inside(path, [*homes, "/usr"]) and os.path.isdir(path)]
+    files = read_path_files(sites)
+    added = list(dict.fromkeys((*files.folders, *files.mapped)))
+    if own and inside(os.path.realpath(python.parent), [own]):
+        added = [path for path in added if inside(os.path.realpath(path), [own])]
+    readable = tuple(dict.fromkeys(path for path in (*homes, *sites, *added) if may_be_shown(path)))
     return Facts(version, tuple(sites), readable)
 
 
@@ -92,7 +92,7 @@ def _homes(python: Path) -> list[str]:
         real = Path(os.path.realpath(program))  # the folders on the way may be links as well
         if real != program:
             todo.append(real)
-    return [path for path in found if _may_be_shown(path)]
+    return [path for path in found if may_be_shown(path)]
 
 
 def _home_of(environment: str) -> str:
@@ -107,34 +107,6 @@ def _home_of(environment: str) -> str:
 
 def _is_environment(folder: str) -> bool:
     return os.path.isfile(f"{folder}/pyvenv.cfg") or any(Path(folder).glob("lib*/*/os.py"))
-
-
-def _path_files(folder: str) -> Iterator[str]:
-    """The folders that the path files of a folder of packages add to the path."""
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".pth"):
-            continue
-        try:
-            lines = take(folder, name).decode("utf-8", "replace").splitlines()
-        except OSError:
-            continue
-        for line in lines:
-            if line.strip() and not line.startswith(("#", "import ", "import\t")):
-                path = os.path.normpath(os.path.join(folder, line.strip()))
-                if "\0" not in path and os.path.isdir(path):
-                    yield path
-
-
-def _may_be_shown(path: str) -> bool:
-    """Whether a folder is one of packages or programs, not the machine's or a user's own root."""
-    real, home = os.path.realpath(path), os.path.realpath(Path.home())
-    return (
-        real not in ("/", "/usr", "/usr/bin") and not _inside(home, [real]) and os.path.exists(path)
-    )
-
-
-def _inside(path: str, folders: Sequence[str]) -> bool:
-    return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 def _ask(python: Path, homes: Sequence[str]) -> object:

@@ -27,6 +27,7 @@ from refute.function.search.state import keeps_state
 from refute.function.search.variants import Parts, Variants, compiled
 from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
+from refute.sandbox.contract import Code, takes_code
 from refute.sandbox.equality import Expected, expect_test, matches
 from refute.syntax import parse_module
 
@@ -80,7 +81,7 @@ class Trial:
     _variants: Variants | None = None
     """Known after `survey`; None too where the module must be loaded for each candidate."""
     _parts: Parts | None = None
-    _setups: dict[tuple[int, bool], CodeType] = field(default_factory=dict)
+    _setups: dict[tuple[int, bool], Code] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tree = fuelled(parse_module(self.code))
@@ -141,16 +142,16 @@ class Trial:
         codes = self._whole(edits, self._setup(refuel))
         return None if codes is None else Program(codes, self.entry_point)
 
-    def _setup(self, refuel: bool) -> CodeType:
+    def _setup(self, refuel: bool) -> Code:
         key = self.fuel, refuel
         if key not in self._setups:
-            self._setups[key] = _tank(self.fuel, refuel)
+            self._setups[key] = _tank(self.fuel, refuel, not takes_code(self.box))
         return self._setups[key]
 
-    def _whole(self, edits: Sequence[Edit], tank: CodeType) -> tuple[CodeType, ...] | None:
+    def _whole(self, edits: Sequence[Edit], tank: Code) -> tuple[Code, ...] | None:
         """A module of candidates: with fuel, without what need not run thousands of times."""
         if self._parts is None:
-            self._parts = Parts(self.tree, self._needed)
+            self._parts = Parts(self.tree, self._needed, not takes_code(self.box))
         codes = self._parts.codes(edits)
         return None if codes is None else (tank, *codes)
 
@@ -215,7 +216,8 @@ class Trial:
         the ids of the statements of `tree` that it reached; None where unknown.
         """
         copy, statements = marked(self.tree)
-        parts = Parts(copy, self._needed).codes(())
+        as_text = not takes_code(self.box)
+        parts = Parts(copy, self._needed, as_text).codes(())
         if parts is None:
             return [TimedOut() for _ in self.tests], [None] * len(self.tests)
         limits = Limits(cpu=0.3, wall=2.0, memory=400 << 20)
@@ -223,7 +225,7 @@ class Trial:
         calls: list[Invocation] = [take]
         for test in self.tests:
             calls += [refuel, take, test.call, take, left]
-        program = Program((_tank(AMPLE, True), *parts), self.entry_point)
+        program = Program((_tank(AMPLE, True, as_text), *parts), self.entry_point)
         imported, *rows = self.box.run(program, calls, self.within(limits))
         at_import = _hits(imported, statements)
         stateful = keeps_state(self.tree, self._names())
@@ -251,9 +253,11 @@ class Trial:
         hit = frozenset[int]().union(*(one for one in reached if one is not None))
         self.focus = reachable(self.tree, self._names(), hit)
         self.fuel = 2_000 + 1_000 * len(self.tests) + min(10 * used, max(3 * used, 30_000))
-        base = self._whole((), _tank(sys.maxsize, False))
+        base = self._whole((), _tank(sys.maxsize, False, as_text))
         if base is not None and at_import is not None and not stateful:
-            self._variants = Variants(self.tree, base, frozenset(at_import))
+            codes = tuple(code for code in base if isinstance(code, CodeType))
+            if len(codes) == len(base):  # no source, which would be compiled elsewhere
+                self._variants = Variants(self.tree, codes, frozenset(at_import))
         return outcomes, reached
 
     def _alone(self, test: UnitTest) -> Outcome:
@@ -286,11 +290,12 @@ def _ended(outcome: Outcome) -> Outcome:
     return TimedOut() if dry else outcome
 
 
-def _tank(fuel: int, refuel: bool) -> CodeType:
+def _tank(fuel: int, refuel: bool, as_text: bool) -> Code:
     """Code that defines the fuel."""
-    code = compiled(ast.Module(refuelling(fuel) if refuel else prelude(fuel), []))
+    tree = ast.Module(refuelling(fuel) if refuel else prelude(fuel), [])
+    code = compiled(tree)
     assert code is not None
-    return code
+    return ast.unparse(tree) if as_text else code
 
 
 def _hits(outcome: Outcome, statements: Sequence[ast.stmt]) -> set[int] | None:

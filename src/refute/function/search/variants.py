@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 
 from refute.function.search.edit import Change, Edit, applied
+from refute.sandbox.contract import Code
 from refute.sandbox.loading import outermost
 from refute.syntax import Function
 
@@ -100,8 +101,10 @@ class Parts:
     tree: ast.Module
     needed: Callable[[ast.stmt], bool]
     """Which statements of the top level are executed at all."""
+    as_text: bool = False
+    """The parts are source: the sandbox runs another version of Python."""
     _at: dict[int, int] = field(default_factory=dict)
-    _runs: dict[tuple[int, int], CodeType | None] = field(default_factory=dict)
+    _runs: dict[tuple[int, int], Code | None] = field(default_factory=dict)
     _flags: int = 0
 
     def __post_init__(self) -> None:
@@ -109,18 +112,18 @@ class Parts:
         for place, stmt in enumerate(self.tree.body):
             self._at.update((id(node), place) for node in ast.walk(stmt))
 
-    def codes(self, edits: Sequence[Edit]) -> tuple[CodeType, ...] | None:
+    def codes(self, edits: Sequence[Edit]) -> tuple[Code, ...] | None:
         """The module with the edits made; None where it does not compile."""
         changed = [self._at.get(id(change.owner)) for change in _outer_changes(edits)]
-        codes: list[CodeType | None] = []
+        codes: list[Code | None] = []
         with applied(edits):
             if None in changed:
-                return _all([compiled(self._run(0, len(self.tree.body)))])
+                return _all([self._compiled(self._run(0, len(self.tree.body)))])
             start = 0
             for place in sorted({at for at in changed if at is not None}):
                 codes += [
                     self._shared(start, place),
-                    compiled(self._run(place, place + 1), self._flags),
+                    self._compiled(self._run(place, place + 1), self._flags),
                 ]
                 start = place + 1
         return _all([*codes, self._shared(start, len(self.tree.body))])
@@ -128,14 +131,27 @@ class Parts:
     def _run(self, start: int, end: int) -> ast.Module:
         return ast.Module([s for s in self.tree.body[start:end] if self.needed(s)], [])
 
-    def _shared(self, start: int, end: int) -> CodeType | None:
+    def _shared(self, start: int, end: int) -> Code | None:
         """A part without edits."""
         if (start, end) not in self._runs:
-            self._runs[start, end] = compiled(self._run(start, end), self._flags)
+            self._runs[start, end] = self._compiled(self._run(start, end), self._flags)
         return self._runs[start, end]
 
+    def _compiled(self, part: ast.Module, flags: int = 0) -> Code | None:
+        code = compiled(part, flags)
+        if code is None or not self.as_text:
+            return code
+        futures = [node for node in self.tree.body if is_future(node)]
+        rest = [node for node in part.body if not is_future(node)]
+        return ast.unparse(ast.Module([*futures, *rest], []))
 
-def _all(codes: list[CodeType | None]) -> tuple[CodeType, ...] | None:
+
+def is_future(node: ast.stmt) -> bool:
+    """Whether a statement is a `from __future__ import`."""
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _all(codes: list[Code | None]) -> tuple[Code, ...] | None:
     whole = [code for code in codes if code is not None]
     return tuple(whole) if len(whole) == len(codes) else None
 

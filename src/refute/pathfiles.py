@@ -1,0 +1,90 @@
+"""The path files (`*.pth`) of folders of packages, read as data: nothing of them is executed here.
+
+A line of a path file names a folder, or is a line of code that installs a finder: an editable
+install is the one or the other. The finders of setuptools map packages to folders.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.files import read_file
+from refute.syntax import readable_module
+
+__all__ = ["PathFiles", "inside", "may_be_shown", "read_path_files"]
+
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PathFiles:
+    """What the path files of some folders say."""
+
+    folders: tuple[str, ...] = ()
+    """What they add to the path."""
+    code: tuple[str, ...] = ()
+    """Their lines of code, which Python runs when it starts."""
+    mapped: tuple[str, ...] = ()
+    """Folders of the packages that setuptools' finders know."""
+
+
+def read_path_files(places: Iterable[str]) -> PathFiles:
+    """Read the path files of folders of packages, in the order in which `site` does."""
+    folders: dict[str, None] = {}
+    code: dict[str, None] = {}
+    mapped: dict[str, None] = {}
+    for place in places:
+        for name, text in _texts(place):
+            if name.endswith(".py"):
+                mapped.update(dict.fromkeys(_mapped(text)))
+                continue
+            for line in text.splitlines():
+                if line.startswith(("import ", "import\t")):
+                    code[line] = None
+                elif line.strip() and not line.startswith("#") and "\0" not in line:
+                    path = os.path.normpath(os.path.join(place, line.strip()))
+                    if os.path.isdir(path):
+                        folders[path] = None
+    return PathFiles(tuple(folders), tuple(code), tuple(mapped))
+
+
+def may_be_shown(path: str) -> bool:
+    """Whether a folder is one of packages or programs, not the machine's or a user's own root."""
+    real, home = os.path.realpath(path), os.path.realpath(Path.home())
+    return (
+        real not in ("/", "/usr", "/usr/bin") and not inside(home, [real]) and os.path.exists(path)
+    )
+
+
+def inside(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of the folders or below one."""
+    return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def _texts(place: str) -> Iterator[tuple[str, str]]:
+    try:
+        names = sorted(os.listdir(place))
+    except OSError:
+        return
+    for name in names:
+        if name.endswith(".pth") or (name.startswith("__editable__") and name.endswith(".py")):
+            try:
+                yield name, read_file(Path(place, name), limit=_LARGEST).decode("utf-8", "replace")
+            except OSError:
+                continue
+
+
+def _mapped(text: str) -> Iterator[str]:
+    """The folders that a finder of setuptools finds packages in."""
+    for node in readable_module(text).body:
+        target = node.target if isinstance(node, ast.AnnAssign) else None
+        if isinstance(target, ast.Name) and target.id in ("MAPPING", "NAMESPACES"):
+            for value in ast.walk(node):
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    path = os.path.normpath(value.value)
+                    if os.path.isabs(path) and "\0" not in path and os.path.isdir(path):
+                        yield path
