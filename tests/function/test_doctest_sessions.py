@@ -127,6 +127,12 @@ def test_red_where_doctest_is_red(box: LocalSandbox, name: str) -> None:
         (">>> list(range(f(29)))\n[0, 1, ..., 29]", "layout"),
         (">>> f({'b', 'a', 'c'} and 'x' if 'a' < 'b' else 1, str(hash('a')))\n'x'", "two runs"),
         (">>> print f(2)\n3", "not Python"),
+        (">>> f([1], [2])\n[1, 2]   ", "layout"),
+        (">>> f([1], ['a'])\n[1, u'a']", "layout"),
+        (">>> import decimal\n>>> f(decimal.Decimal('1E9'), decimal.Decimal('x'))\n"
+         "Traceback (most recent call last):\nInvalidOperation: bad", "layout"),
+        (">>> class A:\n...     def __repr__(self): return '<A of 3>'\n>>> [A(), f(1)][0]\n<A...>",
+         "layout"),
     ],
 )  # fmt: skip
 def test_what_says_nothing_about_the_function_is_counted_and_not_believed(
@@ -186,6 +192,15 @@ def test_examples_of_the_module_that_call_the_function_count(box: LocalSandbox) 
     colour, tests, _ = verdict(box, one)
     assert colour == "red"
     assert [(t.call, t.expected) for t in tests] == [(Call((1,)), 3), (Call((5,)), 7)]
+
+
+def test_a_module_that_the_examples_forgot_to_import_is_imported(box: LocalSandbox) -> None:
+    code = "def dumps(x):\n{docstring}\n    return x\n"
+    one = problem(">>> json.dumps([1])\n'[1]'\n>>> nosuch.dumps(2)\n3", code, "dumps")
+    colour, tests, notes = verdict(box, one)
+    assert colour == "green"
+    assert [test.call for test in tests] == [Session(("import json\n", "json.dumps([1])\n"))]
+    assert notes == ("1 of 2 doctest examples not understood: a name of its own is missing (1)",)
 
 
 def test_sources_name_the_line_of_the_module(box: LocalSandbox) -> None:

@@ -141,7 +141,7 @@ class _Judged:
         self.relevant = [
             index
             for index, step in enumerate(script.steps[: len(outcomes)])
-            if script.own or step.depends
+            if index >= script.put_in and (script.own or step.depends)
         ]
         lost: set[str] = set()  # names that an example would have bound, had it been understood
         for index, (step, outcome) in enumerate(zip(script.steps, outcomes, strict=False)):
@@ -208,6 +208,9 @@ def _own_fault(step: Step, outcome: _Row | Outcome, imported: frozenset[str]) ->
         kind = raised.partition(":")[0].strip()
         if kind in _PACKAGE and (not inside or set(re.findall(r"\w+", raised)) & imported):
             return "a package is missing"
+        wanted = (step.want.raised or "").partition(":")[0].strip()
+        if wanted and kind.endswith(f".{wanted}"):
+            return "only its layout differs"  # the exception without its module
         return _MISSING.get(kind) if not inside else None
     if step.want.raised is None and _differs_in_layout(step.want.text or "", text):
         return "only its layout differs"
@@ -218,10 +221,19 @@ _ANYTHING = re.compile(r"(?m)^\s*\.\.\.\s*$|[\[({,]\s*\.\.\.|\.\.\.\s*[\])}]|\b0
 _LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
+def _bare(text: str) -> list[str]:
+    """The lines without blanks at their ends and without the ``u`` of Python 2's strings."""
+    return [re.sub(r"\b[uU](?=['\"])", "", line.rstrip()) for line in text.split("\n")]
+
+
 def _differs_in_layout(want: str, got: str) -> bool:
-    """Whether a value is wrapped or cut short in the docstring, without a directive to say so."""
+    """Whether a value is only written otherwise: wrapped or cut short in the docstring without a
+    directive to say so, blanks at the end of a line, Python 2's ``u''``."""
+    if _bare(want) == _bare(got):
+        return True
     wrapped = want.count("\n") > 1 and got.count("\n") == 1
     cut = _ANYTHING.search(want) is not None and want[:1] not in "'\""
+    cut |= want.startswith("<") and "..." in want
     if not wrapped and not cut:
         return False
     flags = _LOOSE if cut else doctest.NORMALIZE_WHITESPACE
@@ -303,11 +315,10 @@ def _agreed(
     readings: dict[int, list[Reading]] = {}
     for reading in grounded(doctests(about)[0], about):
         readings.setdefault(about.line(reading.span[0]), []).append(reading)
-    first = script.steps[0].line - _line_of(script)
     drafts: dict[int, UnitTest] = {}
     for index in chosen:
         step = script.steps[index]
-        found = readings.get(step.line - first, [])
+        found = readings.get(step.line - script.first + 1, [])
         if len(found) == 1 and _is_plain(found[0], step, problem.entry_point):
             test = _test_of(found[0], step)
             if test is not None:
@@ -326,13 +337,6 @@ def _agreed(
     for test in agreed.values():
         said.setdefault(repr(test.call), set()).add(repr((test.expected, test.raises)))
     return {i: test for i, test in agreed.items() if len(said[repr(test.call)]) == 1}
-
-
-def _line_of(script: Script) -> int:
-    """The line of the script's text, from 1, on which its first example starts."""
-    examples = doctest.DocTestParser().get_examples(script.text)
-    run = [one for one in examples if not one.options.get(doctest.SKIP)]
-    return run[0].lineno + 1
 
 
 def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:

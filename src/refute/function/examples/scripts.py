@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from refute.function.definitions import find_function, parse_module, parse_statements
+from refute.function.examples.subject import top_level_names
 from refute.problems import Want
 
 __all__ = ["Script", "Step", "doctest_lines", "imported_packages", "scripts", "slice_of"]
@@ -46,6 +47,10 @@ class Script:
     own: bool
     """Whether it is the function's own docstring."""
     steps: tuple[Step, ...]
+    first: int
+    """The line of the module on which the text starts."""
+    put_in: int = 0
+    """Steps at the start that import what the examples forgot to."""
     skipped: int = 0
 
 
@@ -59,6 +64,7 @@ def scripts(code: str, entry_point: str) -> list[Script]:
         return []
     name = entry_point.rpartition(".")[2]
     function = find_function(tree, entry_point)
+    known = top_level_names(tree)
     found = []
     for node, own in _texts(tree, function):
         try:
@@ -66,9 +72,12 @@ def scripts(code: str, entry_point: str) -> list[Script]:
         except ValueError:  # inconsistent blanks, an unknown directive
             continue
         run = [one for one in examples if not one.options.get(doctest.SKIP)]
-        steps = tuple(_steps(run, name, node.lineno))
+        missing = _unbound_modules(run, name, known)
+        imports = [doctest.Example(f"import {one}", "") for one in missing]
+        steps = tuple(_steps([*imports, *run], name, node.lineno))
         if any(step.depends for step in steps):
-            found.append(Script(node.value, own, steps, len(examples) - len(run)))
+            skipped = len(examples) - len(run)
+            found.append(Script(node.value, own, steps, node.lineno, len(missing), skipped))
     return found
 
 
@@ -119,6 +128,23 @@ def _docstring(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> Ite
     match node.body[:1]:
         case [ast.Expr(value=ast.Constant(value=str() as text) as constant)]:
             yield _Text(text, constant.lineno)
+
+
+def _unbound_modules(
+    examples: Sequence[doctest.Example], name: str, known: frozenset[str]
+) -> list[str]:
+    """Names that the examples call the function through and that nothing binds: ``pkg.f(1)``
+    without ``import pkg``. (`doctest` fails there; whoever reads it knows what is meant.)"""
+    found: dict[str, None] = {}
+    bound = set(known)
+    for example in examples:
+        for statement in parse_statements(example.source) or ():
+            for node in ast.walk(statement):
+                match node:
+                    case ast.Attribute(value=ast.Name(id=base), attr=attr) if attr == name:
+                        found.setdefault(base)
+        bound |= _names(example.source, name).binds
+    return [base for base in found if base not in bound | _BUILTINS]
 
 
 def _steps(examples: Sequence[doctest.Example], name: str, first: int) -> Iterator[Step]:
@@ -197,11 +223,11 @@ def _names(source: str, name: str) -> _Names:
 def slice_of(steps: Sequence[Step], last: int) -> list[int]:
     """The steps that the outcome of `steps[last]` may hang on, by their names, `last` included."""
     wanted = set(steps[last].reads)
-    modules = {name for step in steps for name in step.imports}
+    own = {name for step in steps for name in step.binds - step.imports}
     kept = [last]
     for index in range(last - 1, -1, -1):
         step = steps[index]
-        changes = step.acts and step.reads & (wanted - modules - _BUILTINS)
+        changes = step.acts and step.reads & wanted & own
         if step.binds & wanted or changes or "*" in step.imports:
             kept.insert(0, index)
             wanted |= step.reads

@@ -12,7 +12,7 @@ from refute.function.definitions import find_function, parse_module
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, Trust, UnitTest
 
-__all__ = ["Kind", "Reading", "Subject", "invocation", "subject"]
+__all__ = ["Kind", "Reading", "Subject", "invocation", "subject", "top_level_names"]
 
 Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "boundary", "inverse"]
 """The form in which an example is written."""
@@ -121,11 +121,12 @@ def subject(description: str, entry_point: str, code: str | None) -> Subject:
             for node in (tree.body if tree is not None else ())
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node is not function
         ),
-        names=_top_level_names(tree) if tree is not None else frozenset(),
+        names=top_level_names(tree) if tree is not None else frozenset(),
     )
 
 
-def _top_level_names(tree: ast.Module) -> frozenset[str]:
+def top_level_names(tree: ast.Module) -> frozenset[str]:
+    """What a module binds at its top level, by its syntax."""
     found: set[str] = set()
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
