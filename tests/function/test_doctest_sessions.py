@@ -127,7 +127,9 @@ def test_red_where_doctest_is_red(box: LocalSandbox, name: str) -> None:
         (">>> list(range(f(29)))\n[0, 1, ..., 29]", "layout"),
         (">>> f({'b', 'a', 'c'} and 'x' if 'a' < 'b' else 1, str(hash('a')))\n'x'", "two runs"),
         (">>> print f(2)\n3", "not Python"),
-        (">>> f([1], [2])\n[1, 2]   ", "layout"),
+        (">>> f([1], [2])\n[1, 2]   \n>>> f(1)\n2", "layout"),
+        (">>> f(1, None)\nTraceback (most recent call last):\nTypeError: unsupp...", "layout"),
+        (">>> f(b'', __import__('subprocess').check_output(['true']))\nb'x'", "sandbox"),
         (">>> f([1], ['a'])\n[1, u'a']", "layout"),
         (">>> import decimal\n>>> f(decimal.Decimal('1E9'), decimal.Decimal('x'))\n"
          "Traceback (most recent call last):\nInvalidOperation: bad", "layout"),

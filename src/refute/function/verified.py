@@ -25,6 +25,7 @@ ENVIRONMENT = {
     "FileNotFoundError": "a file of its own is missing",
     "ImportError": "a package is missing",
     "ModuleNotFoundError": "a package is missing",
+    "PermissionError": "the sandbox does not allow what it does",
     "SkipTest": "it is skipped here",
     "Skipped": "it is skipped here",
 }
