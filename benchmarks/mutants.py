@@ -287,6 +287,10 @@ def measured(case: Row, half: Half, site: Path, budget: float) -> Row:
     pairs = [(t["call"], t["expected"]) for t in stated]
     with Inside(folder) as inside:
         judged = inside.ask("right", case["module"], pairs) or [None] * len(pairs)
+        judged = [
+            None if test.get("status") == "not-run" else one  # no evidence of anything
+            for test, one in zip(stated, judged, strict=True)
+        ]
         values = inside.ask("evaluate", case["module"], [t["call"] for t in crashes]) or []
     right = None
     if verdict.code is not None:
