@@ -311,6 +311,7 @@ def measured(case: Row, half: Half, site: Path, budget: float) -> Row:
         "crashes": len(crashes),
         "confidences": [[t.get("confidence"), j] for t, j in zip(stated, judged, strict=True)],
         "right": right,
+        "confidence": (run.document or {}).get("confidence"),
         "diff": verdict.diff,
         "shown": [t | {"right": j} for t, j in zip(stated, judged, strict=True)] + crashes,
         "error": run.error[-300:],

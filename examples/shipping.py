@@ -34,6 +34,8 @@ def split_parcels(weights: list[float], limit: float) -> list[list[float]]:
     [[1.0, 2.0], [3.0]]
     >>> split_parcels([2.0, 2.0, 2.0], 5.0)
     [[2.0, 2.0], [2.0]]
+    >>> split_parcels([2.5, 0.5, 0.75], 3.0)
+    [[2.5, 0.5], [0.75]]
     >>> split_parcels([5.0], 10.0)
     [[5.0]]
     >>> split_parcels([], 10.0)

@@ -60,6 +60,8 @@ class Candidate:
     """Higher is better; comparable within one problem only."""
     edits: tuple[str, ...]
     """One line per edit for people: "line 7: `<` becomes `<=`"."""
+    confidence: float | None = None
+    """Estimated probability that it is right, in [0, 1]; None: nobody estimated it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,9 @@ def hunt_document(hunts: Sequence[Hunt]) -> Document:
 
 
 def debug_document(fixes: Sequence[Fix], name: str, *, proposed: bool = False) -> Document:
-    """One function: `{"function", "state", "fixed", "edits", "code", "diff", "tests", "rounds",
-    "alternatives", "question", "reservations"}`; several: `{"functions": [...], "state", "fixed",
-    "code", "diff"}`.
+    """One function: `{"function", "state", "fixed", "edits", "confidence", "code", "diff",
+    "tests", "rounds", "alternatives", "question", "reservations"}`; several: `{"functions": [...],
+    "state", "fixed", "code", "diff"}`.
 
     `code` is the whole module, once: with the function's fix or proposal; of several functions with
     all fixes, and with what is only proposed where `proposed` is set. `name` is the file's name in
@@ -92,6 +92,7 @@ def _fix(fix: Fix, name: str) -> Document:
     alternatives = [
         {
             "score": candidate.score,
+            "confidence": _rounded(candidate.confidence),
             "edits": list(candidate.edits),
             "diff": unified_diff(fix.before, candidate.code, name),
         }
@@ -103,6 +104,7 @@ def _fix(fix: Fix, name: str) -> Document:
         "state": str(fix.state),
         "fixed": fix.fixed,
         "edits": [edit for one in fix.result.candidates[:1] for edit in one.edits],
+        "confidence": next((_rounded(one.confidence) for one in fix.result.candidates), None),
         "diff": fix.diff(name),
         "tests": _tests(fix.hunt),
         "rounds": fix.rounds,
@@ -115,6 +117,10 @@ def _fix(fix: Fix, name: str) -> Document:
             "outputs": [describe(outcome) for outcome in question.outputs],
         },
     }
+
+
+def _rounded(confidence: float | None) -> float | None:
+    return None if confidence is None else round(confidence, 4)
 
 
 def _tests(hunt: Hunt) -> list[Document]:

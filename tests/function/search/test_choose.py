@@ -7,7 +7,8 @@ import ast
 import pytest
 
 from refute.function.search.choose import Cluster, rivals
-from refute.function.search.suspicion import suspicions
+from refute.function.search.confidence import of_fix, of_test
+from refute.function.search.suspicion import Suspicion, suspicions
 from refute.sandbox import Outcome, Returned
 from refute.sandbox.values import encode
 
@@ -72,3 +73,16 @@ def test_what_changes_more_than_it_must_is_no_rival() -> None:
     assert rivals([first, more, other, unlikely], before) == [first, other]
     first.kept = 0.1
     assert rivals([first, more], before) == [first, more], "where most must change, who knows"
+
+
+def test_confidence_grows_with_what_speaks_for_a_fix() -> None:
+    plain, better = cluster(-2.0, 1), cluster(0.0, 1)
+    assert 0 < of_fix(plain, 0.5, 1) < of_fix(better, 0.5, 1) < 1
+    assert of_fix(plain, 0.5, 1) < of_fix(plain, 0.9, 1) <= of_fix(plain, 1.0, 1)
+    assert of_fix(plain, 0.5, 1) <= of_fix(plain, 0.5, 3)
+    doubted = cluster(0.0, 1)
+    doubted.suspicions = (Suspicion("why", -1.0),)
+    assert of_fix(doubted, 0.5, 1) < of_fix(better, 0.5, 1)
+    assert of_test(0.5, 2, inside=True) < of_test(0.9, 2, inside=True) < 1
+    assert of_test(0.9, 1, inside=True) < of_test(0.9, 3, inside=True)
+    assert of_test(0.9, 3, inside=False) < of_test(0.9, 3, inside=True)

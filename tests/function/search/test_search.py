@@ -10,7 +10,7 @@ import pytest
 
 from refute.function.contract import Question
 from refute.function.search import repair, search
-from refute.function.search.engine import statable
+from refute.function.search.showing import statable
 from refute.problems import Call, Expression, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Returned, Sandbox, TimedOut
 from refute.sandbox.local import LocalSandbox

@@ -12,7 +12,7 @@ from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Result, Trial
-from refute.problems import Call, Invocation, UnitTest
+from refute.problems import Call, Invocation, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Raised, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
@@ -27,9 +27,10 @@ __all__ = [
     "crashing",
     "differs",
     "distinct",
+    "met_by_accident",
     "question_for",
     "rivals",
-    "share",
+    "shares",
     "vote",
 ]
 
@@ -44,7 +45,7 @@ ODD_TYPE = -3.0
 """Log weight per share of in-domain inputs with an output of a type that no test expects."""
 CONSTANT = -3.0
 """The output is the same whatever the input."""
-OPEN = 2.0
+OPEN = 0.8
 """Log weight by which a fix may be less likely than the first and still make it a question."""
 MOSTLY = 0.5
 """Share of the inputs that end as they did from which on a fix leaves most as it is."""
@@ -268,18 +269,32 @@ def believable(clusters: Sequence[Cluster], tests: Sequence[UnitTest]) -> bool:
     """
     if len(tests) > 1:
         return True
-    first, part = clusters[0], share(clusters)
+    first, part = clusters[0], shares(clusters)[0]
     expected = tests[0].expected
-    if expected is None or isinstance(expected, bool):
+    if met_by_accident(tests[0]):
         return part >= 0.9 and first.score >= -3.5
     if isinstance(expected, int | float):
         return part >= 0.45 and first.score >= -1.0 and len(clusters) <= 6
     return part >= 0.45 and first.score >= -6.0
 
 
-def share(clusters: Sequence[Cluster]) -> float:
-    """The first cluster's share of the weight of all."""
-    return 1.0 / sum(math.exp(c.score - clusters[0].score) for c in clusters)
+def met_by_accident(test: UnitTest) -> bool:
+    """Whether many a wrong program does what the test expects: a truth value, None, no output."""
+    if isinstance(test.expected, Want):
+        return test.expected.raised is None and test.expected.text.strip() in _POOR
+    return isinstance(test.call, Call) and (
+        test.expected is None or isinstance(test.expected, bool)
+    )
+
+
+_POOR = ("", "True", "False", "None")
+
+
+def shares(clusters: Sequence[Cluster]) -> list[float]:
+    """Each cluster's share of the weight of all."""
+    top = max(cluster.score for cluster in clusters)
+    masses = [math.exp(cluster.score - top) for cluster in clusters]
+    return [mass / sum(masses) for mass in masses]
 
 
 def differs(a: Outcome, b: Outcome) -> bool:

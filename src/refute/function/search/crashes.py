@@ -7,9 +7,8 @@ The rule, in full. A finding is reported when the code under test
   memory or kills its process on an input inside the evident precondition (`evident_precondition`:
   the types, shapes, signs, layouts and relations of known inputs, of which there must be some); all
   but the first only on inputs no larger than the known ones;
-- contradicts its own return annotation on such an input, returns nothing on some path although it
-  returns values on others and nobody speaks of None, or returns no truth value where "returns True
-  if" is said;
+- contradicts its own return annotation on such an input, or returns no truth value where "returns
+  True if" is said;
 - is described by examples that contradict each other.
 
 Every other exception may be the function's contract, whether it is raised by a `raise` statement,
@@ -106,9 +105,6 @@ def find_crashes(
             for reason in _type_contradictions(case, outcome):
                 finding = Finding(call, "contradiction", outcome, reason)
                 add(3, ("contradiction", reason[:20]), finding)
-    found_paths = _forgotten_return(case, calls, outcomes)
-    if found_paths is not None:
-        add(2, ("path",), found_paths)
     for test, outcome in _contradicted(tests, calls, outcomes):
         add(
             4,
@@ -282,59 +278,6 @@ def _type_contradictions(case: _Case, outcome: Returned) -> list[str]:
     if promised and not isinstance(value, (bool, int)) and type(value).__module__ == "builtins":
         return [f"returns {_described(value)} where a truth value is promised"]
     return []
-
-
-def _forgotten_return(
-    case: _Case, calls: Sequence[Invocation], outcomes: Sequence[Outcome]
-) -> Finding | None:
-    """It returns values, but None on a path without `return`, and nobody speaks of None."""
-    function = case.function
-    if function is None or re.search(r"\b(none|null|nothing)\b", case.problem.description, re.I):
-        return None
-    own = [node for node in _own_nodes(function) if isinstance(node, ast.Return)]
-    if not own or any(_says_none(node.value) for node in own):
-        return None
-    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in _own_nodes(function)):
-        return None
-    nothing: tuple[Invocation, Outcome] | None = None
-    something = False
-    for call, outcome in zip(calls, outcomes, strict=True):
-        if isinstance(outcome, Returned) and _inside(case, call):
-            try:
-                value = outcome.value
-            except MalformedValue:
-                continue
-            something |= value is not None
-            if value is None and nothing is None:
-                nothing = (call, outcome)
-    simple = all(isinstance(node.value, _PLAIN) for node in own)
-    if nothing is None or not something or not simple:
-        return None
-    reason = "returns nothing on this path, a value on others"
-    return Finding(nothing[0], "contradiction", nothing[1], reason)
-
-
-_PLAIN = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Compare, ast.BinOp,
-          ast.ListComp, ast.JoinedStr, ast.UnaryOp, ast.DictComp, ast.SetComp)  # fmt: skip
-"""Returned expressions that cannot be None themselves, so that None means: fell off the end."""
-
-
-def _own_nodes(function: Function) -> list[ast.AST]:
-    """Nodes of the function's body, those of functions inside it left out."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            waiting.extend(ast.iter_child_nodes(node))
-    return found
-
-
-def _says_none(node: ast.expr | None) -> bool:
-    return node is None or any(
-        isinstance(one, ast.Constant) and one.value is None for one in ast.walk(node)
-    )
 
 
 def _contradicted(

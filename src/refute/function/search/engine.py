@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
 
 from refute.function.contract import (
     Ask,
@@ -17,7 +15,6 @@ from refute.function.contract import (
     MethodResult,
 )
 from refute.function.examples import examples_of
-from refute.function.search.arguments import crosses
 from refute.function.search.choose import (
     MOST,
     Cluster,
@@ -27,27 +24,23 @@ from refute.function.search.choose import (
     clustered,
     crashing,
     distinct,
+    met_by_accident,
     question_for,
     rivals,
-    share,
-    vote,
+    shares,
 )
-from refute.function.search.choose import differs as outcomes_differ
+from refute.function.search.confidence import of_fix
 from refute.function.search.crashes import find_crashes
 from refute.function.search.doubts import doubtful
-from refute.function.search.edit import Edit, applied
 from refute.function.search.expressed import expressed
-from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier, propose_inputs
+from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import WEAK, Repair, look_further, repair
-from refute.function.search.rewrite import rewrite
+from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressible
-from refute.function.search.trial import Trial
-from refute.function.show import call_source
-from refute.problems import Call, Expression, FunctionProblem, Invocation, Trust, UnitTest
-from refute.sandbox import Limits, NotRun, Program, Returned, Sandbox
+from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.sandbox import Limits, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
-from refute.sandbox.values import Iterated, MalformedValue
 
 __all__ = ["search", "trusted_tests"]
 
@@ -57,13 +50,13 @@ PROBES = 40
 """Inputs on which programs that are written anew are told apart."""
 EXPRESSING = 2.5
 """Seconds for writing the function anew, at most."""
-SHOWN = 3
-MOST_DERIVED = 5
 MOST_QUESTIONS = 3
+CERTAIN = 0.8
+"""Least confidence of a fix that is called one."""
+TELLING = 3
+"""Fewest different outcomes on the proposed inputs: with fewer, other fixes might look the same."""
 LIKELY = 0.3
 """Least share of the weight of all fixes that the first must have where there is one example."""
-CONFIDENT = 0.6
-"""Least confidence of an emitted derived test."""
 
 
 @dataclass(slots=True)
@@ -142,23 +135,33 @@ def search(
                 clusters = choose(found, inputs, hints)
         if found.trial is not None and ask is not None:
             clusters = sound(found.trial, clusters)
-        if clusters and len(state.trusted) == 1 and crashing(clusters[0], inputs):
+        if clusters and _alone(problem, state.trusted) and crashing(clusters[0], inputs):
             state.notes.append(
                 "the fixes found crash on inputs like the one example: none is proposed"
             )
             clusters, question = [], None
         believed = not clusters or believable(clusters, state.trusted)
-        if not believed and (share(clusters) < LIKELY or _any_value(state.trusted[0])):
+        if not believed and (shares(clusters)[0] < LIKELY or met_by_accident(state.trusted[0])):
             state.notes.append(_one_example(len(clusters)))
             lost = "are too many for one example"
             clusters, question = [], None
         if found.trial is not None and clusters:
-            candidates = [candidate(found.trial, cluster) for cluster in clusters[:SHOWN]]
+            for cluster in clusters[:SHOWN]:
+                if not any(found.passed):
+                    cluster.suspicions = tuple(s for s in cluster.suspicions if not s.turns)
+            candidates = [
+                candidate(found.trial, cluster, of_fix(cluster, part, len(state.trusted)))
+                for cluster, part in zip(clusters[:SHOWN], shares(clusters), strict=False)
+            ]
             if believed:
                 predicted = derived(found.trial, clusters, inputs)
             else:
                 state.reservations.append(_one_example(len(clusters)))
             state.reservations += [one.text for one in clusters[0].suspicions]
+            if (candidates[0].confidence or 0.0) < CERTAIN:
+                state.reservations.append("fixes like it are too often wrong")
+            if len({behaviour([outcome]) for outcome in clusters[0].outcomes}) < TELLING:
+                state.reservations.append("no inputs are known on which it could be tried")
     failing = _failing(problem, state.trusted, found, box)
     findings: list[Finding] = []
     if not failing:
@@ -198,9 +201,10 @@ def search(
     return replace(result, seconds=time.monotonic() - start)
 
 
-def _any_value(test: UnitTest) -> bool:
-    """Whether many a wrong program returns what the test expects."""
-    return test.expected is None or isinstance(test.expected, bool)
+def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
+    """Whether there is one example, and one that says what other inputs look like."""
+    known = [test.call for test in trusted]
+    return len(known) == 1 and not evident_precondition(problem, known).guessed
 
 
 def _one_example(fixes: int) -> str:
@@ -358,104 +362,3 @@ def choose(
     assert found.trial is not None
     survivors = distinct(found.trial, found.survivors)
     return clustered(found.trial, survivors, inputs, Hints(tuple(hints)))
-
-
-def sound(trial: Trial, clusters: Sequence[Cluster]) -> list[Cluster]:
-    """The clusters without those among the first whose program fails a test when run as written.
-
-    Candidates were run with fuel and without the module's own self-tests; this is the real thing.
-    """
-    kept: list[Cluster] = []
-    limits = Limits(cpu=1.0, wall=4.0, stop_after=1)
-    for place, cluster in enumerate(clusters):
-        if len(kept) >= SHOWN:
-            return [*kept, *clusters[place:]]
-        program = Program(written(trial, cluster), trial.entry_point)
-        outcomes = trial.box.run(program, trial.calls, limits)
-        if all(map(matches, outcomes, trial.expected)):
-            kept.append(cluster)
-    return kept
-
-
-def written(trial: Trial, cluster: Cluster) -> str:
-    """The user's source with the edits of a cluster's likeliest member."""
-    return rewrite(trial.code, trial.mutated(cluster.best.edits))
-
-
-def derived(
-    trial: Trial, clusters: Sequence[Cluster], inputs: Sequence[tuple[Call, Tier]]
-) -> list[FailingTest]:
-    """Failing tests that the chosen fix predicts, surest first.
-
-    The confidence is the survivors' vote, discounted for how few examples they had to pass: on the
-    development halves the predictions were right in 53 % of cases after one example and in 92 to
-    96 % after three, which 1 - 1 / (2 k ** 2) for k examples describes.
-    """
-    support = 1 - 0.5 / len(trial.tests) ** 2
-    actual = trial.behaviours([()], [call for call, _ in inputs])[0]
-    drafts: list[tuple[float, int, UnitTest]] = []
-    for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
-        wanted = clusters[0].outcomes[index]
-        if not isinstance(wanted, Returned) or not outcomes_differ(wanted, got):
-            continue
-        confidence = support * vote(clusters, index) * (1.0 if tier == Tier.IN_DOMAIN else 0.7)
-        if confidence < CONFIDENT:
-            continue
-        stated = statable(call, wanted, trial.entry_point)
-        if stated is None:
-            continue
-        test = UnitTest(*stated, trust=Trust.PREDICTED, source="search", confidence=confidence)
-        drafts.append((-confidence, index, test))
-    drafts.sort(key=lambda draft: draft[:2])
-    return confirmed(trial, [draft[2] for draft in drafts[:MOST_DERIVED]])
-
-
-def statable(call: Call, outcome: Returned, entry_point: str) -> tuple[Invocation, Any] | None:
-    """The call and the value that a test can state; an iterator's items; None: it has no literal.
-
-    Raises nothing, whatever the program returned.
-    """
-    try:
-        value = outcome.value
-    except MalformedValue:
-        return None
-    if not isinstance(value, Iterated):
-        return (call, value) if crosses(value) else None
-    if value.more or not crosses(list(value.items)):
-        return None
-    return Expression(f"list({call_source(call, entry_point)})"), list(value.items)
-
-
-def confirmed(trial: Trial, tests: Sequence[UnitTest]) -> list[FailingTest]:
-    """Those of `tests` that the code under test really fails, run as it is."""
-    program = Program(trial.code, trial.entry_point)
-    limits = Limits(cpu=0.3, wall=1.5, stop_after=1)
-    outcomes = trial.box.run(program, [test.call for test in tests], limits)
-    return [
-        FailingTest(test, outcome)
-        for test, outcome in zip(tests, outcomes, strict=True)
-        if not isinstance(outcome, NotRun) and not matches(outcome, expect_test(test))
-    ]
-
-
-def candidate(trial: Trial, cluster: Cluster) -> Candidate:
-    """The likeliest member of a cluster, written into the user's source."""
-    result = cluster.best
-    code = written(trial, cluster)
-    lines = []
-    for place, edit in enumerate(result.edits):
-        with applied(result.edits[:place]):
-            lines.append(described(edit))
-    return Candidate(code, cluster.score, tuple(lines))
-
-
-def described(edit: Edit) -> str:
-    """One line for people about an edit that is not made yet."""
-    change = edit.changes[0]
-    old = getattr(change.owner, change.field)
-    old = old if change.index is None else old[change.index]
-    if isinstance(old, ast.expr) and isinstance(change.new, ast.expr):
-        before, after = ast.unparse(stripped(old)), ast.unparse(stripped(change.new))
-        if len(before) + len(after) <= 100:
-            return f"line {old.lineno}: `{before}` becomes `{after}` ({edit.kind})"
-    return f"line {edit.line}: {edit.kind}"

@@ -24,6 +24,8 @@ class Suspicion:
 
     text: str
     weight: float
+    turns: bool = False
+    """It only turns a condition round: what one expects where every example fails."""
 
 
 ELSEWHERE = -1.5
@@ -91,7 +93,7 @@ def _guards(was: Function, now: Function) -> Iterator[Suspicion]:
         if any(
             ast.dump(_negation(test)) == ast.dump(one) or ast.dump(test) == opposite for test in new
         ):
-            yield Suspicion(f"`{ast.unparse(one)}` is turned round", TURNED)
+            yield Suspicion(f"`{ast.unparse(one)}` is turned round", TURNED, turns=True)
 
 
 def _tests(function: Function) -> Iterator[ast.expr]:
