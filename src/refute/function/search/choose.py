@@ -281,7 +281,7 @@ def believable(clusters: Sequence[Cluster], tests: Sequence[UnitTest]) -> bool:
 def met_by_accident(test: UnitTest) -> bool:
     """Whether many a wrong program does what the test expects: a truth value, None, no output."""
     if isinstance(test.expected, Want):
-        return test.expected.raised is None and test.expected.text.strip() in _POOR
+        return test.expected.raised is None and (test.expected.text or "").strip() in _POOR
     return isinstance(test.call, Call) and (
         test.expected is None or isinstance(test.expected, bool)
     )
