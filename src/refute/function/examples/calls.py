@@ -67,13 +67,20 @@ def called_examples(about: Subject, taken: Sequence[tuple[int, int]]) -> list[Re
 _BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 
 
+_MOST_UNCLOSED = 100
+
+
 def _scan(
     about: Subject, name: str, taken: Sequence[tuple[int, int]], *, alias: bool = False
 ) -> Iterator[Reading]:
     text = about.plain
+    unclosed = 0
     for match in re.finditer(rf"(?<![\w.]){re.escape(name)}[ ]?\(", text):
         start, opening = match.start(), match.end() - 1
         end = closing(text, opening)
+        unclosed += end is None
+        if unclosed > _MOST_UNCLOSED:
+            return  # no prose, and each of them is looked for to the end of the text
         if end is None or overlaps((start, end), taken):
             continue
         if about.method and not alias:

@@ -66,8 +66,15 @@ def _one_line(text: str) -> str:
     return "".join([*parts, text[start:].replace("\n", " ")])
 
 
+_DEEPEST = 200  # as Python's own parser
+
+
 def closing(text: str, start: int) -> int | None:
-    """The offset just past the bracket that closes the one at `start`; None if it never closes."""
+    """The offset just past the bracket that closes the one at `start`.
+
+    None if it never closes, or only around brackets that are nested deeper than any value's: a text
+    of nothing but opening ones is read once, not once for each.
+    """
     stack: list[str] = []
     position = start
     while position < len(text):
@@ -79,6 +86,8 @@ def closing(text: str, start: int) -> int | None:
             position = match.end()
             continue
         if char in _PAIRS:
+            if len(stack) >= _DEEPEST:
+                return None
             stack.append(_PAIRS[char])
         elif char in ")]}":
             if not stack or stack.pop() != char:

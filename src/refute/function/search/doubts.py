@@ -186,7 +186,7 @@ def _mended(
     trial.fuel = max(trial.fuel, 20_000)
     facts = trial.facts(problem.description)
     kinds = seen.about.kinds
-    edits = singles(trial.focus, facts, _Reached(reached))
+    edits = singles(trial.focus, facts, _Reached(reached), until=trial.listing)
     edits = [edit for edit in edits if not kinds or edit.kind in kinds]
     edits = sorted(edits, key=lambda edit: -edit.weight)[:CANDIDATES]
     survivors: list[Result] = []

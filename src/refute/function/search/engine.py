@@ -38,8 +38,9 @@ from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import WEAK, Repair, look_further, repair
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressible
+from refute.function.search.timed import Timed
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
-from refute.sandbox import Limits, Program, Sandbox
+from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
 
 __all__ = ["search", "trusted_tests"]
@@ -67,6 +68,8 @@ class _State:
     hints: list[UnitTest]
     notes: list[str] = field(default_factory=list)
     reservations: list[str] = field(default_factory=list)
+    unrun: set[int] = field(default_factory=set)
+    """Ids of tests that there was no time for: nothing is claimed about them."""
     tried: int = 0
 
 
@@ -85,11 +88,12 @@ def search(
     says about itself ranks fixes but never asks for one. Without a trusted test that fails there is
     nothing to repair: the result then holds what can be shown without an oracle (`find_crashes`).
 
-    `budget`: seconds, about. `seed`: of the proposed inputs. `ask`: answers a question that tells
+    `budget`: seconds. `seed`: of the proposed inputs. `ask`: answers a question that tells
     the best fixes apart; the answer becomes a trusted test. `max_candidates`: try this many
     whatever the time: a result that does not depend on the clock. Raises `SandboxUnavailable`.
     """
     start = time.monotonic()
+    box = Timed(box) if max_candidates is not None else Timed(box, start + budget)
     trusted, hints = trusted_tests(problem)
     state = _State(trusted, hints)
     second = expressible(problem, trusted)  # a share of the budget is for the second route
@@ -117,10 +121,12 @@ def search(
                 question, index = question_for(rivals(shown, before), inputs, shown)
             if ask is None or question is None:
                 break
+            asked = time.monotonic()
             try:
                 answer = ask(question)
             except KeyError:
                 break
+            box.deadline += time.monotonic() - asked  # somebody thought
             test = UnitTest(question.call, answer, source="your answer")
             state.trusted.append(test)
             expected = expect_test(test)
@@ -129,6 +135,7 @@ def search(
             if not clusters:
                 state.notes.append("no candidate agreed with the answer; searched again with it")
                 until = time.monotonic() + 0.5 * budget
+                box.deadline = max(box.deadline, until + 0.3 * budget)
                 found = _repaired(problem, state, box, until, seed, max_candidates)
                 if found.trial is None or not found.survivors:
                     break
@@ -162,6 +169,8 @@ def search(
                 state.reservations.append("fixes like it are too often wrong")
             if len({behaviour([outcome]) for outcome in clusters[0].outcomes}) < TELLING:
                 state.reservations.append("no inputs are known on which it could be tried")
+    if candidates and box.spent:
+        state.reservations.append("time was up before all was known about it")
     failing = _failing(problem, state.trusted, found, box)
     findings: list[Finding] = []
     if not failing:
@@ -244,6 +253,8 @@ def _repaired(
     )
     state.notes += found.notes
     state.tried += found.trial.tried if found.trial is not None else 0
+    state.unrun = {id(test) for test in found.unrun}
+    state.trusted = [test for test in state.trusted if id(test) not in state.unrun]
     return found
 
 
@@ -264,7 +275,7 @@ def _failing(
         else []
     )
     for test, outcome in zip(answers, outcomes, strict=True):
-        if not matches(outcome, expect_test(test)):
+        if not isinstance(outcome, NotRun) and not matches(outcome, expect_test(test)):
             known[id(test)] = FailingTest(test, outcome)
     return [known[id(test)] for test in trusted if id(test) in known]
 
@@ -279,7 +290,7 @@ def _without_oracle(
             f"the code passes its {count} example{'s' * (count > 1)}; "
             "no oracle for outputs on other inputs"
         )
-    else:
+    elif not state.unrun:
         state.notes.append("no example says what is right: no oracle for outputs")
     program = Program(problem.code, problem.entry_point)
     calls = [call for call, _ in inputs]
@@ -288,7 +299,7 @@ def _without_oracle(
     if state.hints:
         said = box.run(program, [hint.call for hint in state.hints], limits)
         for hint, outcome in zip(state.hints, said, strict=True):
-            if not matches(outcome, expect_test(hint)):
+            if not isinstance(outcome, NotRun) and not matches(outcome, expect_test(hint)):
                 state.notes.append(
                     f"the code contradicts its own {hint.source or 'comment'}; "
                     "not repaired on a hint alone"

@@ -172,8 +172,14 @@ def _callee(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
 
 
-def type_of(node: ast.AST, facts: Facts) -> str:
-    """A rough type: int float num str list set dict tuple bool iter, or `?`."""
+def type_of(node: ast.AST, facts: Facts, depth: int = 12) -> str:
+    """A rough type: int float num str list set dict tuple bool iter, or `?`.
+
+    What is nested deeper than `depth` says nothing: each part of a long sum is asked for its type.
+    """
+    if not depth:
+        return "?"
+    deeper = depth - 1
     match node:
         case ast.Constant(value=value):
             name = type(value).__name__
@@ -189,11 +195,11 @@ def type_of(node: ast.AST, facts: Facts) -> str:
         case ast.UnaryOp(op=ast.Not()):
             return "bool"
         case ast.UnaryOp(operand=operand):
-            return type_of(operand, facts)
+            return type_of(operand, facts, deeper)
         case ast.BoolOp(values=values):
-            return type_of(values[-1], facts)
+            return type_of(values[-1], facts, deeper)
         case ast.IfExp(body=body):
-            return type_of(body, facts)
+            return type_of(body, facts, deeper)
         case ast.List() | ast.ListComp():
             return "list"
         case ast.Set() | ast.SetComp():
@@ -207,10 +213,10 @@ def type_of(node: ast.AST, facts: Facts) -> str:
         case ast.JoinedStr():
             return "str"
         case ast.Subscript(value=value, slice=index):
-            whole = type_of(value, facts)
+            whole = type_of(value, facts, deeper)
             return whole if isinstance(index, ast.Slice) or whole == "str" else "?"
         case ast.BinOp(left=left, op=op, right=right):
-            a, b = type_of(left, facts), type_of(right, facts)
+            a, b = type_of(left, facts, deeper), type_of(right, facts, deeper)
             if isinstance(op, ast.Div):
                 return "float"
             if "str" in (a, b):

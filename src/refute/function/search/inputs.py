@@ -57,6 +57,10 @@ class Proposal:
     tier: Tier
 
 
+LARGEST = 2000
+"""Items and characters of a proposed input; known ones that are larger lead to no proposals."""
+
+
 def propose_inputs(
     problem: FunctionProblem, known: Sequence[Invocation], *, seed: int
 ) -> Iterator[Proposal]:
@@ -67,6 +71,11 @@ def propose_inputs(
     the required arguments, those that are keyword-only by name.
     """
     clues = gather_for(problem)
+    known = [
+        c
+        for c in known
+        if not isinstance(c, Call) or _size((c.args, *c.kwargs.values())) <= LARGEST
+    ]
     condition = evident_precondition(problem, known, clues=clues)
     rows = known_arguments(known, problem.entry_point, clues)
     rng = Random(f"{seed}:{problem.entry_point}")
@@ -74,7 +83,7 @@ def propose_inputs(
 
     def emit(args: tuple[Any, ...], tier: Tier) -> Iterator[Proposal]:
         key = _key(args)
-        if key not in seen and _size(args) <= 2000:
+        if key not in seen and _size(args) <= LARGEST:
             seen.add(key)
             call = as_call(args, clues)
             if call is not None and crosses((call.args, dict(call.kwargs))):

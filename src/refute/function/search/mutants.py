@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import heapq
+import math
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
@@ -28,15 +30,22 @@ SiteBonus = Callable[[tuple[ast.stmt, ...]], float | None]
 
 
 def singles(
-    tree: ast.Module, facts: Facts, bonus: SiteBonus, within: frozenset[int] | None = None
+    tree: ast.Module,
+    facts: Facts,
+    bonus: SiteBonus,
+    within: frozenset[int] | None = None,
+    until: float = math.inf,
 ) -> list[Edit]:
     """Every single edit of `tree`, likeliest first. The order is deterministic.
 
-    `within`: ids of statements; only edits in these are made, for speed.
+    `within`: ids of statements; only edits in these are made, for speed. `until`:
+    `time.monotonic()` at which the list ends with those found so far (a function of 5,000 lines).
     """
     edits: list[Edit] = []
     equal_constants: dict[tuple[int, type, object], list[Site]] = defaultdict(list)
     for site in expressions(tree):
+        if time.monotonic() >= until:
+            break
         own = site.context.stmt
         stmts: tuple[ast.stmt, ...] = () if own is None else (own,)
         if within is not None and (not stmts or id(stmts[0]) not in within):
@@ -56,6 +65,8 @@ def singles(
             edits.append(Edit((site.change(new),), kind, weight, stmts))
     edits += _everywhere(equal_constants, facts, bonus)
     for owner, field, body, context in statement_lists(tree):
+        if time.monotonic() >= until:
+            break
         if within is not None and within.isdisjoint(map(id, body)):
             continue
         drafts = list(statements(owner, field, body, context, facts))

@@ -14,7 +14,7 @@ from refute.function.search.mutants import frontier, singles
 from refute.function.search.prior import PAIR_PENALTY, REACH_BONUS
 from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import FunctionProblem, UnitTest
-from refute.sandbox import Outcome, Program, Raised, Sandbox
+from refute.sandbox import NotRun, Outcome, Program, Raised, Sandbox
 from refute.sandbox.equality import matches
 
 __all__ = ["GUARDED", "WEAK", "Repair", "look_further", "repair"]
@@ -40,6 +40,8 @@ class Repair:
     passed: tuple[bool, ...]
     survivors: list[Result] = field(default_factory=list)
     """Every edited program that passed all tests, in the order found."""
+    unrun: tuple[UnitTest, ...] = ()
+    """Tests that there was no time for; they are not among `tests`."""
     trial: Trial | None = None
     complete: bool = False
     """Whether every single edit was tried."""
@@ -78,7 +80,8 @@ def repair(
         return found
     outcomes, reached = trial.survey()
     passed = [matches(o, e) for o, e in zip(outcomes, trial.expected, strict=True)]
-    order = sorted(range(len(tests)), key=lambda i: passed[i])
+    ran = [i for i, outcome in enumerate(outcomes) if not isinstance(outcome, NotRun)]
+    order = sorted(ran, key=lambda i: passed[i])
     trial.order(tuple(tests[i] for i in order))
     found = Repair(
         trial.tests,
@@ -86,6 +89,9 @@ def repair(
         tuple(passed[i] for i in order),
         trial=trial,
     )
+    if len(ran) < len(tests):
+        found.unrun = tuple(tests[i] for i in range(len(tests)) if i not in ran)
+        found.notes.append(f"time was up before {len(found.unrun)} of {len(tests)} examples ran")
     if found.fails:
         try:
             _search(trial, found, problem, [reached[i] for i in order], budget)
@@ -102,7 +108,8 @@ def _search(
     budget: float,
 ) -> None:
     facts = trial.facts(problem.description)
-    edits = singles(trial.focus, facts, _Bonus(reached, found.passed, every=True))
+    bonus = _Bonus(reached, found.passed, every=True)
+    edits = singles(trial.focus, facts, bonus, until=trial.listing)
     if found.passed.count(False) < GUARDED:
         edits = [edit for edit in edits if edit.kind != "early return"]
     results: list[Result] = []
@@ -194,7 +201,7 @@ def _pairs(
             scored.append((result.weight - 1.0, result.edits[0]))
     scored.sort(key=lambda pair: -pair[0])
     firsts = scored[:FIRSTS]
-    standing = singles(trial.focus, facts, some)
+    standing = singles(trial.focus, facts, some, until=trial.listing)
 
     def seconds(i: int) -> Sequence[Edit]:
         first = firsts[i][1]
@@ -205,7 +212,7 @@ def _pairs(
                 lists.add((id(change.owner), change.field))
                 touched.update(map(id, change.new))
         with applied([first]):
-            fresh = singles(trial.focus, facts, some, frozenset(touched))
+            fresh = singles(trial.focus, facts, some, frozenset(touched), trial.listing)
         others = [
             edit
             for edit in standing

@@ -104,10 +104,12 @@ class _Scope:
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function without those of functions inside it, in source order."""
-    for child in ast.iter_child_nodes(function):
+    waiting = list(ast.iter_child_nodes(function))[::-1]
+    while waiting:  # no recursion: a sum of 900 terms is 900 deep
+        child = waiting.pop()
         yield child
         if not isinstance(child, FunctionNode | ast.Lambda | ast.ClassDef):
-            yield from _own(child)
+            waiting += list(ast.iter_child_nodes(child))[::-1]
 
 
 def _target_names(target: ast.AST) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 import sys
 import time
@@ -122,6 +123,14 @@ class Trial:
                 raise OutOfBudget
         elif time.monotonic() >= self.deadline:
             raise OutOfBudget
+
+    @property
+    def listing(self) -> float:
+        """When to stop listing edits, so that half of what is left of the time is for running."""
+        if self.max_candidates is not None:
+            return math.inf
+        now = time.monotonic()
+        return now + 0.5 * (self.deadline - now)
 
     def within(self, limits: Limits) -> Limits:
         """The limits with what is left of the time, unless candidates are counted."""
