@@ -167,7 +167,8 @@ def with_test(*others: str) -> str:
 
 NEW_FILES = (
     ".github/workflows/test.yml", "tests/conftest.py", "conftest.py", "tests/.envrc", ".envrc",
-    ".vscode/test.py", "setup.py", "Makefile", "tests/Makefile", "tests/tox.ini", "test.pth",
+    ".vscode/test.py", "setup.py", "ci/test.sh", "Makefile", "tests/Makefile", "tests/tox.ini",
+    "test.pth",
     "tests/sitecustomize.py", ".git/hooks/test_x.py",
 )  # fmt: skip
 LINKED = (
@@ -179,7 +180,15 @@ REMOVED = diff("shapes/line.py", CLAMP, None)
 RUNS = diff("tests/test_run.py", None, "def test_x():\n    pass\n").replace("100644", "100755")
 
 
-OTHERS = (*(diff(path, None, "x = 1\n") for path in NEW_FILES), LINKED, CODE, REMOVED, RUNS)
+COMMAND = diff("shapes/commands/test.py", "x = 1\n", "x = 2\n")
+OTHERS = (
+    COMMAND,
+    *(diff(path, None, "x = 1\n") for path in NEW_FILES),
+    LINKED,
+    CODE,
+    REMOVED,
+    RUNS,
+)
 
 
 @pytest.mark.parametrize("other", OTHERS)

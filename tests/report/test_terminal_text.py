@@ -91,3 +91,16 @@ def test_a_verdict_cannot_be_written_over(kind: str) -> None:
     print_vetted("snippet", vetted, f"+{text}\n", console, notes=(text,))
     out = stream.getvalue()
     assert all(char.isprintable() or char == "\n" for char in out), ascii(out)
+
+
+def test_brackets_are_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    made = Table()
+    made.add_column("[red]head")
+    made.add_row("[/] [link=http://x]here")
+    out = output.consoles()[0]
+    out.print(made)
+    out.print("[/bold]")
+    shown = capsys.readouterr().out
+    assert "[red]head" in shown
+    assert "[/] [link=http://x]here" in shown
+    assert "[/bold]" in shown

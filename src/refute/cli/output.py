@@ -18,16 +18,16 @@ __all__ = ["consoles", "diff_name", "print_json", "remark", "warn"]
 
 
 def consoles() -> tuple[Console, Console]:
-    """For results and for everything else; nothing that a terminal would obey gets through.
+    """For results and for everything else; nothing that a terminal would obey gets through, and
+    brackets in what others wrote are brackets.
 
     Piped tables are as wide as their content needs.
     """
     from refute.report.consoles import SafeConsole
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
-    return SafeConsole(width=width, highlight=False, emoji=False), SafeConsole(
-        stderr=True, highlight=False, emoji=False
-    )
+    plain: Any = {"highlight": False, "emoji": False, "markup": False}
+    return SafeConsole(width=width, **plain), SafeConsole(stderr=True, **plain)
 
 
 def remark(console: Console, lines: Any) -> None:

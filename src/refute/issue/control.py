@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import indent
 
+from refute.issue.states import holds_tests
 from refute.syntax import Function, readable_module
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
@@ -80,12 +81,17 @@ def turned_green(
             one = _plant(workspace.read(path).decode("utf-8", "replace"), path, chosen, chance)
             workspace.write(path, one.text.encode("utf-8", "surrogateescape"))
             planted.append(one)
-        report = workspace.run_tests(Selection(tuple(files)), timeout=timeout)
+        there = tuple(path for path in files if _holds_tests(workspace, path))
+        report = workspace.run_tests(Selection(there), timeout=timeout)
     except OSError as error:
         return f"no failure could be planted in the tests: {error}"
     finally:
         workspace.reset()
     return _seen(report, planted, chosen)
+
+
+def _holds_tests(workspace: Workspace, path: str) -> bool:
+    return holds_tests(workspace.read(path).decode("utf-8", "replace"))
 
 
 def _paths(passing: Sequence[TestResult], files: Sequence[str]) -> Iterator[str]:

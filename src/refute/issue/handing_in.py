@@ -17,8 +17,8 @@ from refute.problems import IssuePrediction
 
 __all__ = ["handed_in", "only_tests"]
 
-_TESTS = re.compile(r"tests?[_.]|.*_tests?\.", re.IGNORECASE)
-"""Names of files that hold tests, as runners look for them."""
+_TESTS = re.compile(r"test_.|tests\.|.*_tests?\.", re.IGNORECASE)
+"""Names of files that hold tests, as runners look for them; a `test.py` may be anything."""
 _MODE = re.compile(
     r"^(?:(?:old|new) mode|(?:new|deleted) file mode (?!100644)|index \S+ (?!100644))", re.MULTILINE
 )
