@@ -96,7 +96,7 @@ def ways(item: IssueItem) -> dict[str, Callable[[Workspace], object]]:
     kind, target, arguments = command(item, files)
     start = f"-m {target}" if kind == "module" else target
     bare = f"python {start} {shlex.join(arguments)}"
-    lines = counted_lines(item.key.patch)[1]
+    lines = counted_lines(item.key.patch)
     pattern = "|".join(lines)
     traced = shlex.join(["python", "-c", TRACING, pattern, kind, target, *arguments])
     return {
@@ -110,7 +110,7 @@ def ways(item: IssueItem) -> dict[str, Callable[[Workspace], object]]:
 def warm(base: Base, item: IssueItem, store: StateStore, rounds: int) -> tuple[float, float]:
     """Wall seconds: grading a prediction that is new, and its two runs side by side."""
     files, key = test_files(item.key.test_patch), item.key
-    lanes = tuple(zip(("", key.patch), counted_lines(key.patch), strict=True))
+    lanes = tuple((fix, counted_lines(key.patch)) for fix in ("", key.patch))
 
     def graded(number: int) -> float:
         patch = f"{key.test_patch}{new_file(number)}"

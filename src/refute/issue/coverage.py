@@ -42,19 +42,19 @@ class ChangeCoverage:
         return (len(self.covered_removed) + len(self.covered_added)) / total
 
 
-def counted_lines(patch: str) -> tuple[dict[str, Sequence[int]], dict[str, Sequence[int]]]:
-    """Lines of Python files to be counted on the original and on the fixed code.
+def counted_lines(patch: str) -> dict[str, Sequence[int]]:
+    """Lines of Python files to be counted, on the original and on the fixed code alike: those that
+    the patch removes there, and those that it adds here.
 
-    On the fixed code the numbers of removed lines are counted as well: the reference takes the
-    base counts of removed lines from there (`refute.issue.compat`); ΔC does not.
+    A test can find out what is counted; so that must not tell it which code it runs on. (The
+    reference, too, takes base counts of removed lines from the fixed code: `refute.issue.compat`.)
     """
-    removed = {file: lines for file, lines in removed_lines(patch).items() if _is_python(file)}
-    added = {file: lines for file, lines in added_lines(patch).items() if _is_python(file)}
-    both = {
+    removed, added = removed_lines(patch), added_lines(patch)
+    return {
         file: tuple(sorted({*removed.get(file, ()), *added.get(file, ())}))
         for file in {**removed, **added}
+        if file.endswith(".py")
     }
-    return dict(removed), dict(both)
 
 
 def change_coverage(
@@ -94,7 +94,3 @@ def _more_often(lines: Sequence[Line], counts: Counts, base: Counts) -> tuple[Li
 
 def _count(counts: Counts, line: Line) -> int:
     return counts.get(line[0], {}).get(line[1], 0)
-
-
-def _is_python(file: str) -> bool:
-    return file.endswith(".py")

@@ -24,7 +24,7 @@ from refute.issue.attribution import attributed, golden_runs
 from refute.issue.contract import Spawn
 from refute.issue.control import turned_green
 from refute.issue.coverage import counted_lines
-from refute.issue.patches import split_fix
+from refute.issue.patches import split_fix, touched_files
 from refute.issue.places import spawner
 from refute.issue.records import Record
 from refute.issue.standings import standings
@@ -192,9 +192,9 @@ _Meddles = Callable[[str, TestReport, Collection[str]], bool]
 def _resolves(code: str, key: IssueKey, spawn: Spawn, run: _Run, meddles: _Meddles) -> bool:
     files = test_files(key.test_patch)
     # The counted lines are those of grading, so that its golden states are found in the store.
-    lines = counted_lines(key.patch)
-    (before,) = run(State("", key.test_patch, files, lines[0]))
-    (after,) = run(State(key.patch, key.test_patch, files, lines[1]))
+    counted = counted_lines(key.patch), touched_files(key.patch)
+    (before,) = run(State("", key.test_patch, files, *counted))
+    (after,) = run(State(key.patch, key.test_patch, files, *counted))
     wanted = [
         one
         for one in transitions(standings(before), standings(after)).values()
@@ -224,14 +224,18 @@ def _verdict(code: str, tests: str, spawn: Spawn, run: _Run, meddles: _Meddles) 
         return "not_applicable"
     if not _applies((code, tests), spawn):
         return "conflict"
-    before, base_before = run(State("", tests, files, kept=False), State("", "", files))
+    touched = touched_files(code)
+    before, base_before = run(
+        State("", tests, files, touched=touched, kept=False), State("", "", files)
+    )
     if base_before.status != "finished":
         raise WorkspaceUnavailable(
             f"the repository's own tests do not finish: {base_before.status} {base_before.remark}"
         )
     # That they do not finish with the fix is the fix's own doing.
     after, base_after = run(
-        State(code, tests, files, kept=False), State(code, "", files, kept=False)
+        State(code, tests, files, touched=touched, kept=False),
+        State(code, "", files, kept=False),
     )
     verdict = judge([before], [after], base_before, base_after)
     if verdict.success and meddles(tests, after, verdict.fail_to_pass):

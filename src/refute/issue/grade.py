@@ -1,8 +1,8 @@
 """Grade one predicted test patch against an answer key (SWT-Bench, section 3).
 
 Two lanes run side by side, one on the original and one on the fixed code, each in its own
-workspace: first with the predicted tests, then with what the store does not know yet of the base
-and golden states. The verdict is computed here from structured reports; nothing printed is read.
+workspace: first what the store does not know yet of the base and golden states, then with the
+predicted tests. The verdict is computed here from structured reports; nothing printed is read.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from refute.issue.coverage import ChangeCoverage, change_coverage, counted_lines
-from refute.issue.patches import file_patches, is_test_file
+from refute.issue.patches import file_patches, is_test_file, touched_files
 from refute.issue.standings import NO_TESTS
 from refute.issue.states import State, StateStore, holds_tests, run_lane, test_files
 from refute.issue.verdict import Status, Verdict, judge
@@ -185,14 +185,15 @@ def _states(
 ) -> tuple[list[State], list[State]]:
     """The states on the original and on the fixed code: predicted ones, then base and golden."""
     golden_files = test_files(key.test_patch)
+    lines, touched = counted_lines(key.patch), touched_files(key.patch)
     lanes = []
-    for fix, lines in zip(("", key.patch), counted_lines(key.patch), strict=True):
-        golden = State(fix, key.test_patch, golden_files, lines)
-        predicted = State(fix, patch, files, lines, script=script)
+    for fix in ("", key.patch):
+        golden = State(fix, key.test_patch, golden_files, lines, touched)
+        predicted = State(fix, patch, files, lines, touched, script=script)
         kept = predicted == golden and terms.repeat == 1
-        states = [State(fix, patch, files, lines, script=script, kept=kept)] * terms.repeat
+        states = [replace(predicted, kept=kept)] * terms.repeat
         if script is None:
-            states += [State(fix, "", files, lines), golden]
+            states += [State(fix, "", files, lines, touched), golden]
         lanes.append(states)
     return lanes[0], lanes[1]
 

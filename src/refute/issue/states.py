@@ -37,6 +37,8 @@ from refute.workspace.contract import (
 __all__ = ["State", "StateStore", "holds_tests", "run_lane", "run_state", "test_files"]
 
 _FORMAT = 1
+_AT_ONCE = 200
+_ALIKE_SECONDS = 300.0
 _TESTS = re.compile(r"^\s*(?:async\s+)?def\s+test|^\s*class\s+\w*.*[Tt]est", re.MULTILINE)
 
 
@@ -51,6 +53,8 @@ class State:
     files: tuple[str, ...] = ()
     """Test files to run, those of them that are there and hold tests."""
     counted: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    touched: tuple[str, ...] = ()
+    """What the fix changes, here or in the state that this one is compared with."""
     script: str | None = None
     """Run this script instead of tests: its exit status decides."""
     kept: bool = True
@@ -123,15 +127,19 @@ def run_lane(
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,
 ) -> list[TestReport]:
-    """The reports of the states, one after another in one workspace (none where all are known).
+    """The reports of the states, run one after another in one workspace (none where all are known),
+    those that are kept first.
 
     `slot` is held while tests run. Raises `PatchRejected` when predicted tests do not apply, and
     `WorkspaceUnavailable`.
     """
-    reports = []
+    reports: dict[int, TestReport] = {}
     workspace: Workspace | None = None
+    # what is kept runs before any predicted test has run in there
+    order = sorted(range(len(states)), key=lambda number: not states[number].kept)
     with ExitStack() as stack:
-        for state in states:
+        for number in order:
+            state = states[number]
             report = NO_TESTS if not state.files and state.script is None else store.get(state)
             if report is None:
                 with slot or nullcontext():
@@ -141,8 +149,8 @@ def run_lane(
                         workspace.reset()
                     report = run_state(workspace, state, timeout=timeout)
                 store.put(state, report)
-            reports.append(report)
-    return reports
+            reports[number] = report
+    return [reports[number] for number in range(len(states))]
 
 
 def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestReport:
@@ -153,6 +161,7 @@ def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestRepo
     """
     if state.fix:
         _apply_golden(workspace, state.fix, "patch")
+    _make_alike(workspace, state.touched)
     if state.tests and state.kept:
         _apply_golden(workspace, state.tests, "tests")
     elif state.tests:
@@ -163,6 +172,31 @@ def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestRepo
     if not files:
         return NO_TESTS
     return workspace.run_tests(Selection(files), count_lines=state.counted, timeout=timeout)
+
+
+_ALIKE = """rm -rf .git
+for path do
+  folder=$(dirname "$path"); name=${path##*/}
+  rm -f "$folder/__pycache__/${name%.py}".*.pyc "${path}c"
+  while [ ! -d "$folder" ]; do folder=$(dirname "$folder"); done
+  : > "$folder/.refute~" && rm "$folder/.refute~"
+  if [ -L "$path" ]; then
+    target=$(readlink "$path"); rm "$path"; ln -s "$target" "$path"
+  elif [ -f "$path" ]; then
+    cp -p "$path" "$path.refute~" && touch "$path.refute~" && mv -f "$path.refute~" "$path"
+  fi
+done"""
+
+
+def _make_alike(workspace: Workspace, touched: Sequence[str]) -> None:
+    """Leave a test no way to see that something was changed without reading what: no git to ask,
+    and the files that the fix changes as new on the original code as on the fixed."""
+    for start in range(0, max(1, len(touched)), _AT_ONCE):
+        paths = [shlex.quote(f"./{path}") for path in touched[start : start + _AT_ONCE]]
+        command = f"set -- {' '.join(paths)}\n{_ALIKE}"
+        ran = workspace.run(command, timeout=_ALIKE_SECONDS)
+        if ran.status:
+            raise WorkspaceUnavailable(f"the tree cannot be made ready: {ran.output[-300:]}")
 
 
 def _apply_golden(workspace: Workspace, patch: str, what: str) -> None:

@@ -109,4 +109,4 @@ def _goodness(record: Record) -> tuple[bool, bool, float, bool]:
 def _delta(grade: IssueGrade, key: IssueKey) -> float | None:
     if grade.coverage is not None:
         return grade.coverage.value
-    return 0.0 if any(counted_lines(key.patch)) else None
+    return 0.0 if counted_lines(key.patch) else None
