@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from refute.errors import InputError
@@ -47,7 +48,9 @@ def snapshot(path: Path) -> tuple[Path, str]:
         options = (f"--git-dir={folder}", f"--work-tree={clone.work_tree}")
         env = {"GIT_INDEX_FILE": str(index), **_WHO}
         try:
-            git("add", "--all", "--", ".", folder=clone.work_tree, options=options, env=env)
+            paths = _without_submodules(options, env)
+            words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
+            git(*words, folder=clone.work_tree, given=paths, options=options, env=env)
             tree = git("write-tree", options=options, env=env).decode().strip()
             head = _head(clone)
             if head and _tree_of(clone, head) == tree:
@@ -72,12 +75,15 @@ def apply_to_checkout(patch: str, path: Path) -> list[str]:
     Strictly, all of it or nothing; the index stays as it is. Raises `PatchRejected`.
     """
     root = checkout_root(path)
-    data = patch.encode()
+    # by the files alone: no filter that the repository's configuration names is run
+    alone = {"GIT_DIR": "/dev/null/none", "GIT_CEILING_DIRECTORIES": "/"}
     try:
-        listed = git("apply", "--numstat", "-z", "-", folder=root, given=data).decode()
-        git("apply", "--whitespace=nowarn", "-", folder=root, given=data)
-    except GitFailed as error:
+        data = patch.encode("utf-8", "surrogateescape")
+        rows = git("apply", "--numstat", "-z", "-", folder=root, given=data, env=alone)
+        git("apply", "--whitespace=nowarn", "-", folder=root, given=data, env=alone)
+    except (GitFailed, UnicodeEncodeError) as error:
         raise PatchRejected(f"{root}: {error}") from None
+    listed = rows.decode("utf-8", "replace")
     return [row.split("\t", 2)[2] for row in listed.split("\0") if row.count("\t") == 2]
 
 
@@ -88,6 +94,14 @@ def checkout_root(path: Path) -> Path:
         if (folder / ".git").exists():
             return folder
     raise InputError(f"{path}: not in a git repository; run `git init` and commit there first")
+
+
+def _without_submodules(options: Sequence[str], env: Mapping[str, str]) -> bytes:
+    """Everything but the submodules in the index, as paths for git: it would ask each for its
+    status, with the submodule's own configuration."""
+    listed = git("ls-files", "--stage", "-z", options=options, env=env).split(b"\0")
+    links = [row.split(b"\t", 1)[1] for row in listed if row.startswith(b"160000 ")]
+    return b"\0".join([b".", *(b":(top,exclude,literal)" + link for link in links)])
 
 
 def _objects(clone: Clone) -> Path:
