@@ -12,7 +12,6 @@ import os
 import site
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from refute.workspace.beneath import take
 from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.local import LocalRoom
 from refute.workspace.recipe import Recipe
+from refute.workspace.store import cache_folder
 
 __all__ = ["Facts", "interpreter_facts"]
 
@@ -110,14 +110,13 @@ def _is_environment(folder: str) -> bool:
 
 
 def _ask(python: Path, homes: Sequence[str]) -> object:
-    with tempfile.TemporaryDirectory(prefix="refute-ask-") as folder:
-        tree = Path(folder) / "tree"
-        tree.mkdir()
-        room = LocalRoom(Base("", "", Recipe(), tree, python, tuple(homes), ""))
-        try:
-            done = room.execute((str(python), "-I", "-c", _QUESTION), timeout=_SECONDS)
-        finally:
-            room.close()
+    nothing = cache_folder() / "nothing"  # the tree that it is asked in
+    nothing.mkdir(parents=True, exist_ok=True)
+    room = LocalRoom(Base("", "", Recipe(), nothing, python, tuple(homes), ""))
+    try:
+        done = room.execute((str(python), "-I", "-c", _QUESTION), timeout=_SECONDS)
+    finally:
+        room.close()
     lines = done.out.decode("utf-8", "replace").strip().splitlines()
     if done.status or not lines:
         told = done.err.decode("utf-8", "replace").strip().splitlines()

@@ -24,7 +24,9 @@ _OWN_ETC = {
     "resolv.conf": "",
 }
 _PROC_READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
-_PROC_HIDDEN = ("kcore", "keys", "timer_list", "sched_debug", "kmsg")
+_PROC_HIDDEN = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "kmsg", "kallsyms",
+                "slabinfo", "vmallocinfo", "iomem", "ioports", "kpagecount", "kpageflags",
+                "kpagecgroup", "config.gz", "cmdline", "modules")  # fmt: skip
 
 
 PLACES = ("/tmp", "/dev/shm")
