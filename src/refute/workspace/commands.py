@@ -120,10 +120,10 @@ class Commands:
         pids = self._descendants()
         if len(pids) > self.processes:
             return "processes"
-        private, shared = 0, self._unmapped(pids)
+        private, shared = 0, self._segments()
         for pid in pids:
             sizes = _sizes(f"/proc/{pid}/status")
-            private += sizes.get("RssAnon", 0)
+            private += sum(sizes.get(name, 0) for name in ("RssAnon", "VmSwap", "HugetlbPages"))
             shared += sizes.get("RssShmem", 0)
         if private + shared <= self.memory:
             return ""
@@ -134,26 +134,15 @@ class Commands:
                 shared -= _sizes(f"/proc/{pid}/status").get("RssShmem", 0) - sizes["Pss_Shmem"]
         return "memory" if private + shared > self.memory else ""
 
-    def _unmapped(self, pids: list[int]) -> int:
-        """Bytes that live without a mapping: System V segments, files in memory without a name."""
-        total = 0
-        if self.walled:  # else they may be anybody's
-            try:
-                with open("/proc/sysvipc/shm") as file:
-                    total += sum(int(line.split()[14]) for line in list(file)[1:])
-            except (OSError, ValueError, IndexError):
-                pass
-        found = {}
-        for pid in pids:
-            try:
-                with os.scandir(f"/proc/{pid}/fd") as entries:
-                    for entry in entries:
-                        if os.readlink(entry.path).startswith("/memfd:"):
-                            status = os.stat(entry.path)
-                            found[status.st_dev, status.st_ino] = status.st_blocks * 512
-            except OSError:
-                continue
-        return total + sum(found.values())
+    def _segments(self) -> int:
+        """Bytes of System V segments, which live without a mapping."""
+        if not self.walled:
+            return 0  # they may be anybody's
+        try:
+            with open("/proc/sysvipc/shm") as file:
+                return sum(int(line.split()[14]) for line in list(file)[1:])
+        except (OSError, ValueError, IndexError):
+            return 0
 
     def _descendants(self) -> list[int]:
         own = os.getpid()

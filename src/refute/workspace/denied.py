@@ -1,8 +1,9 @@
 """System calls that no command in a jail needs and that reach past it, as a seccomp filter.
 
 Keyrings belong to the user who started refute, whatever the namespace; io_uring and userfaultfd are
-ways into the kernel; sockets of most families know no network namespace. Loaded by path inside the
-jail: standard library only.
+ways into the kernel; files in memory without a name count for no process once a socket holds them
+(/dev/shm is there, and bounded); sockets of most families know no network namespace. Loaded by path
+inside the jail: standard library only.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import struct
 # (x86-64, aarch64)
 _NOT_THERE = {
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
-    "perf_event_open": (298, 241), "bpf": (321, 280), "userfaultfd": (323, 282),
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "perf_event_open": (298, 241),
+    "bpf": (321, 280), "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
 }  # fmt: skip
 _SOCKET = {"x86_64": 41, "aarch64": 198}
