@@ -81,9 +81,21 @@ def test_stdout_that_is_full(folder: Path) -> None:
     assert len((folder / "run" / "journal.jsonl").read_text().splitlines()) == 2
 
 
+def test_what_goes_to_files_does_not_wait_for_stdout(folder: Path) -> None:
+    for more in ("--json", ""):
+        done = shell(f"refute hunt m.py --budget 1 --force -o test_m.py {more} > /dev/full", folder)
+        assert done.returncode == 3
+        one_line(done)
+        assert "def test_" in (folder / "test_m.py").read_text()
+        (folder / "test_m.py").unlink()
+
+
 def test_stderr_that_is_full(folder: Path) -> None:
     done = shell("refute hunt missing.py 2> /dev/full", folder)
     assert done.returncode == 2
+    done = shell("refute bench rows.jsonl --method none --run run 2> /dev/full", folder)
+    assert done.returncode == 0
+    assert "1" in done.stdout
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
@@ -204,3 +216,10 @@ def test_pipes_bring_texts(folder: Path) -> None:
     assert done.returncode not in (2, 3, 70)
     done = shell("refute hunt m.py --budget 1 --description <(echo 'One more.')", folder)
     assert done.returncode not in (2, 3, 70)
+
+
+@pytest.mark.parametrize("words", ["refute --help", "refute hunt missing.py 2>&1"])
+def test_readers_that_have_gone(words: str, folder: Path) -> None:
+    done = shell(f"(sleep 0.5; {words}; echo $? > status) | true", folder)
+    assert done.stderr == ""
+    assert int((folder / "status").read_text()) in (2, 141)

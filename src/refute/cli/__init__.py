@@ -71,17 +71,18 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script."""
-    prepare_streams()
-    status = 0
+    out, err = prepare_streams()
     try:
         status = run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
+        if out.failed is not None and status not in FAILURES:
+            status = fail_for(out.failed)
+    except (BrokenPipeError, SystemExit):  # click ends the program for it, in words of its own
+        if not (out.gone or err.gone):
+            raise
         status = PIPE_CLOSED
-    except OSError as error:  # the disk that stdout goes to is full
-        status = status if status in FAILURES else fail_for(error)
     finally:
-        drop_output()
+        drop_output(out, err)
     sys.exit(status)
 
 
