@@ -161,6 +161,35 @@ def test_keyword_only_defaults_and_required_ones_are_given_where_they_belong() -
         assert type(one.call.kwargs["depth"]) in (int, float), one
 
 
+def test_choices_are_the_only_values() -> None:
+    code = "def f(s: str, side: Literal['left', 'right'] = 'left'): ..."
+    for known in ([], [Call(("ab", "right"))], [Call(("ab",), {"side": "left"})]):
+        found = list(islice(propose_inputs(problem(code), known, seed=0), 120))
+        sides = {repr(one.call.kwargs.get("side", one.call.args[1:])) for one in found
+                 if one.tier is not Tier.WILD}  # fmt: skip
+        assert sides <= {"()", "('left',)", "('right',)", "'left'", "'right'"}
+    code = "def f(n, mode='up'):\n    if mode == 'down': return -n\n    return n\n"
+    for args in inside(proposals(code, (1, "up"), (2, "down"))):
+        assert args[1:] in ((), ("up",), ("down",))
+
+
+def test_what_the_code_refuses_is_outside() -> None:
+    code = (
+        "def f(n, xs):\n    if n <= 0 or 9 < n:\n        raise ValueError\n"
+        "    if not xs:\n        raise ValueError\n    if len(xs) > 3:\n        raise ValueError\n"
+    )
+    found = inside(proposals(code, (5, [1, 2]), (3, [1])))
+    assert found
+    assert all(0 < n <= 9 and 1 <= len(xs) <= 3 for n, xs in found)
+
+
+def test_a_default_says_the_type() -> None:
+    for call in (one.call for one in proposals("def f(s: str, width=3.5, fill='x'): ...")):
+        values = {**dict(zip(("s", "width", "fill"), call.args, strict=False)), **call.kwargs}
+        assert type(values.get("width", 1.0)) in (float, int)
+        assert type(values.get("fill", "")) in (str, type(None))
+
+
 SIGNATURES = (
     "*, a, b=2",
     "a, /, b=None, *args, c, d=(), **more",

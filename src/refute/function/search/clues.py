@@ -6,9 +6,19 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from refute.function.definitions import Function, find_function, parse_module
-from refute.function.search.domain import Constants, Domain, Mappings, Numbers, Part, Sequences
+from refute.function.search.domain import (
+    Constants,
+    Domain,
+    Mappings,
+    Numbers,
+    Part,
+    Sequences,
+    learn,
+)
+from refute.function.search.limits import Refusal, choices, refusals
 from refute.function.search.texts import Texts
 from refute.syntax import parse_expression
 
@@ -74,6 +84,8 @@ class Parameter:
     default: bool = False
     keyword_only: bool = False
     positional_only: bool = False
+    choices: tuple[Any, ...] = ()
+    """The only values that annotation or code name for it; (): any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +106,9 @@ class Clues:
     returns: ast.expr | None = None
     constants: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Numbers that each parameter (or its length) is compared with, with their neighbours."""
+
+    refusals: tuple[Refusal, ...] = ()
+    """What the code itself refuses."""
 
     @property
     def required(self) -> int:
@@ -139,6 +154,7 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
                 else function.args.kw_defaults[index - positional] is not None,
                 keyword_only=index >= positional,
                 positional_only=index < positional_only,
+                choices=choices(function, arg),
             )
             for index, arg in enumerate(arguments)
         ),
@@ -150,6 +166,7 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
         natural=natural,
         returns=function.returns,
         constants=compared,
+        refusals=refusals(function),
     )
 
 
@@ -212,10 +229,36 @@ def _domain(
         domain = _annotated(arg.annotation, arg.arg, scale, words)
         if domain.parts:
             return domain
+    named = choices(function, arg)
+    default = _default(arg, function)
+    if named or default is not None:
+        seen = named if default is None else tuple(dict.fromkeys((*named, *default)))
+        if named or isinstance(seen[0], str):
+            return Domain((Constants(seen),))
+        return learn(seen, marks=scale.marks)
     for part in (_used(function, arg.arg, scale, words), _named(arg.arg, scale, words)):
         if part is not None:
             return Domain((part,))
     return Domain((scale,))
+
+
+def _default(arg: ast.arg, function: Function) -> tuple[Any] | None:
+    """A parameter's default where it is a literal that says of which type the parameter is."""
+    spec = function.args
+    positional = [*spec.posonlyargs, *spec.args]
+    pairs = [
+        *zip(positional[::-1], spec.defaults[::-1], strict=False),
+        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
+    ]
+    for one, node in pairs:
+        if one is arg and node is not None:
+            try:
+                value = ast.literal_eval(node)
+                hash(value)
+            except (ValueError, TypeError, SyntaxError, RecursionError):
+                return None
+            return None if value is None or value == () else (value,)
+    return None
 
 
 def _annotated(node: ast.expr, name: str, scale: Numbers, words: tuple[str, ...]) -> Domain:
@@ -245,7 +288,10 @@ def _annotated(node: ast.expr, name: str, scale: Numbers, words: tuple[str, ...]
     if label in ("union", "optional"):
         parts = [p for one in inside for p in _annotated(one, name, scale, words).parts]
         return Domain((*parts, Constants((None,))) if label == "optional" else tuple(parts))
-    if label == "int":
+    if label == "literal":
+        values = [ast.literal_eval(one) for one in inside if isinstance(one, ast.Constant)]
+        part = Constants(tuple(values)) if values else None
+    elif label == "int":
         part = scale
     elif label == "float":
         part = Numbers(float, float(scale.low), float(scale.high), scale.marks)

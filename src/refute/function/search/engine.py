@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -52,7 +52,7 @@ PROBES = 40
 EXPRESSING = 2.5
 """Seconds for writing the function anew, at most."""
 MOST_QUESTIONS = 3
-CERTAIN = 0.8
+CERTAIN = 0.7
 """Least confidence of a fix that is called one."""
 TELLING = 3
 """Fewest different outcomes on the proposed inputs: with fewer, other fixes might look the same."""
@@ -143,9 +143,7 @@ def search(
         if found.trial is not None and ask is not None:
             clusters = sound(found.trial, clusters)
         if clusters and _alone(problem, state.trusted) and crashing(clusters[0], inputs):
-            state.notes.append(
-                "the fixes found crash on inputs like the one example: none is proposed"
-            )
+            lost = "crash on inputs like the one example"
             clusters, question = [], None
         believed = not clusters or believable(clusters, state.trusted)
         if not believed and (shares(clusters)[0] < LIKELY or met_by_accident(state.trusted[0])):
@@ -162,13 +160,7 @@ def search(
             ]
             if believed:
                 predicted = derived(found.trial, clusters, inputs)
-            else:
-                state.reservations.append(_one_example(len(clusters)))
-            state.reservations += [one.text for one in clusters[0].suspicions]
-            if (candidates[0].confidence or 0.0) < CERTAIN:
-                state.reservations.append("fixes like it are too often wrong")
-            if len({behaviour([outcome]) for outcome in clusters[0].outcomes}) < TELLING:
-                state.reservations.append("no inputs are known on which it could be tried")
+            state.reservations += _reservations(candidates[0], clusters, len(state.trusted))
     if candidates and box.spent:
         state.reservations.append("time was up before all was known about it")
     failing = _failing(problem, state.trusted, found, box)
@@ -214,6 +206,17 @@ def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
     """Whether there is one example, and one that says what other inputs look like."""
     known = [test.call for test in trusted]
     return len(known) == 1 and not evident_precondition(problem, known).guessed
+
+
+def _reservations(first: Candidate, clusters: Sequence[Cluster], examples: int) -> Iterator[str]:
+    """Why the first fix is no more than a proposal."""
+    if examples == 1:
+        yield _one_example(len(clusters))
+    yield from (one.text for one in clusters[0].suspicions)
+    if (first.confidence or 0.0) < CERTAIN:
+        yield "fixes like it are too often wrong"
+    if len({behaviour([outcome]) for outcome in clusters[0].outcomes}) < TELLING:
+        yield "no inputs are known on which it could be tried"
 
 
 def _one_example(fixes: int) -> str:

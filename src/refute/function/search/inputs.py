@@ -25,6 +25,7 @@ from typing import Any
 
 from refute.function.search.arguments import as_call, crosses
 from refute.function.search.clues import Clues
+from refute.function.search.domain import Constants
 from refute.function.search.precondition import (
     Precondition,
     evident_precondition,
@@ -83,6 +84,8 @@ def propose_inputs(
 
     def emit(args: tuple[Any, ...], tier: Tier) -> Iterator[Proposal]:
         key = _key(args)
+        if tier is not Tier.WILD and _strays(args, condition, clues):
+            return
         if key not in seen and _size(args) <= LARGEST:
             seen.add(key)
             call = as_call(args, clues)
@@ -111,6 +114,16 @@ def propose_inputs(
             fresh += emit(_wild(condition, base, clues, rng), Tier.WILD)
         misses = 0 if fresh else misses + 1
         yield from fresh
+
+
+def _strays(args: tuple[Any, ...], condition: Precondition, clues: Clues) -> bool:
+    """Whether an argument that is one of a few values is another one."""
+    triples = zip(clues.parameters, condition.domains, args, strict=False)
+    return any(
+        one.choices and all(isinstance(part, Constants) for part in domain.parts)
+        and not domain.accepts(value)
+        for one, domain, value in triples
+    )  # fmt: skip
 
 
 def _paced(

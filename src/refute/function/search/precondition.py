@@ -122,8 +122,23 @@ def evident_precondition(
         )
         for i, column in enumerate(columns)
     )
+    domains = tuple(map(_chosen, domains, columns, _padded(clues, width)))
     full = [row for row in rows if len(row) == width]
     return Precondition(domains, _relations(full), frozenset(map(len, rows)))
+
+
+def _padded(clues: Clues, width: int) -> list[tuple[Any, ...]]:
+    """The choices of each of the first `width` arguments."""
+    named = [parameter.choices for parameter in clues.parameters]
+    return [*named, *([()] * width)][:width]
+
+
+def _chosen(domain: Domain, column: Sequence[Any], choices: tuple[Any, ...]) -> Domain:
+    """The domain of an argument that is one of a few values, as all that is known of it is."""
+    seen = [value for value in column if value is not OMITTED]
+    if not choices or not all(value in choices or value is None for value in seen):
+        return domain
+    return Domain((Constants(tuple(dict.fromkeys((*choices, *column)))),))
 
 
 def _relations(rows: Sequence[tuple[Any, ...]]) -> tuple[Relation, ...]:
@@ -185,7 +200,11 @@ def repaired(condition: Precondition, args: list[Any]) -> tuple[Any, ...]:
 
 
 def excluded(args: Sequence[Any], clues: Clues) -> bool:
-    """The description rules it out: empty where it says "non-empty", zero where "positive"."""
+    """Description or code rule it out: empty where it says "non-empty", what a guard refuses."""
+    names = [parameter.name for parameter in clues.parameters]
+    given = {n: v for n, v in zip(names, args, strict=False) if v is not OMITTED}
+    if any(one.parameter in given and one.refuses(given[one.parameter]) for one in clues.refusals):
+        return True
     for value in args:
         if isinstance(value, (list, tuple, str, dict)) and len(value) < clues.shortest:
             return True
