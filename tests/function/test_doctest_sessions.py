@@ -11,6 +11,7 @@ from textwrap import dedent, indent
 import pytest
 
 from refute.function.examples import understood
+from refute.function.search import search
 from refute.problems import Call, FunctionProblem, Session, Trust, UnitTest
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
@@ -213,3 +214,14 @@ def test_sources_name_the_line_of_the_module(box: LocalSandbox) -> None:
 def test_prose_of_a_docstring_makes_nothing_red(box: LocalSandbox) -> None:
     one = problem("If the list is empty, return 0. f(1) -> 5; also f(2) should return 9.")
     assert verdict(box, one)[0] == "green"
+
+
+def test_a_slow_example_is_neither_failing_nor_searched_with(box: LocalSandbox) -> None:
+    code = (
+        "import time\ndef f(x):\n{docstring}\n    end = time.process_time() + x\n"
+        "    while time.process_time() < end: pass\n    return x\n"
+    )
+    one = problem(">>> f(0.5)\n0.5\n>>> x = f(0.6)\n>>> x\n0.6\n>>> f(0)\n0", code)
+    known, _ = understood(one, box=box)
+    result = search(known, box=box, budget=2.0)
+    assert result.failing == ()

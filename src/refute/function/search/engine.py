@@ -35,7 +35,7 @@ from refute.function.search.doubts import doubtful
 from refute.function.search.expressed import expressed
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
-from refute.function.search.repair import WEAK, Repair, look_further, repair
+from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressible
 from refute.function.search.timed import Timed
@@ -273,7 +273,7 @@ def _failing(
     seen = set(map(id, found.tests))
     answers = [test for test in trusted if id(test) not in seen]
     outcomes = (
-        box.run(Program(problem.code, problem.entry_point), [t.call for t in answers])
+        box.run(Program(problem.code, problem.entry_point), [t.call for t in answers], PATIENT)
         if answers
         else []
     )

@@ -192,6 +192,8 @@ def repaired(condition: Precondition, args: list[Any]) -> tuple[Any, ...]:
             if type(args[i]) in (list, tuple, str) and type(args[j]) in (list, tuple, str):
                 args[i], args[j] = args[i][:size], args[j][:size]
         elif kind == "one shorter" and max(i, j) < len(args) and type(args[i]) is list:
+            if type(args[j]) not in (list, tuple, str):
+                continue
             args[i] = args[i][: max(0, len(args[j]) - 1)]
             args[j] = args[j][: len(args[i]) + 1]
         elif kind == "within" and max(i, j) < len(args) and len(args[j]):

@@ -14,7 +14,7 @@ from refute.function.search.mutants import frontier, singles
 from refute.function.search.prior import PAIR_PENALTY, REACH_BONUS
 from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import FunctionProblem, UnitTest
-from refute.sandbox import NotRun, Outcome, Program, Raised, Sandbox
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Sandbox, TimedOut
 from refute.sandbox.equality import matches
 
 __all__ = ["GUARDED", "WEAK", "Repair", "look_further", "repair"]
@@ -25,6 +25,8 @@ WEAK = -3.0
 """Single edits no likelier than this do not end the search: a pair may be likelier."""
 GUARDED = 2
 """Failing tests that a guard at the start must mend before it is believed."""
+PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=2)
+"""For what the survey has no time for: a test that is merely slow is no failing one."""
 STANDING = 5_000
 """Single edits kept as second halves."""
 
@@ -79,8 +81,16 @@ def repair(
         found.notes.append(f"the code does not parse: {error}")
         return found
     outcomes, reached = trial.survey()
+    replayed = problem.examples is not None  # then each test was seen to end, or not to
+    late = [i for i, o in enumerate(outcomes) if replayed and isinstance(o, TimedOut | NotRun)]
+    calls = [tests[i].call for i in late]
+    in_time = box.run(Program(code, entry_point), calls, PATIENT) if calls else []
+    for i, outcome in zip(late, in_time, strict=True):
+        outcomes[i] = outcome
     passed = [matches(o, e) for o, e in zip(outcomes, trial.expected, strict=True)]
-    ran = [i for i, outcome in enumerate(outcomes) if not isinstance(outcome, NotRun)]
+    # What passes only when it is given time takes too long for a search.
+    slow = {i for i in late if passed[i]}
+    ran = [i for i, o in enumerate(outcomes) if not isinstance(o, NotRun) and i not in slow]
     order = sorted(ran, key=lambda i: passed[i])
     trial.order(tuple(tests[i] for i in order))
     found = Repair(
