@@ -31,7 +31,7 @@ GRADERS = {
         f"issue/{name}.py"
         for name in ("golden", "grade", "grading", "compat", "logs", "records", "summary")
     ),
-    "issue/filtering.py",
+    *("issue/filtering.py", "issue/attribution.py"),
     *(
         f"issue/analysis/{name}.py"
         for name in (
