@@ -304,8 +304,8 @@ def _without_oracle(
         for hint, outcome in zip(state.hints, said, strict=True):
             if not isinstance(outcome, NotRun) and not matches(outcome, expect_test(hint)):
                 state.notes.append(
-                    f"the code contradicts its own {hint.source or 'comment'}; "
-                    "not repaired on a hint alone"
+                    f"a hint disagrees with the code: {hint.source or 'a comment'}; "
+                    "a hint alone is not believed"
                 )
                 break
     return again(problem, find_crashes(problem, calls, outcomes), box)
