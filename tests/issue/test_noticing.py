@@ -131,3 +131,19 @@ def test_kept_states_run_before_predicted_ones(shop: Shop, tmp_path: Path) -> No
     reports = run_lane(states, shop.spawn, store, timeout=120.0)
     assert ran == [True, False]
     assert [len(report.results) for report in reports] == [1, 3]
+
+
+def test_counters_of_the_kernel_are_chance(shop: Shop) -> None:
+    """Else one process more, that applied the golden patch, would tell which code a test sees."""
+    source = (
+        "import os\n\n\ndef test_it():\n    assert (os.getpid(), os.stat(__file__).st_ino) == 0\n"
+    )
+    state = State("", new_file(source), ("tests/test_new.py",), kept=False)
+    store = StateStore(None, shop.problem, "local")
+    seen = set()
+    for _ in range(4):
+        (report,) = run_lane([state], shop.spawn, store, timeout=120.0)
+        failure = report.results[0].failure
+        assert failure is not None
+        seen.add(failure.message.split("==")[0])
+    assert len(seen) > 1, seen
