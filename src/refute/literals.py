@@ -93,7 +93,7 @@ def read_literal(node: ast.expr, *, names: Mapping[str, Any] | None = None) -> A
 def _read(node: ast.expr, names: Mapping[str, Any]) -> Any:
     match node:
         case ast.Constant(value=value) if value is not ...:
-            return value
+            return _written(value)
         case ast.List(elts=items):
             return [_read(item, names) for item in items]
         case ast.Tuple(elts=items):
@@ -106,7 +106,7 @@ def _read(node: ast.expr, names: Mapping[str, Any]) -> Any:
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _SIGNS:
             return _SIGNS[type(op)](_read(operand, names))
         case ast.BinOp(left=left, op=op, right=right):
-            return _arithmetic(op, _read(left, names), _read(right, names))
+            return _written(_arithmetic(op, _read(left, names), _read(right, names)))
         case ast.Name() | ast.Attribute():
             name = ast.unparse(node)
             if name in NAMES:
@@ -159,6 +159,13 @@ def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
     elif isinstance(op, ast.Add) and type(left) is type(right):
         return left + right
     raise NotLiteral(f"not a literal: {type(op).__name__} of these values")
+
+
+def _written(value: Any) -> Any:
+    """The value, where it is no integer of more than about `MAX_DIGITS` digits."""
+    if type(value) is int and value.bit_length() > 3.32 * MAX_DIGITS:
+        raise NotLiteral("too large for a literal")
+    return value
 
 
 def _bounded(size: int) -> None:
@@ -331,8 +338,11 @@ def _flat(value: Any) -> str:
     kind = type(value)
     if kind is int and value.bit_length() > 10_000:  # `repr` refuses more than 4,300 digits
         return hex(value)
-    if value is None or kind in (bool, int, range):
+    if value is None or kind in (bool, int):
         return repr(value)
+    if kind is range:
+        step = "" if value.step == 1 else f", {_flat(value.step)}"
+        return f"range({_flat(value.start)}, {_flat(value.stop)}{step})"
     if kind is float:
         return repr(value) if math.isfinite(value) else f'float("{value!r}")'
     if kind is complex:
@@ -355,7 +365,9 @@ def _flat(value: Any) -> str:
         return "{" + ", ".join(f"{_flat(k)}: {_flat(v)}" for k, v in value.items()) + "}"
     if kind is Decimal:
         return f'Decimal("{value}")'
-    if kind in (Fraction, datetime.date, datetime.time, datetime.datetime, datetime.timedelta):
+    if kind is Fraction:
+        return f"Fraction({_flat(value.numerator)}, {_flat(value.denominator)})"
+    if kind in (datetime.date, datetime.time, datetime.datetime, datetime.timedelta):
         return repr(value)
     if kind is deque:
         tail = "" if value.maxlen is None else f", maxlen={value.maxlen}"

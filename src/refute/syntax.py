@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 __all__ = [
     "Function",
+    "deeply_nested",
     "find_function",
     "first_line",
     "parse_expression",
@@ -27,6 +30,7 @@ __all__ = [
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 """The definition of a function, of either kind."""
+_DEEP = 10_000
 
 _parsing = threading.Lock()
 
@@ -38,6 +42,20 @@ def _renew() -> None:
 
 
 os.register_at_fork(after_in_child=_renew)
+
+
+@contextmanager
+def deeply_nested() -> Iterator[None]:
+    """Lets walks of syntax trees recurse as deep as Python nests what it loads.
+
+    1,500 `elif`s are 1,500 levels, and each takes several calls of `deepcopy` or `ast.dump`.
+    """
+    old = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(old, _DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(old)
 
 
 def parse_module(source: str) -> ast.Module:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import doctest
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
 from refute.files import read_file
+from refute.function.examples.subject import crosses
 from refute.function.pytests import read_pytests
 from refute.function.show import NO_EXCEPTION, NO_OUTPUT
 from refute.function.testmodule import whole_tests
@@ -52,7 +53,7 @@ def read_tests(
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error.reason}") from None
     if path.suffix != ".py":
-        return GivenTests(tuple(_read_json(path, text, entry_point)))
+        return _crossing(path, list(_read_json(path, text, entry_point)))
     try:
         name = str(path)
         reading = read_pytests(text, name, entry_point, module=module, predicate=predicate)
@@ -66,12 +67,23 @@ def read_tests(
     ]
     covered = {line for one in wholes for line in range(one.first, one.last + 1)}
     skipped = [line for line in reading.skipped if _line_of(line) not in covered]
-    return GivenTests((*reading.tests, *whole), tuple(skipped))
+    return _crossing(path, (*reading.tests, *whole), skipped)
 
 
 def _line_of(remark: str) -> int:
     """The line in "FILE:LINE: not read: ..."."""
     return int(remark.partition(": not read")[0].rpartition(":")[2])
+
+
+def _crossing(path: Path, tests: Sequence[UnitTest], skipped: Sequence[str] = ()) -> GivenTests:
+    """The tests that the sandbox can run and judge; the others are lines of `skipped`."""
+    kept, lines = [], list(skipped)
+    for test in tests:
+        if crosses(test):
+            kept.append(test)
+        else:
+            lines.append(f"{test.source or path}: a value that cannot cross into the sandbox")
+    return GivenTests(tuple(kept), tuple(lines))
 
 
 def read_call(text: str, entry_point: str) -> Invocation | None:

@@ -41,11 +41,15 @@ def call_source(call: Invocation, function: str) -> str:
 
 
 def value_source(value: Any) -> str:
-    """Python source where the value has one, else its `repr`."""
+    """Python source where the value has one, else its `repr`. Never raises on decoded values."""
     try:
         return source_of(value)
-    except NotLiteral:
+    except (NotLiteral, RecursionError):
+        pass
+    try:
         return repr(value)
+    except (ValueError, RecursionError):  # an int of more digits than Python writes; a deep nest
+        return f"<{type(value).__name__}, too large to be shown>"
 
 
 def expected_source(test: UnitTest) -> str:

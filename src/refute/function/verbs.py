@@ -17,8 +17,10 @@ from refute.function.housed import HousedSandbox, check_loads, present
 from refute.function.source import unified_diff
 from refute.function.target import Module, is_predicate, problem_of
 from refute.function.verified import verified
+from refute.literals import LongIntegers
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
+from refute.syntax import deeply_nested
 
 __all__ = [
     "Fix",
@@ -255,7 +257,8 @@ def _guarded(
     REFUTE_TRACEBACK in the environment everything.
     """
     try:
-        return solver(problem_with(tests=tests), ask)
+        with deeply_nested(), LongIntegers():
+            return solver(problem_with(tests=tests), ask)
     except (InputError, OSError, EOFError):
         raise
     except _OF_OURS as error:

@@ -74,6 +74,9 @@ class _Record:
         for name, part in zip(self.__slots__, parts):  # noqa: B905 (Python 3.8)
             object.__setattr__(self, name, part)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._key()
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
 
@@ -195,6 +198,15 @@ def node(value: Any, *, strict: bool = False) -> tuple[Any, ...]:
     return _Encoder(strict).node(value, MAX_DEPTH)
 
 
+def crosses(value: Any) -> bool:
+    """Whether a value can be given to the sandbox as it is: an argument, or an expected output."""
+    try:
+        encode(value, strict=True)
+    except (Unencodable, ValueError):  # or nested deeper than marshal goes
+        return False
+    return True
+
+
 def is_complete(data: bytes) -> bool:
     """Whether an encoding says all about its value, so that equal ones mean equal values."""
     return data[:1] != b"I"
@@ -254,6 +266,8 @@ class _Encoder:
             return special
         if self.strict:
             raise Unencodable(f"a value of type {kind.__name__} cannot cross into the sandbox")
+        if issubclass(kind, _Record):
+            return self.record(value, inner)
         if hasattr(kind, "__next__") and not hasattr(kind, "fileno"):  # a file shows its rest only
             return self.iterator(kind, value, inner)
         return self.instance(kind, value, inner)
@@ -307,6 +321,20 @@ class _Encoder:
         if value.dtype.kind in "mM" and type(plain) in (int, type(None)):
             return self.parts(kind, f"{value.dtype} {value}", (), depth)  # a unit, or NaT
         return self.node(plain, depth)
+
+    def record(self, value: Any, depth: int) -> tuple[Any, ...]:
+        """What `decode` gave for an output, as it was."""
+        if type(value) is NDArray:
+            return ("ndarray", (self.node(value.data, depth), value.dtype, value.shape))
+        if type(value) is Iterated:
+            self.complete = self.complete and not value.more
+            items = [self.node(item, depth) for item in value.items]
+            return ("iter", value.type, items, value.more)
+        if type(value) is Opaque:
+            attributes = [(name, self.node(item, depth)) for name, item in value.attributes]
+            return ("opaque", value.type, value.repr, attributes)
+        self.complete = False
+        return ("cut", value.type, value.repr)
 
     def iterator(self, kind: type, value: Any, depth: int) -> tuple[Any, ...]:
         items: list[Any] = []

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from refute.function.examples.subject import Reading, Subject
+from refute.function.examples.subject import Reading, Subject, crosses
 from refute.problems import Call, Trust, UnitTest
 from refute.syntax import parse_expression
 
@@ -194,9 +194,12 @@ def _same_outputs(readings: list[Reading], about: Subject) -> list[Reading]:
 
 
 def contradictions_marked(tests: Sequence[UnitTest]) -> list[UnitTest]:
-    """One test a call: repeats go; tests that contradict each other become hints that say so."""
+    """One test a call: repeats go; tests that contradict each other become hints that say so.
+
+    Tests that the sandbox cannot run or judge (`crosses`) go, too.
+    """
     groups: dict[str, list[UnitTest]] = {}
-    for test in tests:
+    for test in filter(crosses, tests):
         groups.setdefault(repr(test.call), []).append(test)
     result = []
     for group in groups.values():

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from refute.function.definitions import find_function, parse_module
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, Trust, UnitTest
+from refute.sandbox import values
 
 __all__ = ["Kind", "Reading", "Subject", "invocation", "subject", "top_level_names"]
 
@@ -176,6 +177,13 @@ def to_test(reading: Reading, about: Subject, *, where: str) -> UnitTest:
         reading.span,
         0.99 if reading.formal else 0.95 if reading.kind != "boundary" else 0.9,
     )
+
+
+def crosses(test: UnitTest) -> bool:
+    """Whether the test can be run and judged in the sandbox: an array of numpy, say, cannot."""
+    if isinstance(test.call, Call) and not values.crosses((test.call.args, dict(test.call.kwargs))):
+        return False
+    return values.is_complete(values.encode(test.expected))
 
 
 def overlaps(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 from refute.function.search.clues import Clues
 from refute.problems import Call
-from refute.sandbox.values import Unencodable, encode
+from refute.sandbox.values import crosses
 
 __all__ = ["OMITTED", "as_call", "crosses", "row_of"]
 
@@ -70,12 +70,3 @@ def as_call(row: Sequence[Any], clues: Clues) -> Call | None:
     if extra and (gap or not clues.variadic or OMITTED in extra):
         return None
     return Call((*args, *extra), kwargs)
-
-
-def crosses(value: Any) -> bool:
-    """Whether a value can be an argument, or an expected output, in the sandbox."""
-    try:
-        encode(value, strict=True)
-    except Unencodable:
-        return False
-    return True

@@ -16,6 +16,7 @@ from refute.function.search.domain import (
     Numbers,
     Part,
     Sequences,
+    is_tame,
     learn,
 )
 from refute.function.search.limits import Refusal, choices, refusals
@@ -132,7 +133,7 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
     if re.search(r"\bnon[- ]?empty|not (?:be )?empty\b", low):
         shortest = max(shortest, 1)
     compared = {arg.arg: _compared(function, arg.arg) for arg in _arguments(function)}
-    marks = tuple(dict.fromkeys(n + step for n in numbers for step in (0, 1, -1)))
+    marks = tuple(dict.fromkeys(n + step for n in numbers if is_tame(n) for step in (0, 1, -1)))
     floor = 1 if positive else 0
     ceiling = max(10, min(100, max((int(abs(n)) for n in numbers if abs(n) <= 1000), default=10)))
     scale = Numbers(int, floor, ceiling, marks)

@@ -16,8 +16,9 @@ from random import Random
 from typing import Any, Protocol
 
 from refute.function.search.texts import Texts
+from refute.sandbox.equality import equal
 
-__all__ = ["Constants", "Domain", "Mappings", "Numbers", "Part", "Sequences", "learn"]
+__all__ = ["Constants", "Domain", "Mappings", "Numbers", "Part", "Sequences", "is_tame", "learn"]
 
 
 class Part(Protocol):
@@ -48,7 +49,7 @@ class Constants:
 
     def accepts(self, value: Any) -> bool:
         """Whether the value belongs to this part of the domain."""
-        return any(type(value) is type(one) and value == one for one in self.values)
+        return any(type(value) is type(one) and equal(value, one) for one in self.values)
 
     def sample(self, rng: Random) -> Any:
         """A value of this part, drawn with `rng`."""
@@ -336,7 +337,10 @@ def learn(
     for kind in dict.fromkeys(map(type, values)):
         same: list[Any] = [value for value in values if type(value) is kind]
         if kind in (int, float):
-            parts.append(Numbers(kind, min(same), max(same), tuple(marks)))
+            tame = [value for value in same if is_tame(value)]
+            rest += (value for value in same if not is_tame(value))
+            if tame:
+                parts.append(Numbers(kind, min(tame), max(tame), tuple(filter(is_tame, marks))))
         elif kind is str:
             parts.append(Texts.learn(same, words, marks))
         elif kind in (list, tuple, set, frozenset):
@@ -358,6 +362,14 @@ def learn(
     if rest:
         parts.append(Constants(tuple({repr(one): one for one in rest}.values())))
     return Domain(tuple(parts))
+
+
+def is_tame(number: float) -> bool:
+    """Whether one can reckon with a number: finite, and a float even where it is doubled often."""
+    return abs(number) < _WILD
+
+
+_WILD = 10**300
 
 
 def _sequences(

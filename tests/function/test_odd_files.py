@@ -1,0 +1,103 @@
+"""Files and values that are legal Python and rare: each function gets an answer, none an error."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from refute import cli
+from refute.errors import InputError
+from refute.function.examples import read_examples
+from refute.function.examples.scanner import closing
+from refute.function.source import read_source
+
+DEEP = "[" * 180 + "]" * 180
+FUNCTION = (
+    'def f({parameters}):\n    """\n    >>> {call}\n    {shown}\n    """\n    return {value}\n'
+)
+
+
+def function(parameters: str = "x", call: str = "f(1)", shown: str = "2", value: str = "x") -> str:
+    return FUNCTION.format(parameters=parameters, call=call, shown=shown, value=value)
+
+
+ODD = {
+    "a parameter by keyword only": function("*, x", "f(x=1)"),
+    "several by keyword only": function("a, *rest, x, y=2, **more", "f(1, 2, x=3, z=4)"),
+    "by position only": function("x, /, y=1"),
+    "infinity": function(call="f(1e999)"),
+    "not a number": function(call="f(float('nan'))"),
+    "a long int": function(call="f(10**5000)"),
+    "a long int in hex": function(call=f"f(0x{'f' * 20_000})"),
+    "a very long int in hex": function(shown=f"0x{'f' * 100_000}"),
+    "a long int in the code": function(value="x + 10**5000 + 0x" + "f" * 5000),
+    "infinity in the code": function(value="x + 1e999"),
+    "a signalling NaN": "from decimal import Decimal\n" + function(call="f(Decimal('sNaN'))"),
+    "an array": function(call="f(np.array([1, 2]))"),
+    "an array of no dtype": function(call="f(np.array([1], dtype=''))"),
+    "a deep argument": function(call=f"f({DEEP})"),
+    "a deep result": function(shown=DEEP),
+    "returns a long fraction": "from fractions import Fraction\n" + function(value="Fraction(10**5000, 3)"),
+    "returns a long range": function(value="range(10**5000)"),
+    "returns an iterator of a long int": function(value="iter([10**5000])"),
+    "returns a long int in a list": function(value="[x, -10**5000]"),
+    "returns a function": function(value="lambda: x"),
+    "returns a deep nest": function(value=f"[x, {DEEP}]"),
+    "raises with a long int": function(value="[][10**5000]"),
+    "odd defaults": function("x=10**5000, y=1e999, *, z=lambda: 1, w=..."),
+    "odd annotations": function("x: 'no such (', y: 1 = 2, z: [int, 'x'] = None, *w: 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_answer(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "odd.py"
+    file.write_text(ODD[name])
+    for verb, *more in (("hunt",), ("debug", "--json")):
+        status = cli.run([verb, str(file), "--budget", "0.3", *more])
+        said = capsys.readouterr()
+        assert status in (0, 1, 4, 5, 6), said.err
+        assert "trouble" not in said.out + said.err
+
+
+def test_a_long_chain_of_elifs_leaves_the_others_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chain = "".join(f"    elif x == {n}:\n        return {n}\n" for n in range(1, 1500))
+    long = f"def long(x):\n    if x == 0:\n        return 0\n{chain}\n\n"
+    file = tmp_path / "odd.py"
+    file.write_text(long + function(value="x + 2").replace("f(", "other("))
+    status = cli.run(["hunt", f"{file}::other", "--budget", "1"])
+    said = capsys.readouterr()
+    assert status == 1, said.err
+    assert "trouble" not in said.out
+
+
+@pytest.mark.parametrize(
+    "cookie", ["punycode", "undefined", "idna", "no-such", "hex", "rot13", "base64"]
+)
+def test_a_cookie_that_does_not_decode(tmp_path: Path, cookie: str) -> None:
+    file = tmp_path / "odd.py"
+    file.write_bytes(f"# -*- coding: {cookie} -*-\nx = 'é\xff'\n".encode("latin-1"))
+    with pytest.raises(InputError):
+        read_source(file)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f(" * 10_000, "f([" * 7_000, "f('" * 7_000, 'f("' * 7_000, "f(1, " * 7_000, "f(f(1) " * 5_000,
+     "f(" * 150 + ")" * 150, ("f(" * 190 + "1" + ")" * 190 + "\n") * 5, ">>> f(" * 5_000, "(" * 50_000],
+    ids=range(10),
+)  # fmt: skip
+def test_a_description_full_of_brackets_takes_little_time(text: str) -> None:
+    began = time.process_time()
+    read_examples(text, "f", code=f'def f(x):\n    """{text}"""\n')
+    assert time.process_time() - began < 10
+
+
+def test_where_brackets_close() -> None:
+    assert closing("(" * 200 + ")" * 200, 0) == 400
+    assert closing("(" * 201 + ")" * 201, 0) is None
