@@ -74,9 +74,6 @@ class _Record:
         for name, part in zip(self.__slots__, parts):  # noqa: B905 (Python 3.8)
             object.__setattr__(self, name, part)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._key()
-
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
 
