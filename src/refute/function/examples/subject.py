@@ -142,13 +142,17 @@ def top_level_names(tree: ast.Module) -> frozenset[str]:
 
 
 def invocation(node: ast.expr, entry_point: str) -> Invocation:
-    """A `Call` where the expression is one of `entry_point` on literals, else an `Expression`."""
+    """A `Call` where the expression is one of `entry_point` on literals, else an `Expression`.
+
+    An expression, too, where an argument is a literal and cannot cross into the sandbox as a value.
+    """
     if isinstance(node, ast.Call) and ast.unparse(node.func) == entry_point:
         try:
             args = tuple(read_literal(arg) for arg in node.args)
             if all(keyword.arg for keyword in node.keywords):
                 kwargs = {k.arg: read_literal(k.value) for k in node.keywords if k.arg is not None}
-                return Call(args, kwargs)
+                if values.crosses((args, kwargs)):
+                    return Call(args, kwargs)
         except NotLiteral:
             pass
     return Expression(ast.unparse(node))

@@ -24,6 +24,7 @@ from random import Random
 from typing import Any
 
 from refute.function.search.arguments import as_call, crosses
+from refute.function.search.domain import is_tame
 from refute.function.search.clues import Clues
 from refute.function.search.domain import Constants
 from refute.function.search.precondition import (
@@ -226,7 +227,8 @@ def _wild(
     value = args[index]
     if type(value) in (int, float):
         wide = type(value)(rng.randint(-(10**4), 10**4))
-        choices: list[Any] = [value * 1000, -value, 2**31, value + 0.5, wide, wide, *clues.marks]
+        choices: list[Any] = [value * 1000, -value, 2**31, wide, wide, *clues.marks]
+        choices += [value + 0.5] if is_tame(value) else []
     elif type(value) is str:
         extra = [value + c for c in ("é", "ß", "Ω", "\n", "\t", "-", "_", "١")]
         choices = [value * 20, "", *extra, *clues.words, value + rng.choice(extra)[::-1]]
