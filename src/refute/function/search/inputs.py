@@ -24,9 +24,8 @@ from random import Random
 from typing import Any
 
 from refute.function.search.arguments import as_call, crosses
-from refute.function.search.domain import is_tame
 from refute.function.search.clues import Clues
-from refute.function.search.domain import Constants
+from refute.function.search.domain import Constants, is_tame
 from refute.function.search.precondition import (
     Precondition,
     evident_precondition,

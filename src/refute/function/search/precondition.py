@@ -187,17 +187,14 @@ def _related(relation: Relation, args: Sequence[Any]) -> bool:
 def repaired(condition: Precondition, args: list[Any]) -> tuple[Any, ...]:
     """Bring arguments back into their relations where cutting one does it."""
     for kind, i, j in condition.relations:
-        if kind == "same length" and max(i, j) < len(args):
-            size = min(len(args[i]), len(args[j]))
-            if type(args[i]) in (list, tuple, str) and type(args[j]) in (list, tuple, str):
-                args[i], args[j] = args[i][:size], args[j][:size]
-        elif kind == "one shorter" and max(i, j) < len(args) and type(args[i]) is list:
-            if type(args[j]) not in (list, tuple, str):
-                continue
-            args[i] = args[i][: max(0, len(args[j]) - 1)]
-            args[j] = args[j][: len(args[i]) + 1]
-        elif kind == "within" and max(i, j) < len(args) and len(args[j]):
+        if max(i, j) >= len(args) or not _applies(kind, args[i], args[j]):
+            continue  # of another type here, or left out
+        if kind == "within":
             args[i] = min(args[i], len(args[j]))
+        elif kind in ("same length", "one shorter") and not isinstance(args[j], dict):
+            gap = int(kind == "one shorter")
+            size = max(0, min(len(args[i]), len(args[j]) - gap))
+            args[i], args[j] = args[i][:size], args[j][: size + gap]
     return tuple(args)
 
 
