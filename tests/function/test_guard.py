@@ -50,8 +50,9 @@ class Odd(ValueError):
 )
 def test_a_method_that_breaks_on_one_function(file: Path, error: Exception) -> None:
     module = open_target(str(file))
-    found = list(verbs.hunt(module, solver=breaking(error)))
-    fixes = list(verbs.debug(module, solver=breaking(error)))
+    with verbs.open_box(module) as box:
+        found = list(verbs.hunt(module, solver=breaking(error), box=box))
+        fixes = list(verbs.debug(module, solver=breaking(error), box=box))
     for hunts in (found, [fix.hunt for fix in fixes]):
         assert [one.function for one in hunts] == ["fa", "fb", "fc"]
         assert [one.trouble for one in hunts] == [False, True, False]
@@ -65,14 +66,16 @@ def test_a_method_that_breaks_on_one_function(file: Path, error: Exception) -> N
     "error", [InputError("no"), SandboxUnavailable("no"), OSError("full"), KeyboardInterrupt()]
 )
 def test_what_is_no_mistake_of_ours_goes_on(file: Path, error: BaseException) -> None:
-    with pytest.raises(type(error)):
-        list(verbs.hunt(open_target(str(file)), solver=breaking(error)))
+    module = open_target(str(file))
+    with verbs.open_box(module) as box, pytest.raises(type(error)):
+        list(verbs.hunt(module, solver=breaking(error), box=box))
 
 
 def test_with_a_traceback(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REFUTE_TRACEBACK", "1")
-    with pytest.raises(TypeError):
-        list(verbs.hunt(open_target(str(file)), solver=breaking(TypeError())))
+    module = open_target(str(file))
+    with verbs.open_box(module) as box, pytest.raises(TypeError):
+        list(verbs.hunt(module, solver=breaking(TypeError()), box=box))
 
 
 def test_it_is_counted(
