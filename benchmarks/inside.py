@@ -40,7 +40,10 @@ def doctest_of(module, function):
     target = getattr(home, function)
     heard = io.StringIO()
     runner = doctest.DocTestRunner(verbose=False)
-    for test in finder.find(target, function, module=False, globs=dict(vars(home))):
+    tests = finder.find(target, function, module=False, globs=dict(vars(home)))
+    if function in (home.__doc__ or ""):  # an example of the module's own docstring may show it
+        tests += finder.find(home, module, module=False, globs=dict(vars(home)))
+    for test in tests:
         runner.run(test, out=heard.write)
     return [runner.tries, runner.failures, heard.getvalue()[:1500]]
 
