@@ -341,3 +341,22 @@ def test_an_output_beyond_the_limit_is_not_taken(box: LocalSandbox) -> None:
         "    header(end, h['step'] + 1, 1, h['view'])\n    os._exit(0)\n"
     )
     assert values(on(box, code, Call((1,)), limits=Limits(output=1 << 20))) == ["NotRun"]
+
+
+def test_a_cut_may_count_at_once(box: LocalSandbox) -> None:
+    """`retry=False`: what died among others is not tried again, and nobody else is blamed."""
+    code = """
+import os
+def f(x):
+    if x == 1: raise MemoryError
+    if x == 2: os._exit(0)
+    if x == 3: os._exit(3)
+    if x == 4:
+        while True: pass
+    return x
+"""
+    calls = [Call(args=(i,)) for i in (0, 1, 0, 2, 0, 3, 0, 4, 0)]
+    for retry in (True, False):
+        found = box.run(Program(code, "f"), calls, Limits(cpu=0.3, retry=retry))
+        assert [type(one) for one in found[1::2]] == [OutOfMemory, Killed, Killed, TimedOut]
+        assert all(isinstance(one, Returned) for one in found[::2]), found

@@ -67,6 +67,9 @@ class Limits:
     run_wall: float | None = None
     """Give up after this many seconds of elapsed time for all calls of a run, however each of them
     ends; the rest is `NotRun`. Time in which the whole machine stood still does not count."""
+    retry: bool = True
+    """A call that is cut short in a process with others before it is made again in a fresh one, and
+    only then counts as cut short. False: at once, which may be the fault of those before it."""
     seed: int = 0
     """Of Python's hashes and of `random`; another one is another server process, too."""
 

@@ -44,7 +44,7 @@ ALL_MEASURES = frozenset({"namespaces", "landlock", "seccomp"})
 """Every layer of isolation that a machine may offer."""
 
 _SERVER = Path(__file__).with_name("server.py")
-_REQUEST = struct.Struct("<IIIQQQddddI")  # as `server.REQUEST`
+_REQUEST = struct.Struct("<IIIQQQddddI?")  # as `server.REQUEST`
 _FRAME = struct.Struct("<II")
 _FIRST_FRAME = 16
 _HEADER = struct.Struct("<Q")
@@ -272,6 +272,7 @@ class _Connection:
         request = _REQUEST.pack(
             start, total, width, capacity, limits.memory, limits.output, limits.cpu,
             limits.wall_seconds, limits.loading_seconds, answers.left, limits.stop_after or 0,
+            limits.retry,
         )  # fmt: skip
         with _sealed(payload) as source, _shared(capacity) as results:
             fds = array.array("i", [source.fileno(), results.fileno()])

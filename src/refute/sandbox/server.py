@@ -30,10 +30,11 @@ import time
 import types
 from typing import Any
 
-REQUEST = struct.Struct("<IIIQQQddddI")
+REQUEST = struct.Struct("<IIIQQQddddI?")
 """start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall, cpu of an
-import, wall of all that is left; stop after."""
+import, wall of all that is left; stop after; whether cuts are tried again."""
 
+_LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
@@ -126,9 +127,8 @@ class Server:
 
     def job(self, payload: int, results: int, request: tuple[Any, ...]) -> dict[str, Any]:
         """Run steps until all are done, the result file is full, or too many were cut short."""
-        start, total, width, capacity, memory, output, cpu, wall, loading, left, stop_after = (
-            request
-        )
+        start, total, width, capacity, memory, output, cpu, wall, loading, left = request[:10]
+        stop_after, retry = request[10:]
         self.left = left
         begun, committed = start, self.child.FIRST
         header = self.child.HEADER
@@ -160,7 +160,7 @@ class Server:
                 break
             index, call = divmod(step, width)
             alone = step == first or (first % width == 0 and step == first + 1)
-            if not alone:
+            if not alone and (retry or end == _LEFT):
                 start = step  # only a cut in a fresh process counts against a call
             elif call == 0 or phase == self.child.IMPORTING:
                 cuts.append([index * width, *end])

@@ -114,7 +114,9 @@ class Trial:
     @property
     def limits(self) -> Limits:
         """Limits of one candidate, tight: thousands run."""
-        return Limits(cpu=0.15, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=1)
+        return Limits(
+            cpu=0.15, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=1, retry=False
+        )
 
     def check_budget(self) -> None:
         """Raises `OutOfBudget`."""
