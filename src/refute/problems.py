@@ -141,6 +141,8 @@ class FunctionProblem:
     examples: tuple[UnitTest, ...] | None = None
     """What the description states, where its examples were replayed (see `function.examples`).
     None: its text is to be read."""
+    unending: tuple[Invocation, ...] = ()
+    """Calls of `examples` that were seen not to end."""
 
 
 @dataclass(frozen=True, slots=True)

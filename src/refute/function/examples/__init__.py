@@ -75,7 +75,8 @@ def understood(
     ]
     known = {repr(test.call) for test in found.tests}
     worded = [one for one in contradictions_marked(worded) if repr(one.call) not in known]
-    return replace(problem, examples=(*found.tests, *worded)), found.notes
+    examples = (*found.tests, *worded)
+    return replace(problem, examples=examples, unending=found.unending), found.notes
 
 
 SURE: frozenset[str] = frozenset()

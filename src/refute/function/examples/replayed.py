@@ -22,7 +22,7 @@ from refute.function.examples.grounding import grounded
 from refute.function.examples.scripts import Script, Step, imported_packages, scripts, slice_of
 from refute.function.examples.subject import Reading, subject
 from refute.literals import NotLiteral, parse_literal
-from refute.problems import Call, Expression, FunctionProblem, Session, Trust, UnitTest
+from refute.problems import Call, Expression, FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import equal_types, expect_test, matches, shows
 from refute.sandbox.values import MalformedValue
@@ -30,9 +30,10 @@ from refute.syntax import parse_expression
 
 __all__ = ["Replayed", "replayed"]
 
-_LIMITS = Limits(cpu=2.0, wall=4.0)
-_PROBING = Limits(cpu=0.7, wall=2.0)
-_OTHER = replace(_LIMITS, seed=1)
+_LIMITS = Limits(cpu=1.0, wall=2.5)
+_PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=1)
+"""For a session that takes longer, example by example."""
+_OTHER = Limits(cpu=2.0, wall=4.0, seed=1)
 """The second look: another process, other hashes, other random numbers, another time."""
 _QUICK = Limits(cpu=0.12, wall=1.0)
 """What a test may take that thousands of candidates are run on."""
@@ -50,6 +51,8 @@ class Replayed:
     """Examples that were looked at."""
     unclear: tuple[str, ...] = ()
     """Of each example that was not understood, why."""
+    unending: tuple[Invocation, ...] = ()
+    """Of the tests, what was seen not to end."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -70,6 +73,7 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
     imported = imported_packages(problem.code)
     tests: list[UnitTest] = []
     unclear: list[str] = []
+    unending: list[Invocation] = []
     read = 0
     for script in scripts(problem.code, problem.entry_point):
         judged = _Judged(script, _outcomes(script.steps, program, box), imported)
@@ -78,8 +82,12 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
         unclear += judged.unclear.values()
         unclear += ["marked SKIP"] * script.skipped if script.own else []
         read += script.skipped if script.own else 0
-        tests += _tests(script, judged, problem, program, box)
-    return Replayed(tuple(_consistent(tests)), read, tuple(unclear))
+        found = _tests(script, judged, problem, program, box)
+        tests += found.values()
+        unending += [
+            test.call for i, test in found.items() if isinstance(judged.outcomes[i], TimedOut)
+        ]
+    return Replayed(tuple(_consistent(tests)), read, tuple(unclear), tuple(unending))
 
 
 # -- replaying -------------------------------------------------------------------------------------
@@ -92,16 +100,16 @@ def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[_Ro
         return [*rows]
     if isinstance(rows, Raised):  # the program does not load
         return []
-    good, bad = 0, len(steps)  # the first `good` steps end; the first `bad` do not
+    sources = [step.source for step in steps]
+    sessions = [Session((*sources[:size],), size) for size in range(1, len(sources) + 1)]
     known: list[_Row] = []
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        found = _rows(steps[:middle], program, box, _PROBING)
-        if isinstance(found, list):
-            good, known = middle, found
-        else:
-            bad, rows = middle, found
-    return [*known, rows]
+    outcomes = box.run(program, sessions, _PATIENT)
+    for size, outcome in enumerate(outcomes, 1):
+        found = _read_rows(outcome, size)
+        if not isinstance(found, list):
+            return [*known, found]
+        known = found
+    return [*known]
 
 
 def _rows(
@@ -109,14 +117,18 @@ def _rows(
 ) -> list[_Row] | Outcome:
     session = Session(tuple(step.source for step in steps), len(steps))
     (outcome,) = box.run(program, [session], limits)
+    return _read_rows(outcome, len(steps))
+
+
+def _read_rows(outcome: Outcome, size: int) -> list[_Row] | Outcome:
     if not isinstance(outcome, Returned):
         return outcome
     try:
         value = outcome.value
     except MalformedValue:
         return outcome
-    rows = [value] if len(steps) == 1 else value
-    if not isinstance(rows, list) or len(rows) != len(steps) or not all(map(_is_row, rows)):
+    rows = [value] if size == 1 else value
+    if not isinstance(rows, list) or len(rows) != size or not all(map(_is_row, rows)):
         return outcome
     return rows
 
@@ -196,6 +208,8 @@ _MISSING = {
     "FileNotFoundError": "a file of its own is missing",
     "SyntaxError": "it is not Python of this version",
 }
+_FORBIDDEN = {"PermissionError", "ConnectionError", "gaierror", "MaxRetryError", "URLError"}
+"""What a program raises that asks for the network, or for another process, here."""
 _PACKAGE = {"ImportError", "ModuleNotFoundError"}
 
 
@@ -215,7 +229,7 @@ def _own_fault(step: Step, outcome: _Row | Outcome, imported: frozenset[str]) ->
             lax = replace(step.want, options=step.want.options | doctest.ELLIPSIS)
             if shows(outcome, lax):
                 return "only its layout differs"
-        if kind == "PermissionError":
+        if kind.rpartition(".")[2] in _FORBIDDEN:
             return "the sandbox does not allow what it does"
         return _MISSING.get(kind) if not inside else None
     if step.want.raised is None and _differs_in_layout(step.want.text or "", text):
@@ -262,7 +276,7 @@ def _differs_in_layout(want: str, got: str) -> bool:
 
 def _tests(
     script: Script, judged: _Judged, problem: FunctionProblem, program: Program, box: Sandbox
-) -> list[UnitTest]:
+) -> dict[int, UnitTest]:
     """A test for each example that is understood and hangs on the function, or fails."""
     steps, known = script.steps, judged.outcomes
     first = next(index for index, step in enumerate(steps) if step.depends)
@@ -273,7 +287,7 @@ def _tests(
         and (index in judged.failing or (index >= first and _says_something(steps[index])))
     ]
     if not chosen:
-        return []
+        return {}
     calls = _agreed(script, judged, chosen, problem, program, box)
     sessions = [index for index in chosen if index not in calls]
     slices = [slice_of(steps, index) for index in sessions]
@@ -289,7 +303,7 @@ def _tests(
             if not _same(outcome, before) and index not in judged.failing:
                 continue  # it takes too long for a search
         tests[index] = _stated(session, steps[index])
-    return [tests[index] for index in chosen if index in tests]
+    return {index: tests[index] for index in chosen if index in tests}
 
 
 def _says_something(step: Step) -> bool:

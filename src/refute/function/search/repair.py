@@ -83,6 +83,9 @@ def repair(
     outcomes, reached = trial.survey()
     replayed = problem.examples is not None  # then each test was seen to end, or not to
     late = [i for i, o in enumerate(outcomes) if replayed and isinstance(o, TimedOut | NotRun)]
+    for i in [i for i in late if tests[i].call in problem.unending]:
+        outcomes[i] = TimedOut()
+        late.remove(i)
     calls = [tests[i].call for i in late]
     in_time = box.run(Program(code, entry_point), calls, PATIENT) if calls else []
     for i, outcome in zip(late, in_time, strict=True):
@@ -99,8 +102,8 @@ def repair(
         tuple(passed[i] for i in order),
         trial=trial,
     )
-    if len(ran) < len(tests):
-        found.unrun = tuple(tests[i] for i in range(len(tests)) if i not in ran)
+    found.unrun = tuple(tests[i] for i, o in enumerate(outcomes) if isinstance(o, NotRun))
+    if found.unrun:
         found.notes.append(f"time was up before {len(found.unrun)} of {len(tests)} examples ran")
     if found.fails:
         try:
