@@ -207,7 +207,8 @@ def test_nothing_of_an_environment_in_the_project_runs_outside(
     assert not marker.exists()
     program = tmp_path / "p" / ".venv" / "bin" / "python"
     program.unlink()
-    program.write_text(f'#!/bin/sh\ntouch {marker}\nexec {sys.executable} "$@"\n')
+    real = os.path.realpath(sys.executable)
+    program.write_text(f'#!/bin/sh\ntouch {marker}\nexec {real} "$@"\n')
     program.chmod(0o755)
     interpreter_of.cache_clear()
     status = cli.run(["hunt", str(tmp_path / "p" / "m.py"), "--budget", "1"])

@@ -71,6 +71,14 @@ def test_dotted_names(project: Path, target: str, file: str, names: tuple[str, .
     assert not found.broad
 
 
+def test_a_file_beside_us_is_no_dotted_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project / "shop")
+    (module,) = open_targets(["prices.py::two"]).modules
+    assert (module.source.path.name, module.functions) == ("prices.py", ("two",))
+    with pytest.raises(InputError, match=r"^prices\.py: has no function three"):
+        open_targets(["prices.py::three"])
+
+
 def test_a_package_is_a_folder(project: Path) -> None:
     assert len(open_targets(["shop"]).modules) == 2
     assert open_targets(["textwrap:dedent"]).modules[0].functions == ("dedent",)  # installed

@@ -100,7 +100,8 @@ def _located(target: str, python_path: Sequence[str]) -> Path | str:
     if path.is_dir():
         return path
     dotted = _DOTTED.fullmatch(target)
-    if dotted is None or path.exists() or target.endswith(".py"):
+    file_named = target.partition("::")[0].endswith(".py")  # `m.py::f` looks like a dotted name
+    if dotted is None or path.exists() or file_named:
         return target
     name, function = dotted.groups()
     found = _find(name, python_path)
