@@ -47,7 +47,7 @@ class HousedSandbox:
 
     @property
     def takes_code(self) -> bool:
-        """See `refute.sandbox.contract.takes_code`."""
+        """See `Sandbox.takes_code`."""
         return takes_code(self._box)
 
     def _housed(self, program: Program) -> Program:

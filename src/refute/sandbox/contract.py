@@ -168,8 +168,7 @@ Outcome = Returned | Raised | TimedOut | OutOfMemory | Killed | NotRun
 
 
 def takes_code(box: Sandbox) -> bool:
-    """Whether the programs of a sandbox may be code objects: not where it runs another version of
-    Python than this one."""
+    """See `Sandbox.takes_code`; one that does not say runs this version."""
     return bool(getattr(box, "takes_code", True))
 
 
@@ -195,6 +194,11 @@ class Sandbox(Protocol):
         For variants of one program that need no protection from each other. Outcomes as in `run`,
         one list per program; confirm a survivor with `run` before it is believed.
         """
+        ...
+
+    @property
+    def takes_code(self) -> bool:
+        """Whether programs may be code objects: not where it runs another version of Python."""
         ...
 
     def protections(self) -> dict[str, bool]:

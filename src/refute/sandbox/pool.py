@@ -20,6 +20,7 @@ from refute.sandbox.contract import (
     Program,
     Sandbox,
     SandboxUnavailable,
+    takes_code,
 )
 
 __all__ = ["AsyncSandbox", "SandboxPool"]
@@ -40,6 +41,10 @@ class AsyncSandbox(Protocol):
         self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = ...
     ) -> list[list[Outcome]]:
         """See `Sandbox.run_variants`."""
+        ...
+
+    async def takes_code(self) -> bool:
+        """See `Sandbox.takes_code`."""
         ...
 
 
@@ -86,6 +91,10 @@ class SandboxPool:
     async def protections(self) -> dict[str, bool]:
         """See `Sandbox.protections`."""
         return await self.do(lambda box: box.protections())
+
+    async def takes_code(self) -> bool:
+        """See `Sandbox.takes_code`."""
+        return await self.do(takes_code)
 
     async def do(self, job: Callable[[Sandbox], Result]) -> Result:
         """Run `job` in a thread of the pool, with that thread's sandbox; it may run twice."""

@@ -71,6 +71,9 @@ class TrustingBox:
     ) -> list[list[Outcome]]:
         return [await self.run(program, calls, limits) for program in programs]
 
+    async def takes_code(self) -> bool:
+        return True
+
 
 class MadeUp:
     """A model's opinions, all drawn from a seed: inputs, outputs and edits, some of them malformed.

@@ -126,6 +126,11 @@ class _Bridged:
     def _wait(self, job: Coroutine[Any, Any, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
+    @property
+    def takes_code(self) -> bool:
+        """See `Sandbox.takes_code`."""
+        return self._wait(self._box.takes_code())
+
     def protections(self) -> dict[str, bool]:
         """Nothing is known here: the sandboxes behind may differ."""
         return {}

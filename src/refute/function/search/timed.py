@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from refute.problems import Invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Sandbox
+from refute.sandbox.contract import takes_code
 
 __all__ = ["Timed"]
 
@@ -49,6 +50,11 @@ class Timed:
         rows = self.box.run_variants(programs, calls, limits)
         self.spent = self.spent or time.monotonic() >= self.deadline
         return rows
+
+    @property
+    def takes_code(self) -> bool:
+        """See `Sandbox.takes_code`."""
+        return takes_code(self.box)
 
     def protections(self) -> dict[str, bool]:
         """See `Sandbox.protections`."""
