@@ -83,7 +83,7 @@ class Scripted:
             given=problem.tests,
             failing=self.failing,
             findings=self.findings,
-            candidates=tuple(Candidate(c, 1.0, ("line 7: `3` becomes `2`",)) for c in fixed)
+            candidates=tuple(Candidate(c, 1.0, ("line 7: `3` becomes `2`",), 0.875) for c in fixed)
             if self.fixes
             else (),
             question=self.question,
@@ -250,6 +250,7 @@ def test_debug_json(refute: Run, method: Scripted, file: Path) -> None:
     assert document["rounds"] == 1
     assert len(document["alternatives"]) == 1
     assert "code" not in document["alternatives"][0]
+    assert (document["confidence"], document["alternatives"][0]["confidence"]) == (0.875, 0.875)
     assert "+    return n - n // 2" in document["alternatives"][0]["diff"]
     assert (document["state"], document["question"]) == ("fixed", None)
     assert file.read_text() == CODE
@@ -262,7 +263,7 @@ def test_an_open_question_makes_it_a_proposal(refute: Run, method: Scripted, fil
     assert (status, document["state"], document["fixed"]) == (4, "proposed", False)
     assert document["question"] == {"call": "half(5)", "outputs": ["2", "3"]}
     status, out, err = refute("debug", file, "--write")
-    assert out.index("which is right for half(5)?") < out.index("half: proposed: line 7")
+    assert out.index("which is right for half(5)?") < out.index("half: proposed (88%): line 7")
     assert (status, file.read_text()) == (4, CODE)
     assert "only proposed, so not written without --proposed: half" in err
     assert refute("debug", file, "--write", "--proposed")[0] == 4

@@ -56,7 +56,8 @@ def print_fix(
         best = fix.result.candidates[0]
         if not fix.fixed:
             _question(fix, console, asked)
-        _say(console, title, f"{fix.state}: {'; '.join(best.edits)}")
+        sure = "" if best.confidence is None else f" ({best.confidence:.0%})"
+        _say(console, title, f"{fix.state}{sure}: {'; '.join(best.edits)}")
         for reason in fix.result.reservations:
             console.print(Text(f"only proposed: {reason}", style="dim"))
         print_diff(fix.diff(name), console)
