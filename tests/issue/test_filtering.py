@@ -174,6 +174,9 @@ def test_from_the_command_line(
             "id": name,
             "status": "predicted",
             "prediction": {"patch": REPRODUCES if at != 3 else "", "confidence": 0.5 + at / 10},
+            "alternatives": [],
+            "steps": [],
+            "seconds": 1.0,
         }
         for at, name in enumerate(names)
     ]
