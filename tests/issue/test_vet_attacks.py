@@ -159,7 +159,21 @@ def test_a_module_in_the_place_of_unittest(project: Project) -> None:
     assert vet(project, fix, AS_METHOD).verdict != "fixed"
 
 
-@pytest.mark.parametrize("tests", [REPRODUCES, AS_METHOD], ids=["function", "method"])
+BRANCHES = diff(
+    "tests/test_new.py",
+    None,
+    "import pytest\nfrom shapes.line import clamp\n\n\nclass TestIt:\n"
+    "    @pytest.mark.parametrize('value', [10, 11, 12])\n"
+    "    def test_above(self, value):\n"
+    "        if value == 10:\n            assert clamp(value, 0, 9) == 9\n            return\n"
+    "        if value == 11:\n            pytest.skip('not now')\n"
+    "        with pytest.raises(ZeroDivisionError):\n            1 / (clamp(value, 0, 9) - 9)\n",
+)
+
+
+@pytest.mark.parametrize(
+    "tests", [REPRODUCES, AS_METHOD, BRANCHES], ids=["function", "method", "branches"]
+)
 def test_a_right_fix_passes_the_control(project: Project, tests: str) -> None:
     vetted = vet(project, FIX, tests)
     assert (vetted.verdict, vetted.notes) == ("fixed", ()), vetted

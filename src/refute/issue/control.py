@@ -13,7 +13,7 @@ import ast
 import copy
 import random
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
 
@@ -52,8 +52,10 @@ class _Planted:
     text: str
     replaced: frozenset[str]
     """Ids, among those given, of tests that stand in it as failing ones."""
-    names: frozenset[str]
-    """Random names of what was added."""
+    copies: Mapping[str, str]
+    """Random name of a copy -> name of the test that it is a copy of."""
+    alone: frozenset[str]
+    """Random names of the tests that call nothing."""
 
 
 def turned_green(
@@ -87,7 +89,7 @@ def turned_green(
         return f"no failure could be planted in the tests: {error}"
     finally:
         workspace.reset()
-    return _seen(report, planted, chosen)
+    return _seen(report, planted, {result.id for result in chosen})
 
 
 def _holds_tests(workspace: Workspace, path: str) -> bool:
@@ -103,15 +105,18 @@ def _paths(passing: Sequence[TestResult], files: Sequence[str]) -> Iterator[str]
             yield from files
 
 
-def _seen(report: TestReport, planted: Sequence[_Planted], passing: Sequence[TestResult]) -> str:
+def _seen(report: TestReport, planted: Sequence[_Planted], passing: Collection[str]) -> str:
     if report.status != "finished" or not report.trusted:
         return f"with failures planted, the tests do not finish: {report.remark or report.status}"
     outcomes: dict[str, set[str]] = {}
     for result in report.results:
         outcomes.setdefault(result.id, set()).add(result.outcome)
-    names = frozenset[str]().union(*(one.names for one in planted))
     replaced = frozenset[str]().union(*(one.replaced for one in planted))
-    must = {id for id in outcomes if any(name in id for name in names)} | replaced
+    must = set(replaced)
+    for one in planted:
+        must |= {id for id in outcomes if any(name in id for name in one.alone)}
+        for name, of in one.copies.items():  # with other parameters it may be skipped
+            must |= {id for id in outcomes if name in id and id.replace(name, of) in passing}
     green = [id for id in sorted(must) if not outcomes.get(id, {"missing"}) <= set(_RED)]
     if green:
         shown = next((id for id in green if id in replaced), green[0])
@@ -132,7 +137,7 @@ def _plant(text: str, path: str, passing: Sequence[TestResult], chance: random.R
         if result.file in ("", path):
             wanted.setdefault(_names_of(result.id), set()).add(result.id)
     replaced: set[str] = set()
-    added: set[str] = set()
+    copies: dict[str, str] = {}
     for owner, node, names in list(_definitions(module)):
         ids = wanted.get(names, set()) | wanted.get(("", *names[-2:]), set())
         if not ids:
@@ -141,16 +146,16 @@ def _plant(text: str, path: str, passing: Sequence[TestResult], chance: random.R
         chance.shuffle(variants)
         for other in variants[1:]:
             other.name += f"_{_word(chance)}"
-            added.add(other.name)
+            copies[other.name] = node.name
         at = owner.body.index(node)
         owner.body[at : at + 1] = variants
         replaced |= ids
     try:
         text = ast.unparse(ast.fix_missing_locations(module))
     except (ValueError, RecursionError):
-        replaced, added = set(), set()
-    alone, names_alone = _alone(chance)
-    return _Planted(f"{text}\n\n{alone}", frozenset(replaced), frozenset(added | names_alone))
+        replaced, copies = set(), {}
+    alone, alone_names = _alone(chance)
+    return _Planted(f"{text}\n\n{alone}", frozenset(replaced), copies, frozenset(alone_names))
 
 
 def _definitions(
@@ -233,9 +238,12 @@ def _word(chance: random.Random) -> str:
 
 
 def _certain(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run whenever the test passes: none of a branch, a loop or a function."""
+    """Statements that run whenever the test passes: none of a branch, a loop or a function, and
+    none behind a return."""
     for statement in body:
         yield statement
+        if any(isinstance(node, ast.Return) for node in ast.walk(statement)):
+            return
         if isinstance(statement, ast.With | ast.AsyncWith) and not _expects(statement):
             yield from _certain(statement.body)
 
