@@ -11,6 +11,7 @@ from textwrap import dedent, indent
 import pytest
 
 from refute.function.examples import understood
+from refute.function.examples.scripts import scripts, slice_of
 from refute.function.search import search
 from refute.problems import Call, FunctionProblem, Session, Trust, UnitTest
 from refute.sandbox import Program
@@ -186,6 +187,13 @@ def test_a_session_leaves_out_what_its_outcome_does_not_hang_on(box: LocalSandbo
     assert [t.call for t in tests if isinstance(t.call, Session)][-1] == Session(
         ("a = f(1)\n", "print(a)\n")
     )
+
+
+def test_a_session_keeps_what_changes_an_object_through_another() -> None:
+    # where a wrong function shows the same in both sessions, nothing else tells
+    steps = ">>> a = []\n>>> b = [a]\n>>> c = b[0].append(5)\n>>> d = 7\n>>> f(a)\n[5]"
+    (script,) = scripts(problem(steps).code, "f")
+    assert slice_of(script.steps, 4) == [0, 1, 2, 4]
 
 
 def test_examples_of_the_module_that_call_the_function_count(box: LocalSandbox) -> None:

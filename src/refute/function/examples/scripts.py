@@ -224,11 +224,14 @@ def slice_of(steps: Sequence[Step], last: int) -> list[int]:
     """The steps that the outcome of `steps[last]` may hang on, by their names, `last` included."""
     wanted = set(steps[last].reads)
     own = {name for step in steps for name in step.binds - step.imports}
-    kept = [last]
-    for index in range(last - 1, -1, -1):
-        step = steps[index]
-        changes = step.acts and step.reads & wanted & own
-        if step.binds & wanted or changes or "*" in step.imports:
-            kept.insert(0, index)
-            wanted |= step.reads
-    return kept
+    kept: set[int] = {last}
+    size = -1
+    while size != len(kept):  # what a kept step makes of an object may be changed later
+        size = len(kept)
+        for index in range(last - 1, -1, -1):
+            step = steps[index]
+            changes = step.acts and step.reads & wanted & own
+            if step.binds & wanted or changes or "*" in step.imports:
+                kept.add(index)
+                wanted |= step.reads | step.binds if changes else step.reads
+    return sorted(kept)
