@@ -405,7 +405,6 @@ def test_bad_input_is_one_line(
     [
         (SandboxUnavailable("no\nkernel"), 3, "refute: no sandbox: no kernel; `refute doctor`"),
         (KeyboardInterrupt(), 130, "refute: interrupted"),
-        (ZeroDivisionError("x"), 70, "refute: internal error at test_cli.py:"),
     ],
 )
 def test_other_errors(
