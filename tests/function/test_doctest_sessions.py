@@ -196,6 +196,12 @@ def test_a_session_keeps_what_changes_an_object_through_another() -> None:
     assert slice_of(script.steps, 4) == [0, 1, 2, 4]
 
 
+def test_a_session_keeps_what_sets_something_for_all() -> None:
+    steps = ">>> import decimal\n>>> decimal.prec = 6\n>>> 1 + 1\n2\n>>> print(f(1))\n2"
+    (script,) = scripts(problem(steps).code, "f")
+    assert slice_of(script.steps, 3) == [0, 1, 3]
+
+
 def test_examples_of_the_module_that_call_the_function_count(box: LocalSandbox) -> None:
     head = '"""Module.\n\n>>> f(1)\n3\n>>> other(1)\n5\n"""\n'
     tail = "def other(x):\n    return 1\n__test__ = {'more': '>>> f(5)\\n7\\n'}\n"

@@ -231,7 +231,9 @@ def slice_of(steps: Sequence[Step], last: int) -> list[int]:
         for index in range(last - 1, -1, -1):
             step = steps[index]
             changes = step.acts and step.reads & wanted & own
-            if step.binds & wanted or changes or "*" in step.imports:
+            # what binds and shows nothing is there for its effect, as `decimal.prec = 6`
+            effect = step.acts and not (step.binds or step.want.text or step.depends)
+            if step.binds & wanted or changes or effect or "*" in step.imports:
                 kept.add(index)
                 wanted |= step.reads | step.binds if changes else step.reads
     return sorted(kept)
