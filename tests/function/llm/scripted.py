@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -47,32 +48,40 @@ class TrustingBox:
     async def run(
         self, program: Program, calls: Sequence[Invocation], limits: Limits = LIMITS
     ) -> list[Outcome]:
-        module = ModuleType("program")
-        names = module.__dict__
-        parts = program.code if isinstance(program.code, tuple) else (program.code,)
-        for part in parts:
-            exec(part, names)
-        if program.setup is not None:
-            Variants([module], parts).become(program.bodies, program.setup)
-        outcomes: list[Outcome] = []
-        for call in calls:
-            try:
-                if isinstance(call, Expression):
-                    value = eval(call.source, names)
-                else:
-                    value = names[program.entry_point](*call.args, **call.kwargs)
-                outcomes.append(Returned(values.encode(value)))
-            except Exception as error:
-                outcomes.append(Raised(type(error).__name__, str(error)))
-        return outcomes
+        return (await self.run_variants([program], calls, limits))[0]
 
     async def run_variants(
         self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = LIMITS
     ) -> list[list[Outcome]]:
-        return [await self.run(program, calls, limits) for program in programs]
+        gc.freeze()  # variants look for functions among all objects: not among those of the tests
+        try:
+            return [_called(program, calls) for program in programs]
+        finally:
+            gc.unfreeze()
 
     async def takes_code(self) -> bool:
         return True
+
+
+def _called(program: Program, calls: Sequence[Invocation]) -> list[Outcome]:
+    module = ModuleType("program")
+    names = module.__dict__
+    parts = program.code if isinstance(program.code, tuple) else (program.code,)
+    for part in parts:
+        exec(part, names)
+    if program.setup is not None:
+        Variants([module], parts).become(program.bodies, program.setup)
+    outcomes: list[Outcome] = []
+    for call in calls:
+        try:
+            if isinstance(call, Expression):
+                value = eval(call.source, names)
+            else:
+                value = names[program.entry_point](*call.args, **call.kwargs)
+            outcomes.append(Returned(values.encode(value)))
+        except Exception as error:
+            outcomes.append(Raised(type(error).__name__, str(error)))
+    return outcomes
 
 
 class MadeUp:
