@@ -70,6 +70,7 @@ def command(
     from refute.errors import InputError
     from refute.function import verbs
     from refute.function.target import open_target, problem_of
+    from refute.function.verified import unverified
     from refute.report import terminal
     from refute.report.judge import judge_document, print_judgement
 
@@ -91,7 +92,7 @@ def command(
         module,
         function,
         description=verbs.read_description(description),
-        tests=given.get(function, ()),
+        tests=unverified(given.get(function, ())),
     )
     out, err = consoles()
     remark(err, _missing(function, names, sources))

@@ -15,7 +15,7 @@ from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["ENVIRONMENT", "Verified", "is_whole", "verified"]
+__all__ = ["ENVIRONMENT", "Verified", "is_whole", "unverified", "verified"]
 
 _LIMITS = Limits(cpu=3.0, wall=6.0)
 _QUICK = 0.12
@@ -43,6 +43,17 @@ class Verified:
 def is_whole(test: UnitTest) -> bool:
     """Whether this is a whole test of a file, which passes where it raises nothing."""
     return isinstance(test.expected, Want) and test.expected.text is None
+
+
+def unverified(tests: Sequence[UnitTest]) -> tuple[UnitTest, ...]:
+    """Given tests where there is no code to look at them with (`judge`): the checks, and the whole
+    tests from which none was read."""
+    checks = [test for test in tests if not is_whole(test)]
+    return tuple(
+        test
+        for test in tests
+        if not is_whole(test) or not any(_holds(test, check) for check in checks)
+    )
 
 
 def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:

@@ -178,6 +178,10 @@ async def _twice(
 def _output(right: Outcome, again: Outcome, wrong: Outcome, anew: Outcome) -> str | Unusable:
     if not isinstance(right, Returned):
         return Unusable("not valid for the reference")
+    try:
+        source = source_of(right.value)
+    except (NotLiteral, MalformedValue, RecursionError):
+        return Unusable("output has no source")
     expected = Expected(right.data)
     if not matches(again, expected):
         return Unusable("the reference is not deterministic")
@@ -185,7 +189,4 @@ def _output(right: Outcome, again: Outcome, wrong: Outcome, anew: Outcome) -> st
         return Unusable("not run: the fault was cut short before")
     if matches(wrong, expected) or matches(anew, expected):
         return Unusable("does not tell fault and reference apart")
-    try:
-        return source_of(right.value)
-    except (NotLiteral, MalformedValue, RecursionError):
-        return Unusable("output has no source")
+    return source

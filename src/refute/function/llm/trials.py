@@ -66,18 +66,20 @@ async def try_code(
 def certain_tests(problem: FunctionProblem) -> tuple[UnitTest, ...]:
     """The tests that need no vote: given ones, and those that the description states formally."""
     trusted, _ = trusted_tests(problem)
-    lines = problem.description.splitlines()
+    given = set(map(id, problem.tests))
     stated = (test for test in trusted if test.trust is Trust.STATED)
-    return tuple(test for test in stated if test.span is None or not _unfinished(test, lines))
+    return tuple(
+        test for test in stated if id(test) in given or not _unfinished(test, problem.description)
+    )
 
 
-def _unfinished(test: UnitTest, lines: Sequence[str]) -> bool:
+def _unfinished(test: UnitTest, description: str) -> bool:
     """A doctest ``>>> f(1) == 2`` that does not say ``True``: as it stands it expects no output.
 
     Some descriptions of HumanEval hold such lines, and not all of them are right (number 116).
     """
-    number = int(test.source.rpartition(" ")[2]) - 1 if test.source[-1:].isdigit() else -1
-    if not 0 <= number < len(lines):
+    if test.span is None:
         return False
-    after = lines[number + 1].strip() if number + 1 < len(lines) else ""
-    return lines[number].lstrip().startswith(">>>") and "==" in lines[number] and after != "True"
+    number = description.count("\n", 0, test.span[0])
+    line, after, *_ = [*description.split("\n")[number : number + 2], "", ""]
+    return line.lstrip().startswith(">>>") and "==" in line and after.strip() != "True"
