@@ -13,6 +13,8 @@ def shipping_cost(subtotal: float, weight: float) -> float:
     0.0
     >>> shipping_cost(50.0, 1.0)
     0.0
+    >>> shipping_cost(49.5, 1.0)
+    4.9
     >>> shipping_cost(20.0, 2.0)
     4.9
     >>> shipping_cost(20.0, 2.5)
