@@ -22,10 +22,10 @@ from pathlib import Path
 from refute.datasets import Item, load
 from refute.datasets.mbpp_fix import STARTS_HARD
 from refute.datasets.rows import find_file, read_rows
+from refute.errors import SandboxUnavailable
 from refute.figures import mean
 from refute.function.grade import STOP_AFTER, ProgramGrade, grade_program
 from refute.function.truth import expected_outputs
-from refute.sandbox import SandboxUnavailable
 from refute.sandbox.local import LocalSandbox
 
 

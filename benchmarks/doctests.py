@@ -27,13 +27,13 @@ from pathlib import Path
 
 from loading import modules
 
-from refute.errors import InputError
+from refute.errors import InputError, SandboxUnavailable
 from refute.function.examples import understood
 from refute.function.examples.scripts import scripts
 from refute.function.housed import HousedSandbox
 from refute.function.target import Surroundings, open_target, problem_of
 from refute.problems import FunctionProblem, Trust
-from refute.sandbox import Limits, Program, Sandbox, SandboxUnavailable
+from refute.sandbox import Limits, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox
 

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from loading import modules
 
-from refute.errors import InputError
+from refute.errors import InputError, SandboxUnavailable
 from refute.function.examples import told
 from refute.function.show import call_source, describe, expected_source
 from refute.function.target import open_target, problem_of
 from refute.function.verbs import open_box
 from refute.problems import Trust
-from refute.sandbox import Program, SandboxUnavailable
+from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from refute.datasets.swe import load_issues
+from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Bounds
 from refute.issue.snippet import snippet
 from refute.problems import IssueProblem
-from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.opening import open_local, prepare
 
 

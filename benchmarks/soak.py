@@ -27,8 +27,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from refute.errors import SandboxUnavailable
 from refute.problems import Call
-from refute.sandbox import Limits, Program, Returned, SandboxUnavailable
+from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.local import LocalSandbox
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from refute import cli
+from refute.errors import SandboxUnavailable
 from refute.function import housed, verbs
 from refute.function.contract import (
     Ask,
@@ -23,7 +24,7 @@ from refute.function.contract import (
     Question,
 )
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
-from refute.sandbox import Raised, Returned, SandboxUnavailable
+from refute.sandbox import Raised, Returned
 from refute.sandbox.values import encode
 
 CODE = '''\

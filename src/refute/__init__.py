@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from refute.datasets import load
-    from refute.errors import InputError
+    from refute.errors import InputError, SandboxUnavailable
     from refute.function.contract import Candidate, FailingTest, Finding, Method, MethodResult
     from refute.function.examples import read_examples
     from refute.function.search import search
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         Trust,
         UnitTest,
     )
-    from refute.sandbox import Limits, Outcome, Program, Sandbox, SandboxUnavailable
+    from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
 
 _HOMES = {
@@ -48,10 +48,10 @@ _HOMES = {
     "refute.function.examples": ("read_examples",),
     "refute.function.search": ("search",),
     "refute.function.target": ("open_target", "problem_of"),
-    "refute.sandbox": ("Limits", "Outcome", "Program", "Sandbox", "SandboxUnavailable"),
+    "refute.sandbox": ("Limits", "Outcome", "Program", "Sandbox"),
     "refute.sandbox.local": ("LocalSandbox",),
     "refute.datasets": ("load",),
-    "refute.errors": ("InputError",),
+    "refute.errors": ("InputError", "SandboxUnavailable"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

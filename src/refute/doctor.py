@@ -79,7 +79,7 @@ def examine() -> list[Check]:
 
 
 def _sandbox() -> Iterator[Check]:
-    from refute.sandbox import SandboxUnavailable
+    from refute.errors import SandboxUnavailable
     from refute.sandbox.local import LocalSandbox
 
     try:
@@ -100,8 +100,8 @@ def _sandbox() -> Iterator[Check]:
 
 def _workspace() -> Iterator[Check]:
     """What holds in a workspace, found out in one of an empty repository."""
+    from refute.errors import WorkspaceUnavailable
     from refute.workspace.base import Base
-    from refute.workspace.contract import WorkspaceUnavailable
     from refute.workspace.opening import open_local
     from refute.workspace.recipe import Recipe
 

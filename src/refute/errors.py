@@ -1,14 +1,129 @@
-"""The exception for everything that a user can mend, and the line for what is no user's fault."""
+"""Every exception that a caller of the library may meet, and the exit status that each ends in.
+
+RefuteError                  70  a fault of refute's own
+├─ InputError                 2  what the caller can mend: bad input, one line for people
+│   └─ DatasetError              a data set that is not there, or a row of another form
+├─ PatchRejected              2  a patch does not apply to the tree as it is
+├─ Unavailable                3  what the machine does not give; never a verdict on code
+│   ├─ SandboxUnavailable
+│   ├─ WorkspaceUnavailable
+│   │   └─ EnvironmentBroken
+│   └─ ModelUnavailable
+│       └─ AnswersPending
+├─ LimitReached               3  time, money or calls are used up
+│   └─ BudgetExceeded
+└─ ContextTooLong             3  a request does not fit into the model's context
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
-__all__ = ["InputError", "at_fault"]
+__all__ = [
+    "BAD_INPUT",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "AnswersPending",
+    "BudgetExceeded",
+    "ContextTooLong",
+    "DatasetError",
+    "EnvironmentBroken",
+    "InputError",
+    "LimitReached",
+    "ModelUnavailable",
+    "PatchRejected",
+    "RefuteError",
+    "SandboxUnavailable",
+    "Unavailable",
+    "WorkspaceUnavailable",
+    "at_fault",
+]
+
+BAD_INPUT, UNAVAILABLE, INTERNAL = 2, 3, 70
+"""Exit statuses."""
 
 
-class InputError(ValueError):
+class RefuteError(Exception):
+    """The root of refute's exceptions. `str()` is one line for people."""
+
+    exit_status: ClassVar[int] = INTERNAL
+    """Of the command that ends with it."""
+    line: ClassVar[str] = "{}"
+    """What the command says; `{}` is the message."""
+
+
+class InputError(RefuteError, ValueError):
     """Bad input. The message is one line for people: what is wrong, where, and how to mend it."""
+
+    exit_status = BAD_INPUT
+
+
+class DatasetError(InputError):
+    """A data set cannot be found or a row cannot be read. One line: file, line number, field."""
+
+
+class PatchRejected(RefuteError, ValueError):
+    """The patch does not apply to the tree as it is; the message names file and hunk."""
+
+    exit_status = BAD_INPUT
+    line = "the patch does not apply: {}"
+
+
+class Unavailable(RefuteError):
+    """The machine does not give what is needed. Never a verdict on code."""
+
+    exit_status = UNAVAILABLE
+
+
+class SandboxUnavailable(Unavailable):
+    """The sandbox itself cannot work (infrastructure; never a verdict on a program)."""
+
+    line = "no sandbox: {}; `refute doctor` says what is missing"
+
+
+class WorkspaceUnavailable(Unavailable):
+    """No workspace can be had (no engine, no clone, no interpreter). Never a verdict on a test."""
+
+    line = "no workspace: {}"
+
+
+class EnvironmentBroken(WorkspaceUnavailable):
+    """The environment's recipe did not install; the message ends with the installer's last line."""
+
+    line = "no environment: {}"
+
+
+class ModelUnavailable(Unavailable):
+    """The model gave no answer (network, server, key, missing file). Never a wrong answer."""
+
+    line = "no answer from the model: {}"
+
+
+class AnswersPending(ModelUnavailable):
+    """A batch model wrote the request down; its answer has yet to come."""
+
+    line = "{}"
+
+
+class LimitReached(RefuteError):
+    """Time, money, calls or candidates are used up."""
+
+    exit_status = UNAVAILABLE
+    line = "a limit is reached: {}"
+
+
+class BudgetExceeded(LimitReached):
+    """The next request would pass the limit on dollars, tokens or calls."""
+
+    line = "over budget: {}"
+
+
+class ContextTooLong(RefuteError):
+    """The request does not fit into the model's context; it was not answered and not retried."""
+
+    exit_status = UNAVAILABLE
+    line = "too long for the model: {}"
 
 
 def at_fault(error: BaseException) -> str:

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.datasets import DatasetError, load
+from refute.datasets import load
 from refute.datasets.swe import load_issues
+from refute.errors import DatasetError
 from refute.function.bench import Settings
 from refute.sandbox.values import Iterated, NDArray, Opaque
 

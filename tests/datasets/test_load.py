@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from refute.datasets import DatasetError, load, with_code
+from refute.datasets import load, with_code
 from refute.datasets.mbpp_plus import restore
 from refute.datasets.originfmt import read_test_code
+from refute.errors import DatasetError
 from refute.problems import Call, Expression
 
 HEAD = """import numpy as np

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from refute.errors import WorkspaceUnavailable
 from refute.problems import IssueProblem
-from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.opening import prepare
 
 from .projects import Project, make_project

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from refute.cli.reproducing import CheckoutOptions, in_checkout
+from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Bounds, Reproduction
 from refute.issue.methods import METHODS, Options, reproducer
 from refute.models.contract import Message
@@ -29,7 +30,7 @@ from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import IssueProblem
 from refute.workspace.base import Base
-from refute.workspace.contract import Workspace, WorkspaceUnavailable
+from refute.workspace.contract import Workspace
 from refute.workspace.elsewhere import copies_elsewhere
 from refute.workspace.local import ALL_MEASURES, LocalRoom
 from refute.workspace.opening import open_local, prepare

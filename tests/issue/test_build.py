@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from refute.cli import run as refute
-from refute.datasets.rows import DatasetError
 from refute.datasets.swe import load_issues
+from refute.errors import DatasetError, WorkspaceUnavailable
 from refute.issue.build import Settings, build
 from refute.issue.pulls import Issue, Pull, change_of, read_issues, read_pulls, resolved_issues
 from refute.issue.statistics import codebase, statistics
 from refute.problems import IssueProblem
 from refute.runs.journal import Journal
-from refute.workspace.contract import Workspace, WorkspaceUnavailable
+from refute.workspace.contract import Workspace
 from refute.workspace.infer import infer_recipe
 from refute.workspace.opening import open_workspace, prepare
 from refute.workspace.repositories import find_clone

@@ -13,10 +13,10 @@ import pytest
 
 from refute.cli import run as run_cli
 from refute.cli.status import fail_for
+from refute.errors import PatchRejected
 from refute.issue.handing_in import only_tests
 from refute.issue.zeroshot import Draft
 from refute.problems import IssuePrediction
-from refute.workspace.contract import PatchRejected
 
 from .projects import CLAMP, DRAFT, FIX, GOLDEN_TESTS, ISSUE, Project, git, make_project
 from .shop import diff

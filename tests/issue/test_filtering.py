@@ -11,10 +11,10 @@ import pytest
 
 from refute import cli
 from refute.datasets.swe import IssueItem
+from refute.errors import WorkspaceUnavailable
 from refute.issue.analysis.filters import filter_result
 from refute.issue.filtering import FilterTask, Judged, judge_fix
 from refute.issue.states import StateStore
-from refute.workspace.contract import WorkspaceUnavailable
 
 from .shop import CART, FIXED, KEY, PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from refute.errors import WorkspaceUnavailable
 from refute.problems import IssueKey
-from refute.workspace.contract import Workspace, WorkspaceUnavailable
+from refute.workspace.contract import Workspace
 
 from .shop import CART, FIXED, NEW, TEST_PATCH, TESTS, Shop, diff, new_file
 

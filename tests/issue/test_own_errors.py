@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from refute.datasets.swe import IssueItem
+from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.attribution import attributed, golden_runs
 from refute.issue.grade import Terms
 from refute.issue.grading import GradingSettings, Task, _work
 from refute.issue.predictions import Prediction
 from refute.probe.reading import _report
-from refute.workspace.contract import PatchRejected, WorkspaceUnavailable
 
 from .shop import KEY, TESTS, Shop, diff, new_file
 

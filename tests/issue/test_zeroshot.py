@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.contract import Bounds, Reproduction
 from refute.issue.libro import Judged, chosen, libro, says_yes
 from refute.issue.original import Trial
 from refute.issue.zeroshot import Given, zeroshot
-from refute.models.contract import ContextTooLong, Message, ModelUnavailable
+from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 

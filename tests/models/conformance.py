@@ -15,15 +15,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from refute.models.contract import (
-    GREEDY,
-    Completion,
-    ContextTooLong,
-    Message,
-    Model,
-    Sampling,
-    Tool,
-)
+from refute.errors import ContextTooLong
+from refute.models.contract import GREEDY, Completion, Message, Model, Sampling, Tool
 
 
 @dataclass(frozen=True)

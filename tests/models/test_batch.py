@@ -15,19 +15,10 @@ import pytest
 from conformance import CHECKS, Check, Subject, conform
 from tiny import CONTEXT
 
-from refute.errors import InputError
+from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.models.batch import open_batch
 from refute.models.cache import SampleCache
-from refute.models.contract import (
-    AnswersPending,
-    Completion,
-    ContextTooLong,
-    Message,
-    ModelUnavailable,
-    Sampling,
-    Tool,
-    ToolCall,
-)
+from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall
 from refute.models.prices import Price, Prices
 from refute.models.session import Session
 
@@ -411,7 +402,8 @@ def test_two_processes_write_one_file_without_repeating(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
 from refute.models.batch import open_batch
-from refute.models.contract import AnswersPending, Message, Sampling
+from refute.errors import AnswersPending
+from refute.models.contract import Message, Sampling
 async def main():
     model = open_batch(sys.argv[1])
     for number in range(40):

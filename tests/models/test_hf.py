@@ -22,18 +22,10 @@ import torch
 from conformance import CHECKS, Check, Subject, conform
 from tiny import CONTEXT, build_tiny
 
-from refute.errors import InputError
+from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.models import hf
 from refute.models.checkpoint import find, load
-from refute.models.contract import (
-    GREEDY,
-    Completion,
-    ContextTooLong,
-    Message,
-    ModelUnavailable,
-    Sampling,
-    Tool,
-)
+from refute.models.contract import GREEDY, Completion, Message, Sampling, Tool
 from refute.models.drawing import Draw, Ends
 from refute.models.hf import TransformersModel, open_hf
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from loopback import Loopback, Reply, chat
 
-from refute.errors import InputError
+from refute.errors import InputError, ModelUnavailable
 from refute.models.bodies import LARGEST
 from refute.models.chat import completions
-from refute.models.contract import Completion, Message, ModelUnavailable, Sampling, Usage
+from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.openai import OpenAIModel
 from refute.models.opening import open_model
 from refute.models.patience import Patience

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from refute.models.contract import ModelUnavailable
+from refute.errors import ModelUnavailable
 from refute.models.microbatch import MicroBatcher, TooLarge
 
 WAIT = 60.0

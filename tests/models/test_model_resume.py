@@ -17,7 +17,8 @@ CHILD = """
 import asyncio, sys
 from refute.models.budget import Budget
 from refute.models.cache import SampleCache, cache_path
-from refute.models.contract import BudgetExceeded, Message
+from refute.errors import BudgetExceeded
+from refute.models.contract import Message
 from refute.models.opening import open_model
 from refute.models.session import Session
 

@@ -13,16 +13,8 @@ from typing import Any
 import pytest
 from loopback import Loopback, Reply, chat, error, obedient
 
-from refute.errors import InputError
-from refute.models.contract import (
-    GREEDY,
-    Completion,
-    ContextTooLong,
-    Message,
-    ModelUnavailable,
-    Sampling,
-    ToolCall,
-)
+from refute.errors import ContextTooLong, InputError, ModelUnavailable
+from refute.models.contract import GREEDY, Completion, Message, Sampling, ToolCall
 from refute.models.openai import OpenAIModel
 from refute.models.patience import Patience, retry_after
 

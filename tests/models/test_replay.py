@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.errors import InputError
-from refute.models.contract import GREEDY, Completion, Message, ModelUnavailable, Sampling
+from refute.errors import InputError, ModelUnavailable
+from refute.models.contract import GREEDY, Completion, Message, Sampling
 from refute.models.replay import ReplayModel
 
 HELLO = [Message("user", "hello")]

@@ -14,8 +14,7 @@ pytest.importorskip("transformers")
 import torch
 from tiny import CONTEXT, save_tokenizer
 
-from refute.errors import InputError
-from refute.models.contract import ContextTooLong, ModelUnavailable
+from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.models.reward import PAPER_REWARD_MODEL, RewardModel, open_reward
 
 torch.set_num_threads(1)  # threads that wait for one another crawl on a busy machine

@@ -11,19 +11,10 @@ from typing import TypeVar
 
 import pytest
 
-from refute.errors import InputError
+from refute.errors import BudgetExceeded, ContextTooLong, InputError, ModelUnavailable
 from refute.models.budget import Budget, Ledger
 from refute.models.cache import SampleCache, cache_path
-from refute.models.contract import (
-    GREEDY,
-    BudgetExceeded,
-    Completion,
-    ContextTooLong,
-    Message,
-    ModelUnavailable,
-    Sampling,
-    Usage,
-)
+from refute.models.contract import GREEDY, Completion, Message, Sampling, Usage
 from refute.models.prices import Price, Prices
 from refute.models.record import Recording
 from refute.models.replay import ReplayModel

@@ -17,8 +17,9 @@ import pytest
 from attacks import ATTACKS
 from conftest import LEVELS, children_of, sentinel
 
+from refute.errors import SandboxUnavailable
 from refute.problems import Call
-from refute.sandbox import Limits, Program, Returned, SandboxUnavailable, TimedOut
+from refute.sandbox import Limits, Program, Returned, TimedOut
 from refute.sandbox.local import LocalSandbox
 
 USER = """

@@ -11,6 +11,7 @@ import pytest
 from conftest import children_of, sentinel
 from lies import HARNESS
 
+from refute.errors import SandboxUnavailable
 from refute.problems import Call, Expression, Invocation
 from refute.sandbox import (
     Killed,
@@ -21,7 +22,6 @@ from refute.sandbox import (
     Program,
     Raised,
     Returned,
-    SandboxUnavailable,
     TimedOut,
 )
 from refute.sandbox.equality import Expected, matches

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from refute.datasets import load
-from refute.errors import InputError
+from refute.errors import InputError, ModelUnavailable
 from refute.function.llm.methods import METHODS
 from refute.function.llm.options import Options
-from refute.models.contract import Completion, Message, ModelUnavailable, Sampling
+from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import Call, Expression

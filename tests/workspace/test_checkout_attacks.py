@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from shops import git
 
-from refute.workspace.contract import PatchRejected
+from refute.errors import PatchRejected
 from refute.workspace.infer import own_interpreter
 from refute.workspace.snapshot import apply_to_checkout, snapshot
 

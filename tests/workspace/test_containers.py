@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 from shops import FIX, Shop
 
+from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.base import Limits
 from refute.workspace.containers import ContainerRoom
-from refute.workspace.contract import PatchRejected, Selection, WorkspaceUnavailable
+from refute.workspace.contract import Selection
 from refute.workspace.opening import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.working_copy import WorkingCopy

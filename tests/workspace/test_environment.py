@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from shops import git
 
-from refute.workspace.contract import EnvironmentBroken, WorkspaceUnavailable
+from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.workspace.environment import build_environment, installer_variables
 from refute.workspace.interpreters import find_interpreter
 from refute.workspace.opening import open_local, prepare

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from shops import git, make_repository
 
-from refute.errors import InputError
-from refute.workspace.contract import WorkspaceUnavailable
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.environment import existing_environment
 from refute.workspace.infer import infer_recipe, own_interpreter
 from refute.workspace.opening import open_local, prepare

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from shops import FILES, git, make_repository
 
-from refute.errors import InputError
-from refute.workspace.contract import WorkspaceUnavailable
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.repositories import find_clone
 from refute.workspace.tree import check_out
 

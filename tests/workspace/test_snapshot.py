@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.errors import InputError
-from refute.workspace.contract import PatchRejected
+from refute.errors import InputError, PatchRejected
 from refute.workspace.snapshot import apply_to_checkout, snapshot
 
 

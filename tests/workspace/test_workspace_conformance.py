@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from shops import FILES, FIX, SECRET_LATER, Shop, opened
 
-from refute.workspace.contract import PatchRejected, Selection, Workspace, WorkspaceUnavailable
+from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.workspace.contract import Selection, Workspace
 
 TESTS = Selection(files=("tests/test_cart.py",))
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 
 import click
 
-from refute.cli.status import BAD_INPUT, FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
+from refute.cli.status import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
 from refute.cli.streams import drop_output, prepare_streams
-from refute.errors import InputError
+from refute.errors import BAD_INPUT, InputError
 
 __all__ = ["cli", "main"]
 

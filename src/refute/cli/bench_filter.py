@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from refute.cli.output import consoles, print_json, remark
 from refute.cli.selected import Selected
-from refute.cli.status import UNAVAILABLE
 from refute.cli.subject import issue_items
+from refute.errors import UNAVAILABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

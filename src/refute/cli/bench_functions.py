@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.cli.output import consoles, print_json, remark, warn
-from refute.cli.status import UNAVAILABLE
+from refute.errors import UNAVAILABLE
 
 if TYPE_CHECKING:
     from refute.cli.options import ModelOptions

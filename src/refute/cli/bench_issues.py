@@ -14,8 +14,8 @@ from refute.cli.bench_filter import filter_fixes
 from refute.cli.options import FILE, gathering, workspace_option
 from refute.cli.output import consoles, print_json, remark
 from refute.cli.reproducing import ReproducingOptions, chosen_reproducer, maybe_session
-from refute.cli.status import UNAVAILABLE
 from refute.cli.subject import issue_items
+from refute.errors import UNAVAILABLE
 
 if TYPE_CHECKING:
     from rich.console import Console

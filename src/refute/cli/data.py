@@ -9,7 +9,7 @@ import click
 
 from refute.cli.options import FILE, json_option
 from refute.cli.output import consoles, print_json, remark
-from refute.cli.status import UNAVAILABLE
+from refute.errors import UNAVAILABLE
 
 if TYPE_CHECKING:
     from refute.issue.build import Built, Opener

@@ -10,8 +10,8 @@ import click
 from refute.cli.options import json_option, workspace_option
 from refute.cli.output import consoles, print_json, remark
 from refute.cli.selected import run_options, selecting_options, split_ids
-from refute.cli.status import UNAVAILABLE
 from refute.cli.subject import issue_items
+from refute.errors import UNAVAILABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, RefuteError, at_fault
+
 if TYPE_CHECKING:
     from refute.function.contract import State
 
 __all__ = [
-    "BAD_INPUT",
     "FAILURES",
     "FOUND",
     "INTERRUPTED",
     "PIPE_CLOSED",
-    "UNAVAILABLE",
     "fail",
     "fail_for",
     "status_of_states",
 ]
 
-FOUND, BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
+FOUND, INTERRUPTED, PIPE_CLOSED = 1, 130, 141
 FAILURES = frozenset({BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED})
 """Of those, the ones that say that there is no result."""
 PROPOSED, CANNOT_TELL, NOTHING_TO_CHANGE = 4, 5, 6
@@ -46,39 +46,10 @@ def status_of_states(states: Iterable[State], *, mending: bool = False) -> int:
 
 def fail_for(error: Exception) -> int:
     """Say in one line what went wrong, and return the exit status for it."""
-    from refute.errors import InputError, at_fault
-    from refute.models.contract import (
-        AnswersPending,
-        BudgetExceeded,
-        ContextTooLong,
-        ModelUnavailable,
-    )
-    from refute.sandbox import SandboxUnavailable
-    from refute.workspace.contract import (
-        EnvironmentBroken,
-        PatchRejected,
-        WorkspaceUnavailable,
-    )
-
     if os.environ.get("REFUTE_TRACEBACK"):
         raise error
-    message = " ".join(str(error).split())
-    if isinstance(error, InputError):
-        return fail(message, BAD_INPUT)
-    if isinstance(error, PatchRejected):
-        return fail(f"the patch does not apply: {message}", BAD_INPUT)
-    unavailable = {
-        SandboxUnavailable: f"no sandbox: {message}; `refute doctor` says what is missing",
-        EnvironmentBroken: f"no environment: {message}",
-        WorkspaceUnavailable: f"no workspace: {message}",
-        AnswersPending: message,
-        ModelUnavailable: f"no answer from the model: {message}",
-        BudgetExceeded: f"over budget: {message}",
-        ContextTooLong: f"too long for the model: {message}",
-    }
-    for kind, line in unavailable.items():
-        if isinstance(error, kind):
-            return fail(line, UNAVAILABLE)
+    if isinstance(error, RefuteError) and error.exit_status != INTERNAL:
+        return fail(error.line.format(" ".join(str(error).split())), error.exit_status)
     if isinstance(error, OSError) and error.strerror:
         where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         return fail(f"{where}{error.strerror}", UNAVAILABLE)

@@ -35,14 +35,10 @@ def issue_items(
     dataset: str, data: Path | None, ids: Collection[str] | None, limit: int | None
 ) -> list[IssueItem]:
     """The issues of a data set. Raises `InputError`."""
-    from refute.datasets.rows import DatasetError
     from refute.datasets.swe import load_issues
     from refute.errors import InputError
 
-    try:
-        items = load_issues(dataset, data=data, ids=ids, limit=limit)
-    except DatasetError as error:
-        raise InputError(str(error)) from None
+    items = load_issues(dataset, data=data, ids=ids, limit=limit)
     if not items:
         raise InputError(f"{dataset}: no instance is left")
     return items

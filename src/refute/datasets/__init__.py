@@ -15,9 +15,10 @@ from pathlib import Path
 from refute.datasets import he_fix, humaneval_plus, jsonl, mbpp_fix, mbpp_plus
 from refute.datasets.hub import hub_rows
 from refute.datasets.item import Item, Options, with_code
-from refute.datasets.rows import DatasetError, Row, find_file, read_rows
+from refute.datasets.rows import Row, find_file, read_rows
+from refute.errors import DatasetError
 
-__all__ = ["NAMES", "DatasetError", "Item", "load", "with_code"]
+__all__ = ["NAMES", "Item", "load", "with_code"]
 
 
 @dataclass(frozen=True, slots=True)

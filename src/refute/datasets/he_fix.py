@@ -21,8 +21,9 @@ from refute.datasets import humaneval_plus
 from refute.datasets.hub import hub_rows
 from refute.datasets.item import Item, Options
 from refute.datasets.originfmt import is_extractable
-from refute.datasets.rows import DatasetError, Row, find_file, read_rows
+from refute.datasets.rows import Row, find_file, read_rows
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
+from refute.errors import DatasetError
 from refute.problems import FunctionProblem
 
 __all__ = ["STARTS", "items"]

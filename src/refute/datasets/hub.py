@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from refute.datasets.rows import DatasetError, Row
+from refute.datasets.rows import Row
+from refute.errors import DatasetError
 
 __all__ = ["SOURCES", "hub_rows"]
 

@@ -13,17 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from refute.errors import InputError
+from refute.errors import DatasetError
 from refute.files import open_file
 from refute.jsontext import parse_json
 
-__all__ = ["DatasetError", "Row", "find_file", "read_rows"]
+__all__ = ["Row", "find_file", "read_rows"]
 
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
-
-
-class DatasetError(InputError):
-    """A data set cannot be found or a row cannot be read. One line: file, line number, field."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,9 @@ from typing import Any
 
 from refute.datasets.hub import hub_rows
 from refute.datasets.literals import parse
-from refute.datasets.rows import DatasetError, Row, find_file, read_rows
+from refute.datasets.rows import Row, find_file, read_rows
 from refute.datasets.swt_subsets import excluded
+from refute.errors import DatasetError
 from refute.issue.patches import split_tests
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral

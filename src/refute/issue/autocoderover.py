@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.codesearch import SEARCHES, CodeSearch
 from refute.issue.contract import Bounds, Reproduction, Spawn
@@ -23,7 +24,7 @@ from refute.issue.edits import Files, read_edits
 from refute.issue.handing_in import handed_in
 from refute.issue.interface.history import ask_within
 from refute.issue.original import Original
-from refute.models.contract import Asker, ContextTooLong, Message, ModelUnavailable, Sampling
+from refute.models.contract import Asker, Message, Sampling
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 from refute.syntax import parse_expression

@@ -21,23 +21,23 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from refute.errors import InputError
+from refute.errors import (
+    AnswersPending,
+    BudgetExceeded,
+    ContextTooLong,
+    InputError,
+    ModelUnavailable,
+    WorkspaceUnavailable,
+)
 from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, write_predictions
 from refute.issue.zeroshot import Given
-from refute.models.contract import (
-    AnswersPending,
-    Asker,
-    BudgetExceeded,
-    ContextTooLong,
-    ModelUnavailable,
-)
+from refute.models.contract import Asker
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.runs import Journal
 from refute.runs.loop import Ending, work_off
 from refute.runs.shapes import NUMBER, OBJECT, TALLY, maybe, misfit, optional
-from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.opening import Backend
 
 __all__ = [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from refute.errors import ContextTooLong, LimitReached
 from refute.issue.contract import Bounds
-from refute.models.contract import Asker, Completion, ContextTooLong, Message, Sampling, Tally
+from refute.models.contract import Asker, Completion, Message, Sampling, Tally
 
 __all__ = ["Bounded", "OutOfBounds"]
 
 
-class OutOfBounds(Exception):
+class OutOfBounds(LimitReached):
     """The issue's bounds are used up. A method ends with the best that it has; no error."""
 
 

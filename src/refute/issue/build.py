@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.patches import file_patches, split_tests
 from refute.issue.pulls import Issue, Pull, change_of, resolved_issues, texts_of
 from refute.issue.standings import Standings, standings
@@ -25,7 +26,7 @@ from refute.issue.verdict import Transition, transitions
 from refute.problems import IssueProblem
 from refute.runs.journal import Journal
 from refute.runs.shapes import maybe, misfit
-from refute.workspace.contract import PatchRejected, Workspace, WorkspaceUnavailable
+from refute.workspace.contract import Workspace
 from refute.workspace.repositories import Clone
 
 __all__ = ["REASONS", "Built", "Opener", "Settings", "build", "damage"]

@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from refute.errors import WorkspaceUnavailable
 from refute.workspace.beneath import MOST_BYTES, put, take
 from refute.workspace.bounded import HeadAndTail
-from refute.workspace.contract import CommandResult, Workspace, WorkspaceUnavailable
+from refute.workspace.contract import CommandResult, Workspace
 from refute.workspace.gitrun import GitFailed, git
 
 __all__ = ["CopiedOut"]

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from refute.datasets.swe import IssueItem
+from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.attribution import attributed, golden_runs
 from refute.issue.contract import Spawn
 from refute.issue.control import turned_green
@@ -34,7 +35,7 @@ from refute.problems import IssueKey
 from refute.runs import Journal, shared_slots
 from refute.runs.recording import record_tasks
 from refute.runs.shapes import FLAG, NUMBER, misfit
-from refute.workspace.contract import PatchRejected, TestReport, WorkspaceUnavailable
+from refute.workspace.contract import TestReport
 from refute.workspace.opening import Backend
 from refute.workspace.store import cache_folder
 

@@ -13,13 +13,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.coverage import ChangeCoverage, change_coverage, counted_lines
 from refute.issue.patches import file_patches, is_test_file, touched_files
 from refute.issue.standings import NO_TESTS
 from refute.issue.states import State, StateStore, holds_tests, run_lane, test_files
 from refute.issue.verdict import Status, Verdict, judge
 from refute.problems import IssueKey, IssuePrediction
-from refute.workspace.contract import PatchRejected, TestReport, Workspace, WorkspaceUnavailable
+from refute.workspace.contract import TestReport, Workspace
 
 __all__ = ["Evidence", "IssueGrade", "Mode", "Terms", "grade_evidence", "grade_prediction"]
 

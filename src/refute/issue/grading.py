@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.datasets.swe import IssueItem
-from refute.errors import InputError
+from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
 from refute.issue.attribution import attributed, golden_runs
 from refute.issue.contract import Spawn
 from refute.issue.golden import missing_fail_to_pass, works
@@ -32,7 +32,7 @@ from refute.issue.verdict import Verdict
 from refute.problems import IssuePrediction
 from refute.runs import Journal, cores, shared_slots
 from refute.runs.recording import record_tasks
-from refute.workspace.contract import PatchRejected, Workspace, WorkspaceUnavailable
+from refute.workspace.contract import Workspace
 from refute.workspace.opening import Backend
 from refute.workspace.store import cache_folder
 

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.original import Original, Trial, described, shortened
 from refute.issue.zeroshot import Given, drafts
-from refute.models.contract import Asker, ContextTooLong, Message, ModelUnavailable, Sampling
+from refute.models.contract import Asker, Message, Sampling
 from refute.models.rounds import together
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Spawn
 from refute.problems import IssueProblem
 from refute.workspace.base import Base
-from refute.workspace.contract import Workspace, WorkspaceUnavailable
+from refute.workspace.contract import Workspace
 from refute.workspace.opening import Backend, open_workspace, prepare
 
 __all__ = ["as_placed", "check_engine", "prepared", "spawner"]

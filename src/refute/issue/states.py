@@ -22,18 +22,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.reports import read_report, report_data
 from refute.issue.standings import NO_TESTS
 from refute.problems import IssueProblem
-from refute.workspace.contract import (
-    PatchRejected,
-    Selection,
-    TestReport,
-    TestResult,
-    Workspace,
-    WorkspaceUnavailable,
-)
+from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
 __all__ = ["State", "StateStore", "holds_tests", "run_lane", "run_state", "test_files"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from refute.errors import WorkspaceUnavailable
 from refute.issue.patches import FilePatch, file_patches
-from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import Clone
 

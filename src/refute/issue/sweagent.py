@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast, get_args
 
-from refute.errors import InputError
+from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.handing_in import handed_in
@@ -33,15 +33,7 @@ from refute.issue.interface import (
     read_text,
 )
 from refute.issue.interface.history import ask_within
-from refute.models.contract import (
-    AnswersPending,
-    Asker,
-    Completion,
-    ContextTooLong,
-    Message,
-    ModelUnavailable,
-    Sampling,
-)
+from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.recipe import Recipe

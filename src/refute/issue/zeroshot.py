@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.context import CONTEXT_TOKENS, SourceFile, numbered, relevant
 from refute.issue.contract import Bounds, Reproduction, Spawn
 from refute.issue.edits import Form, read_edits
 from refute.issue.original import Original
 from refute.issue.patches import touched_files
-from refute.models.contract import Asker, ContextTooLong, Message, ModelUnavailable, Sampling
+from refute.models.contract import Asker, Message, Sampling
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 

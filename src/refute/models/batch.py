@@ -31,18 +31,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from refute.errors import InputError
+from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.files import read_file
 from refute.models.batchfile import Answer, Part, RequestFile, read_answers
 from refute.models.chat import completions, request_body
-from refute.models.contract import (
-    AnswersPending,
-    Completion,
-    ContextTooLong,
-    Message,
-    ModelUnavailable,
-    Sampling,
-)
+from refute.models.contract import Completion, Message, Sampling
 from refute.models.serial import digest
 
 __all__ = ["BatchModel", "open_batch"]

@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from refute.errors import InputError
-from refute.models.contract import BudgetExceeded, Completion, Message, Sampling, Usage
+from refute.errors import BudgetExceeded, InputError
+from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.prices import Price
 
 __all__ = ["Account", "Budget", "Ledger"]

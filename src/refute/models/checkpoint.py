@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from refute.errors import InputError
-from refute.models.contract import ContextTooLong, Message, ModelUnavailable
+from refute.errors import ContextTooLong, InputError, ModelUnavailable
+from refute.models.contract import Message
 from refute.models.microbatch import TooLarge
 
 __all__ = ["PLAIN_STOP", "Checkpoint", "Source", "find", "load", "reasons"]

@@ -8,14 +8,10 @@ from typing import Literal, Protocol, TypeGuard
 
 __all__ = [
     "GREEDY",
-    "AnswersPending",
     "Asker",
-    "BudgetExceeded",
     "Completion",
-    "ContextTooLong",
     "Message",
     "Model",
-    "ModelUnavailable",
     "Sampling",
     "Tally",
     "Tool",
@@ -23,22 +19,6 @@ __all__ = [
     "Usage",
     "is_count",
 ]
-
-
-class ModelUnavailable(Exception):
-    """The model gave no answer (network, server, key, missing file). Never a wrong answer."""
-
-
-class AnswersPending(ModelUnavailable):
-    """A batch model wrote the request down; its answer has yet to come (exit status 3)."""
-
-
-class BudgetExceeded(Exception):
-    """The next request would pass the limit on dollars, tokens or calls."""
-
-
-class ContextTooLong(Exception):
-    """The request does not fit into the model's context; it was not answered and not retried."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.errors import InputError
+from refute.errors import InputError, ModelUnavailable
 from refute.models.chat import cut_at_stop
 from refute.models.checkpoint import PLAIN_STOP, Checkpoint, Source, find, load, reasons
-from refute.models.contract import Completion, Message, ModelUnavailable, Sampling, Usage
+from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.drawing import Draw, Ends
 from refute.models.microbatch import MicroBatcher, TooLarge
 

@@ -14,7 +14,7 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from refute.models.contract import ModelUnavailable
+from refute.errors import ModelUnavailable
 
 __all__ = ["MicroBatcher", "TooLarge"]
 

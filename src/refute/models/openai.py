@@ -19,17 +19,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from refute.errors import InputError
+from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.jsontext import parse_json
 from refute.models.bodies import ACCEPTED, BodyRefused, bound
 from refute.models.chat import completions, request_body
-from refute.models.contract import (
-    Completion,
-    ContextTooLong,
-    Message,
-    ModelUnavailable,
-    Sampling,
-)
+from refute.models.contract import Completion, Message, Sampling
 from refute.models.dialects import Complaint, one_line, read_complaint
 from refute.models.patience import Patience, retry_after
 from refute.models.prices import is_local

@@ -22,10 +22,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from refute.errors import InputError
+from refute.errors import InputError, ModelUnavailable
 from refute.files import read_file
 from refute.jsontext import parse_json
-from refute.models.contract import Completion, Message, ModelUnavailable, Sampling
+from refute.models.contract import Completion, Message, Sampling
 from refute.models.serial import completion_from, digest, message_from, sampling_from
 
 __all__ = ["ReplayModel"]

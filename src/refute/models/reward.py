@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from refute.errors import ModelUnavailable
 from refute.models.checkpoint import Checkpoint, Source, find, load, reasons
-from refute.models.contract import ModelUnavailable
 from refute.models.microbatch import MicroBatcher, TooLarge
 
 __all__ = ["PAPER_REWARD_MODEL", "RewardModel", "Scorer", "open_reward"]

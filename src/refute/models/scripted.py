@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from refute.models.contract import Completion, Message, ModelUnavailable, Sampling, Usage
+from refute.errors import ModelUnavailable
+from refute.models.contract import Completion, Message, Sampling, Usage
 
 __all__ = ["ScriptedModel"]
 

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
+from refute.errors import ModelUnavailable
 from refute.models.budget import Budget, Ledger
 from refute.models.cache import Sample, SampleCache
-from refute.models.contract import Completion, Message, Model, ModelUnavailable, Sampling, Tally
+from refute.models.contract import Completion, Message, Model, Sampling, Tally
 from refute.models.prices import Price, Prices
 from refute.models.record import Recording
 from refute.models.serial import digest

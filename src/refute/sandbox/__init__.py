@@ -17,7 +17,6 @@ from refute.sandbox.contract import (
     Raised,
     Returned,
     Sandbox,
-    SandboxUnavailable,
     TimedOut,
 )
 
@@ -31,6 +30,5 @@ __all__ = [
     "Raised",
     "Returned",
     "Sandbox",
-    "SandboxUnavailable",
     "TimedOut",
 ]

@@ -10,11 +10,6 @@ from typing import Any, Protocol
 from refute.problems import Invocation
 from refute.sandbox import values
 
-
-class SandboxUnavailable(Exception):
-    """The sandbox itself cannot work (infrastructure; never a verdict on a program)."""
-
-
 Code = str | CodeType
 """Source, or what the trusted side compiled: for a sandbox of this version of Python only (see
 `takes_code`)."""

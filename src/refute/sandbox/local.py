@@ -20,6 +20,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from refute.errors import SandboxUnavailable
 from refute.problems import Call, Invocation, Session
 from refute.sandbox import values
 from refute.sandbox.contract import (
@@ -33,7 +34,6 @@ from refute.sandbox.contract import (
     Program,
     Raised,
     Returned,
-    SandboxUnavailable,
     TimedOut,
 )
 from refute.sandbox.interpreter import Interpreter, this_interpreter

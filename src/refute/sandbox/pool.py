@@ -12,16 +12,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
+from refute.errors import SandboxUnavailable
 from refute.problems import Invocation
-from refute.sandbox.contract import (
-    DEFAULT_LIMITS,
-    Limits,
-    Outcome,
-    Program,
-    Sandbox,
-    SandboxUnavailable,
-    takes_code,
-)
+from refute.sandbox.contract import DEFAULT_LIMITS, Limits, Outcome, Program, Sandbox, takes_code
 
 __all__ = ["AsyncSandbox", "SandboxPool"]
 

@@ -24,7 +24,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.datasets import NAMES, DatasetError, load
+from refute.datasets import NAMES, load
+from refute.errors import DatasetError
 from refute.syntax import parse_module
 
 __all__ = [

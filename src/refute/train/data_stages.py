@@ -12,12 +12,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from refute.errors import InputError
+from refute.errors import (
+    AnswersPending,
+    BudgetExceeded,
+    InputError,
+    ModelUnavailable,
+    SandboxUnavailable,
+)
 from refute.function.source import write_atomically
-from refute.models.contract import AnswersPending, Asker, BudgetExceeded, ModelUnavailable
+from refute.models.contract import Asker
 from refute.runs.journal import Journal
 from refute.runs.loop import work_off
-from refute.sandbox import SandboxUnavailable
 from refute.sandbox.pool import AsyncSandbox
 from refute.train import attempts, corrupt, rationales, rows
 from refute.train.attempts import Attempt

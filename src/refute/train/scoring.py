@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from refute.models.contract import ModelUnavailable
+from refute.errors import ModelUnavailable
 from refute.train.quiet import without_noise
 
 if TYPE_CHECKING:

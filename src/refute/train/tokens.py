@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.errors import InputError
+from refute.errors import ContextTooLong, InputError
 from refute.models.checkpoint import Checkpoint, find, reasons
-from refute.models.contract import ContextTooLong, Message
+from refute.models.contract import Message
 
 __all__ = ["IGNORED", "Encoded", "Example", "encode", "encode_all", "read_examples", "tokenizer_of"]
 

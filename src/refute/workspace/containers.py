@@ -25,10 +25,10 @@ from threading import Thread
 from types import MappingProxyType
 from typing import IO
 
+from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
 from refute.workspace.base import Base, Limits
 from refute.workspace.bounded import HeadAndTail
-from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.room import Execution
 from refute.workspace.tree import TRACES
 

@@ -9,28 +9,13 @@ from typing import Literal, Protocol
 
 __all__ = [
     "CommandResult",
-    "EnvironmentBroken",
     "Failure",
     "Frame",
-    "PatchRejected",
     "Selection",
     "TestReport",
     "TestResult",
     "Workspace",
-    "WorkspaceUnavailable",
 ]
-
-
-class WorkspaceUnavailable(Exception):
-    """No workspace can be had (no engine, no clone, no interpreter). Never a verdict on a test."""
-
-
-class EnvironmentBroken(WorkspaceUnavailable):
-    """The environment's recipe did not install; the message ends with the installer's last line."""
-
-
-class PatchRejected(ValueError):
-    """The patch does not apply to the tree as it is; the message names file and hunk."""
 
 
 @dataclass(frozen=True, slots=True)

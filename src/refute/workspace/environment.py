@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.workspace.contract import EnvironmentBroken, WorkspaceUnavailable
+from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.workspace.facts import Facts, interpreter_facts
 from refute.workspace.interpreters import find_interpreter, uv_command
 from refute.workspace.store import cache_folder, ensure, key_of

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.errors import WorkspaceUnavailable
 from refute.pathfiles import inside, may_be_shown, read_path_files
 from refute.workspace.base import Base
 from refute.workspace.beneath import take
-from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.local import LocalRoom
 from refute.workspace.recipe import Recipe
 from refute.workspace.store import cache_folder

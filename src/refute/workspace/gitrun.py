@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from refute.workspace.contract import WorkspaceUnavailable
+from refute.errors import WorkspaceUnavailable
 
 __all__ = ["QUIET", "SAFE_OPTIONS", "GitFailed", "git"]
 

@@ -17,10 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from refute.errors import InputError
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.syntax import parse_module
 from refute.workspace.beneath import take
-from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from refute.workspace.contract import WorkspaceUnavailable
+from refute.errors import WorkspaceUnavailable
 
 __all__ = ["find_interpreter", "uv_command"]
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
 from refute.workspace.base import Base, Limits
-from refute.workspace.contract import WorkspaceUnavailable
 from refute.workspace.room import Execution
 from refute.workspace.store import cache_folder
 

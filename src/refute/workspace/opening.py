@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.errors import InputError
+from refute.errors import EnvironmentBroken, InputError
 from refute.workspace.base import Base, Limits
 from refute.workspace.containers import ContainerRoom
-from refute.workspace.contract import EnvironmentBroken, Workspace
+from refute.workspace.contract import Workspace
 from refute.workspace.elsewhere import MACHINE, copies_elsewhere, own_packages
 from refute.workspace.environment import (
     Environment,

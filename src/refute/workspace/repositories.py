@@ -7,8 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.errors import InputError
-from refute.workspace.contract import WorkspaceUnavailable
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed, git
 
 __all__ = ["Clone", "find_clone"]

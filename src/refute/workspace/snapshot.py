@@ -12,8 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from refute.errors import InputError
-from refute.workspace.contract import PatchRejected, WorkspaceUnavailable
+from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 from refute.workspace.store import cache_folder, key_of

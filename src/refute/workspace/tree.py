@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from refute.workspace.contract import WorkspaceUnavailable
+from refute.errors import WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone
 

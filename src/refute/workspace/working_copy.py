@@ -6,14 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from refute.workspace.contract import (
-    CommandResult,
-    PatchRejected,
-    Selection,
-    TestReport,
-    Workspace,
-    WorkspaceUnavailable,
-)
+from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.workspace.contract import CommandResult, Selection, TestReport, Workspace
 from refute.workspace.gitrun import QUIET, SAFE_OPTIONS
 from refute.workspace.recipe import Recipe
 from refute.workspace.room import Execution, Room

@@ -11,20 +11,13 @@ import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
 from llm.scripted import DirectAsker, MadeUp, TrustingBox, asker
-from refute.errors import InputError
+from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
 from refute.function.llm.methods import METHODS
 from refute.function.llm.no_ut import finds_fault
 from refute.function.llm.options import Options
 from refute.function.llm.record import NO_EXCEPTION, LlmResult, as_json
 from refute.function.llm.trials import certain_tests
-from refute.models.contract import (
-    AnswersPending,
-    BudgetExceeded,
-    Completion,
-    ContextTooLong,
-    Message,
-    Sampling,
-)
+from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.prompts import render

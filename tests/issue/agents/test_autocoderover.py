@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.autocoderover import Call, autocoderover, read_calls
 from refute.issue.contract import Bounds
 from refute.issue.original import Original
-from refute.models.contract import ContextTooLong, ModelUnavailable
 
 from ..projects import Project
 from .talking import conversation, reproduce, same_as_golden, scripted

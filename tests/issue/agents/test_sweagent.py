@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from refute.errors import InputError
+from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.contract import Bounds
 from refute.issue.interface.history import collapsed
 from refute.issue.original import Original
 from refute.issue.sweagent import command_of_tests, sweagent
-from refute.models.contract import Completion, ContextTooLong, Message, ModelUnavailable
+from refute.models.contract import Completion, Message
 from refute.workspace.recipe import Recipe
 
 from ..projects import Project

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from refute.errors import ContextTooLong
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction
 from refute.issue.methods import Options, reproducer
 from refute.issue.redgreen import method
 from refute.issue.zeroshot import Given
-from refute.models.contract import ContextTooLong, Message
+from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 

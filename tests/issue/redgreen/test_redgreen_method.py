@@ -9,16 +9,10 @@ from typing import Any
 
 import pytest
 
+from refute.errors import AnswersPending, ContextTooLong, ModelUnavailable
 from refute.issue.contract import Bounds, Reproduction
 from refute.issue.redgreen import method, redgreen
-from refute.models.contract import (
-    AnswersPending,
-    Completion,
-    ContextTooLong,
-    Message,
-    ModelUnavailable,
-    Sampling,
-)
+from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.workspace.contract import Selection

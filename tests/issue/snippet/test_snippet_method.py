@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Bounds, Reproduction
 from refute.issue.methods import DEFAULT, Options, reproducer
 from refute.issue.original import Original
 from refute.issue.snippet import snippet
-from refute.workspace.contract import WorkspaceUnavailable
 
 from ..projects import FIX, Project, make_project
 

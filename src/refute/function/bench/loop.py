@@ -12,22 +12,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from refute.datasets import Item
-from refute.errors import InputError
+from refute.errors import (
+    AnswersPending,
+    BudgetExceeded,
+    ContextTooLong,
+    InputError,
+    ModelUnavailable,
+    SandboxUnavailable,
+)
 from refute.function.bench.records import Record, Work, error_record, graded_record
 from refute.function.bench.settings import Settings
 from refute.function.bench.summary import record_names
 from refute.function.grade import with_failing_tests
 from refute.function.truth import expected_outputs
-from refute.models.contract import (
-    AnswersPending,
-    BudgetExceeded,
-    ContextTooLong,
-    ModelUnavailable,
-)
 from refute.problems import FunctionProblem
 from refute.runs import Journal
 from refute.runs.loop import Ending, work_off
-from refute.sandbox import Sandbox, SandboxUnavailable
+from refute.sandbox import Sandbox
 from refute.sandbox.pool import SandboxPool
 
 __all__ = ["Solve", "run_asking"]

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from refute.datasets import DatasetError, Item, load
+from refute.datasets import Item, load
 from refute.errors import InputError
 from refute.function.llm.options import Options
 from refute.function.show import call_source, expected_source
@@ -106,8 +106,6 @@ def load_items(settings: Settings, data: Path | None) -> list[Item]:
             ids=settings.ids,
             limit=settings.limit,
         )
-    except DatasetError as error:
-        raise InputError(str(error)) from None
     except OSError as error:
         raise InputError(f"{error.filename or data}: {error.strerror}") from None
     if not items:

@@ -8,6 +8,7 @@ from functools import partial
 from multiprocessing.util import Finalize
 
 from refute.datasets import Item
+from refute.errors import SandboxUnavailable
 from refute.function.bench.records import Record, error_record, graded_record, work_of
 from refute.function.bench.settings import Settings
 from refute.function.contract import MethodResult
@@ -16,7 +17,7 @@ from refute.function.truth import expected_outputs
 from refute.problems import FunctionProblem
 from refute.runs import Journal
 from refute.runs.recording import record_tasks
-from refute.sandbox import Sandbox, SandboxUnavailable
+from refute.sandbox import Sandbox
 
 __all__ = ["METHODS", "predict", "run_bench"]
 

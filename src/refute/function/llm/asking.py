@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refute.models.contract import Asker, Completion, ContextTooLong, Message, Sampling
+from refute.errors import ContextTooLong
+from refute.models.contract import Asker, Completion, Message, Sampling
 
 __all__ = ["samples", "user"]
 

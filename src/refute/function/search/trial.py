@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType
 
+from refute.errors import LimitReached
 from refute.function.search.edit import Edit, applied
 from refute.function.search.facts import Facts, gather
 from refute.function.search.fuel import (
@@ -40,7 +41,7 @@ AMPLE = 30_000
 """Rounds allowed to the code under test, once."""
 
 
-class OutOfBudget(Exception):
+class OutOfBudget(LimitReached):
     """Time or the allowed number of candidates is used up."""
 
 

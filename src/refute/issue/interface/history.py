@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from refute.errors import ContextTooLong
 from refute.issue.bounded import Bounded
-from refute.models.contract import Completion, ContextTooLong, Message, Sampling
+from refute.models.contract import Completion, Message, Sampling
 
 __all__ = ["KEPT", "ask_within", "collapsed"]
 

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from refute.errors import ContextTooLong
 from refute.issue.bounded import Bounded
-from refute.models.contract import ContextTooLong, Message, Sampling
+from refute.models.contract import Message, Sampling
 
 __all__ = ["FREE", "STRICT", "Question", "ask_round"]
 

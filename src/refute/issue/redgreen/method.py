@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Bounds, Reproduction, Spawn
@@ -37,7 +38,7 @@ from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.issue.states import test_files
 from refute.issue.zeroshot import LEAST_TOKENS, Given
-from refute.models.contract import Asker, ContextTooLong, ModelUnavailable
+from refute.models.contract import Asker
 from refute.problems import IssueProblem
 
 __all__ = ["redgreen"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from refute.errors import PatchRejected
 from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import Module
 from refute.issue.edits.tree import EditProblem
 from refute.issue.original import Original
 from refute.issue.states import test_files
 from refute.syntax import first_line
-from refute.workspace.contract import PatchRejected, TestResult
+from refute.workspace.contract import TestResult
 
 __all__ = ["defined_as", "without_tests"]
 

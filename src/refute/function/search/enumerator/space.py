@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from refute.errors import LimitReached
 from refute.function.search.enumerator.guards import LONGEST, MOST_BITS
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _key(vals: Vals) -> int | None:
     return hash(data) if len(data) <= MOST_BYTES else None
 
 
-class OutOfTime(Exception):
+class OutOfTime(LimitReached):
     """Seconds or candidates are used up."""
 
 
