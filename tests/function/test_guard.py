@@ -19,7 +19,7 @@ THREE = "".join(
 
 
 def breaking(error: BaseException) -> verbs.Solver:
-    def solver(problem: FunctionProblem, ask: Ask | None) -> MethodResult:
+    def solver(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
         if problem.entry_point == "fb":
             raise error
         return MethodResult((), ())
@@ -81,7 +81,7 @@ def test_it_is_counted(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        verbs, "_search", lambda: lambda problem, **_: breaking(TypeError())(problem, None)
+        verbs, "_search", lambda: lambda problem, **_: breaking(TypeError())(problem, None, 1.0)
     )
     assert cli.run(["hunt", str(file)]) == 5
     said = capsys.readouterr()

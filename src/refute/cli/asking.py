@@ -138,7 +138,6 @@ def solver_of(
     module: Module,
     box: Sandbox,
     *,
-    budget: float,
     seed: int,
     m: int | None = None,
 ) -> Iterator[Solver]:
@@ -153,7 +152,7 @@ def solver_of(
     if method == "none":
         raise InputError("--method none is for bench: it grades the code as it is")
     if method == "search":
-        yield searching(box, budget=budget, seed=seed)
+        yield searching(box, seed=seed)
         return
     from refute.function.llm.methods import METHODS
 
@@ -185,7 +184,7 @@ def _asking(work: LlmMethod, asked: ModelOptions, module: Module, seed: int) -> 
             return did.result
 
         try:
-            yield lambda problem, ask: runner.run(solve(problem))
+            yield lambda problem, ask, seconds: runner.run(solve(problem))
         finally:
             runner.run(stack.aclose())
 

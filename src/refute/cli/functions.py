@@ -235,8 +235,7 @@ def _one_by_one(
             for skipped in left:
                 yield unit, skipped
             m = None if settings.fixing else 0
-            budget, seed = settings.budget, settings.seed
-            with solver_of(asked, here.module, box, budget=budget, seed=seed, m=m) as solver:
+            with solver_of(asked, here.module, box, seed=settings.seed, m=m) as solver:
                 for one in solved(here, settings, solver, box, ask):
                     yield here, one
 

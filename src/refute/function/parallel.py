@@ -125,6 +125,7 @@ def solved(
             unit.module,
             solver=solver,
             box=box,
+            budget=settings.budget,
             description=settings.description,
             tests=unit.tests,
             ask=ask,
@@ -135,6 +136,7 @@ def solved(
         unit.module,
         solver=solver,
         box=box,
+        budget=settings.budget,
         count=settings.count,
         description=settings.description,
         tests=unit.tests,
@@ -171,9 +173,7 @@ class _Worker:
             return
         here, left = present(unit, box)
         yield from left
-        yield from solved(
-            here, settings, searching(box, budget=settings.budget, seed=settings.seed), box
-        )
+        yield from solved(here, settings, searching(box, seed=settings.seed), box)
 
     def _open(self, module: Module) -> Sandbox | None:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""

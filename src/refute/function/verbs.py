@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,7 @@ from refute.function.verified import verified
 from refute.literals import LongIntegers
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
+from refute.sandbox.timed import Timed
 from refute.syntax import deeply_nested
 
 __all__ = [
@@ -36,10 +38,15 @@ __all__ = [
     "searching",
 ]
 
-Solver = Callable[[FunctionProblem, Ask | None], MethodResult]
+Solver = Callable[[FunctionProblem, Ask | None, float], MethodResult]
 """A method, ready for one problem after the other. The `Ask` answers its questions, where it has
-any and somebody is there to answer."""
+any and somebody is there to answer; the number is how many seconds of the budget are left for it
+(a method with a model takes as long as its model does)."""
 
+BUDGET = 10.0
+"""Seconds for one function."""
+REPLAYING = 0.8
+"""Share of the budget, at most, for a look at what examples and given tests do."""
 _DESCRIPTION = 1 << 20
 _NO_ORACLE = (
     "no oracle: neither the description nor a test says what it should return, so only crashes, "
@@ -163,19 +170,21 @@ def hunt(
     *,
     solver: Solver,
     box: Sandbox,
+    budget: float = BUDGET,
     count: int = 3,
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time.
 
-    `box`, in which the module loads, replays the examples of its docstrings.
+    `box`, in which the module loads, replays the examples of its docstrings. `budget`: seconds for
+    one function, that included.
     """
     solver = _understanding(solver, box, docstrings=description is None)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
         given = (tests or {}).get(name, ())
-        yield _hunt(name, _guarded(solver, ask_for, given, None), count)
+        yield _hunt(name, _guarded(solver, ask_for, given, None, budget), count)
 
 
 def debug(
@@ -183,6 +192,7 @@ def debug(
     *,
     solver: Solver,
     box: Sandbox,
+    budget: float = BUDGET,
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     ask: Callable[[str], Ask] | None = None,
@@ -193,7 +203,7 @@ def debug(
     What is only proposed for one function is in the code in which the next one is looked at where
     `proposed` is set.
 
-    `box` as in `hunt`. `ask` gives, for a function's name, the `Ask` for its questions.
+    `box` and `budget` as in `hunt`. `ask` gives, for a function's name, what answers its questions.
     """
     solver = _understanding(solver, box, docstrings=description is None)
     code = module.source.text
@@ -201,7 +211,8 @@ def debug(
         given = (tests or {}).get(name, ())
         ask_for = partial(problem_of, module, name, code=code, description=description)
         answers = _Counting(None if ask is None else ask(name))
-        result = _guarded(solver, ask_for, given, answers if ask is not None else None)
+        asking = answers if ask is not None else None
+        result = _guarded(solver, ask_for, given, asking, budget)
         after = result.candidates[0].code if result.candidates else code
         found = _hunt(name, result, len(result.failing) + len(result.findings))
         fix = Fix(found, code, after, result, 1 + answers.count)
@@ -214,13 +225,17 @@ def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:
     """The solver, given problems whose tests are understood, and whose docstrings are where they
     describe them."""
 
-    def solve(problem: FunctionProblem, ask: Ask | None) -> MethodResult:
-        given = verified(problem, box=box)
+    def solve(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
+        start = time.monotonic()
+        timed = Timed(box, start + REPLAYING * seconds)
+        given = verified(problem, box=timed)
         problem, notes = replace(problem, tests=given.tests), given.notes
         if docstrings:
-            problem, more = understood(problem, box=box)
+            problem, more = understood(problem, box=timed)
             notes = (*notes, *more)
-        result = solver(problem, ask)
+        if timed.spent:
+            notes = (*notes, "time was up before all examples were looked at")
+        result = solver(problem, ask, max(0.0, start + seconds - time.monotonic()))
         return replace(result, notes=(*notes, *result.notes))
 
     return solve
@@ -232,11 +247,11 @@ def mended(fixes: Sequence[Fix], *, proposed: bool = False) -> str:
     return taken[-1] if taken else fixes[0].before
 
 
-def searching(box: Sandbox, *, budget: float, seed: int) -> Solver:
-    """The search engine as a solver: no model; at most about `budget` seconds a problem."""
+def searching(box: Sandbox, *, seed: int) -> Solver:
+    """The search engine as a solver: no model, and no more time than it is given."""
 
-    def solver(problem: FunctionProblem, ask: Ask | None) -> MethodResult:
-        return _search()(problem, box=box, budget=budget, seed=seed, ask=ask)
+    def solver(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
+        return _search()(problem, box=box, budget=seconds, seed=seed, ask=ask)
 
     return solver
 
@@ -250,6 +265,7 @@ def _guarded(
     problem_with: Callable[..., FunctionProblem],
     tests: tuple[UnitTest, ...],
     ask: Ask | None,
+    seconds: float,
 ) -> MethodResult:
     """What the method finds out; a note where it breaks, so that the other functions go on.
 
@@ -258,7 +274,7 @@ def _guarded(
     """
     try:
         with deeply_nested(), LongIntegers():
-            return solver(problem_with(tests=tests), ask)
+            return solver(problem_with(tests=tests), ask, seconds)
     except (InputError, OSError, EOFError):
         raise
     except _OF_OURS as error:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from refute.problems import Expression, FunctionProblem, UnitTest, Want
-from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
 
@@ -145,6 +145,8 @@ def _slow(tests: Sequence[UnitTest], program: Program, box: Sandbox) -> set[int]
 def _own_fault(outcome: Outcome) -> str | None:
     """Why a failure says nothing about the function; None: it does."""
     match outcome:
+        case NotRun():
+            return "there was no time for it"
         case Raised(type=kind, line=None, on_import=False):
             return ENVIRONMENT.get(kind)
         case Returned():

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from refute.function import verbs
 from refute.function.contract import State
 from refute.function.search import search
-from refute.function.search.timed import Timed
-from refute.problems import Call, FunctionProblem
+from refute.function.target import open_target
+from refute.literals import LongIntegers
+from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import NotRun, Program, Returned
 from refute.sandbox.local import LocalSandbox
+from refute.sandbox.timed import Timed
+from refute.syntax import deeply_nested
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +31,16 @@ def problem(code: str, description: str) -> FunctionProblem:
 
 
 ADDED = "".join(f"    x = x + {i}\n" for i in range(2500))
+BRANCHES = "".join(f"    elif x == {i}:\n        return {i * 7}\n" for i in range(1, 900))
 LARGE = {
     "2,500 statements": (f"def f(x):\n{ADDED}    return x\n", ">>> f(1)\n0\n"),
     "a sum of 800 terms": (
         f"def f(x):\n    return {' + '.join(f'x * {i}' for i in range(800))}\n",
         ">>> f(1)\n0\n",
+    ),
+    "900 branches, one below the other": (
+        f"def f(x):\n    if x == 0:\n        return 0\n{BRANCHES}    return -1\n",
+        ">>> f(1)\n8\n>>> f(2)\n14\n",
     ),
     "nothing but openings": ("def f(x):\n    return x\n", "f(" * 20_000),
     "an example of 5,000 items": ("def f(x):\n    return sum(x)\n", ">>> f([0] * 5000)\n1\n"),
@@ -41,7 +51,8 @@ LARGE = {
 def test_large_functions_and_texts_end(name: str, box: LocalSandbox) -> None:
     """CPU time of this process, which a busy machine does not change: it was a minute and more."""
     before = time.process_time()
-    search(problem(*LARGE[name]), box=box, budget=1.0)
+    with deeply_nested():
+        search(problem(*LARGE[name]), box=box, budget=1.0)
     assert time.process_time() - before < 4.0
 
 
@@ -64,6 +75,31 @@ def test_slow_programs_end_with_the_time(code: str, box: LocalSandbox) -> None:
         assert result.state is State.CANNOT_TELL
         assert any("time was up" in note for note in result.notes)
         assert not any("no example" in note for note in result.notes)
+
+
+def test_a_constant_that_is_no_float(box: LocalSandbox) -> None:
+    code = f"def f(x):\n    if x == {'0x' + 'f' * 6000}:\n        return 4\n    return x + 1\n"
+    with LongIntegers():
+        result = search(problem(code, ">>> f(1)\n3\n>>> f(2)\n4\n"), box=box, budget=5.0)
+    assert result.candidates
+
+
+@pytest.mark.parametrize("work", ["time.sleep(0.5)", "pass"])
+def test_the_replay_of_examples_is_in_the_budget(work: str, tmp_path: Path) -> None:
+    """What hangs took 9 s before the search began, what sleeps 18 s."""
+    examples = "".join(f"    >>> f({n})\n    {n}\n" for n in range(1, 4))
+    text = f'import time\n\ndef f(x):\n    """\n{examples}    """\n    while x: {work}\n'
+    path = tmp_path / "hanging.py"
+    path.write_text(text)
+    module = open_target(str(path))
+    with verbs.open_box(module) as box:
+        given = {"f": (UnitTest(Call(args=(7,)), 1),)}
+        start = time.monotonic()
+        solver = verbs.searching(box, seed=0)
+        [found] = verbs.hunt(module, solver=solver, box=box, budget=0.8, tests=given)
+        assert time.monotonic() - start < 3.5
+    assert found.state is State.CANNOT_TELL  # nothing was run to its end, so nothing is claimed
+    assert any("time was up" in note for note in found.notes)
 
 
 def test_a_timed_box(box: LocalSandbox) -> None:

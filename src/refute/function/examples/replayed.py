@@ -23,7 +23,7 @@ from refute.function.examples.scripts import Script, Step, imported_packages, sc
 from refute.function.examples.subject import Reading, subject
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, Expression, FunctionProblem, Invocation, Session, Trust, UnitTest
-from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, TimedOut
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import equal_types, expect_test, matches, shows
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_expression
@@ -106,6 +106,8 @@ def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[_Ro
     outcomes = box.run(program, sessions, _PATIENT)
     for size, outcome in enumerate(outcomes, 1):
         found = _read_rows(outcome, size)
+        if isinstance(found, NotRun):
+            break
         if not isinstance(found, list):
             return [*known, found]
         known = found
@@ -358,7 +360,7 @@ def _agreed(
     for (index, test), outcome in zip(drafts.items(), outcomes, strict=True):
         row = judged.outcomes[index]
         passes = index not in judged.failing
-        if matches(outcome, expect_test(test)) is not passes:
+        if isinstance(outcome, NotRun) or matches(outcome, expect_test(test)) is not passes:
             continue
         if _is_condition(script.steps[index]) or _does_the_same(outcome, row):
             agreed[index] = test

@@ -75,6 +75,8 @@ def doubtful(
     `tests`: the trusted tests, all of which the code passes. `inputs`: where it is looked at.
     `most`: this many candidates whatever the time. Raises `SandboxUnavailable`.
     """
+    if most is None and seconds <= 0:
+        return None
     deadline = time.monotonic() + seconds
     best = _told(problem, tests, inputs, box, deadline, most)
     meant = deliberate(problem)

@@ -38,10 +38,10 @@ from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressible
-from refute.function.search.timed import Timed
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.timed import Timed
 
 __all__ = ["search", "trusted_tests"]
 
@@ -169,7 +169,7 @@ def search(
     failing = _failing(problem, state.trusted, found, box)
     findings: list[Finding] = []
     if not failing:
-        nearby = probing_inputs(problem, state.trusted, seed)
+        nearby = [] if box.over else probing_inputs(problem, state.trusted, seed)
         findings = _without_oracle(problem, state, nearby, box)
         left = start + 0.8 * budget - time.monotonic()
         candidates = _doubted(problem, state, findings, nearby, box, left, max_candidates)

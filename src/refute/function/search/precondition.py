@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from refute.function.search import clues as clue_reader
@@ -222,9 +223,10 @@ def _marks(clues: Clues, name: Sequence[str], column: Sequence[Any]) -> tuple[fl
 
 def gather_for(problem: FunctionProblem) -> Clues:
     """The clues of a problem."""
-    return clue_reader.gather(
-        problem.code,
-        problem.entry_point,
-        description=problem.description,
-        signature=problem.signature,
-    )
+    return _gathered(problem.code, problem.entry_point, problem.description, problem.signature)
+
+
+@lru_cache(maxsize=4)
+def _gathered(code: str, entry_point: str, description: str, signature: str) -> Clues:
+    """Kept, since several stages of one search ask for them."""
+    return clue_reader.gather(code, entry_point, description=description, signature=signature)

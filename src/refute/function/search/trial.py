@@ -182,22 +182,28 @@ class Trial:
         """Run candidates (edits, weight) on all tests, in order. Raises `OutOfBudget`."""
         pending: list[tuple[tuple[Edit, ...], float]] = []
         programs: list[Program] = []
-        size = FIRST_BATCH
+        size, began = FIRST_BATCH, time.monotonic()
         for edits, weight in candidates:
             program = self.program(edits)
             if program is None:
                 continue
             pending.append((edits, weight))
             programs.append(program)
-            if len(programs) >= size:
-                start = time.monotonic()
+            start = time.monotonic()
+            if len(programs) >= size or self._waited(start - began):
                 yield from self._flush(pending, programs)
                 # Slow candidates go in small batches, so that the budget is looked at in time.
                 took = time.monotonic() - start
                 size = max(8, size // 4) if took > 0.8 else min(BATCH, size * 2)
-                pending, programs = [], []
+                pending, programs, began = [], [], time.monotonic()
                 self.check_budget()
         yield from self._flush(pending, programs)
+
+    def _waited(self, seconds: float) -> bool:
+        """Whether it took so long to compile what is pending that it is run at once."""
+        if self.max_candidates is not None:
+            return False
+        return seconds > max(0.1, 0.5 * (self.deadline - time.monotonic()))
 
     def _flush(
         self, pending: list[tuple[tuple[Edit, ...], float]], programs: list[Program]

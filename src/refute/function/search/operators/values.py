@@ -6,6 +6,7 @@ import ast
 import difflib
 from collections.abc import Iterator
 
+from refute.function.search.domain import is_tame
 from refute.function.search.facts import Facts, fits, may_be, type_of
 from refute.function.search.operators.build import Variant, call, const, load, number
 from refute.function.search.sites import Site
@@ -65,7 +66,8 @@ def _integers(site: Site, value: int, facts: Facts, initial: bool) -> Iterator[V
     if initial:
         yield "constant type", const(""), 0.0
         yield "constant type", ast.List(elts=[], ctx=ast.Load()), 0.0
-        yield "constant type", const(float(value)), -1.0
+        if is_tame(value):
+            yield "constant type", const(float(value)), -1.0
         for sign in ("inf", "-inf"):
             yield "initial infinite", call("float", const(sign)), 0.0
         yield "constant type", const(None), 0.0

@@ -52,6 +52,11 @@ class Timed:
         return rows
 
     @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.deadline
+
+    @property
     def takes_code(self) -> bool:
         """See `Sandbox.takes_code`."""
         return takes_code(self.box)
