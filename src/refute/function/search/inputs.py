@@ -59,7 +59,7 @@ class Proposal:
 
 
 LARGEST = 2000
-"""Items and characters of a proposed input; known ones that are larger lead to no proposals."""
+"""Items, characters and digits of a proposed input; larger known ones lead to no proposals."""
 
 
 def propose_inputs(
@@ -83,10 +83,12 @@ def propose_inputs(
     seen = {_key(row) for row in rows}
 
     def emit(args: tuple[Any, ...], tier: Tier) -> Iterator[Proposal]:
+        if _size(args) > LARGEST:
+            return
         key = _key(args)
         if tier is not Tier.WILD and _strays(args, condition, clues):
             return
-        if key not in seen and _size(args) <= LARGEST:
+        if key not in seen:
             seen.add(key)
             call = as_call(args, clues)
             if call is not None and crosses((call.args, dict(call.kwargs))):
@@ -248,9 +250,12 @@ def _key(args: tuple[Any, ...]) -> str:
 
 
 def _size(value: Any) -> int:
-    """Leaves and characters of a value: keeps proposals small."""
+    """Leaves, characters and (about) digits of a value: keeps proposals small, and cheap to print,
+    which for integers takes the square of their length."""
     if isinstance(value, dict):
         return sum(_size(key) + _size(item) for key, item in value.items()) + 1
     if isinstance(value, (list, tuple, set, frozenset)):
         return sum(map(_size, value)) + 1
-    return len(value) if isinstance(value, str) else 1
+    if isinstance(value, int):
+        return 1 + value.bit_length() // 4
+    return len(value) if isinstance(value, (str, bytes)) else 1
