@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from refute import cli
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job ignores Ctrl-C, and so would every process that a test interrupts.
@@ -58,3 +62,15 @@ def data_dir() -> Path:
     if not path.is_dir():
         pytest.skip(f"no benchmark data: {path} is missing; set REFUTE_DATA")
     return path
+
+
+@pytest.fixture
+def refute(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in this process: exit status, stdout, stderr."""
+
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        status = cli.run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run

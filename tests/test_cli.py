@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from refute import cli
 from refute.errors import SandboxUnavailable
 from refute.function import housed, verbs
 from refute.function.contract import (
@@ -108,16 +107,6 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def refute(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: Any) -> tuple[int, str, str]:
-        status = cli.run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 # -- hunt

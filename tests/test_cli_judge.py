@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "function"))  # for `scripted_server`
 
 from scripted_server import DOC, ScriptedServer
-
-from refute import cli
 
 PROBLEM = f"def f(n):\n{DOC}    ...\n"
 FILES = {
@@ -29,20 +28,14 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refute: Run) -> Run:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
     for name in ("OPENAI_API_KEY", "REFUTE_PRICES", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-
-    def call(*arguments: Any) -> tuple[int, str, str]:
-        status = cli.run(["judge", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
+    return partial(refute, "judge")
 
 
 def test_without_a_model(run: Run) -> None:

@@ -10,11 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from refute import cli
 
 WRONG = '''\
 def half{n}(x: int) -> int:
@@ -31,16 +28,6 @@ FINE = 'def fine(x: int) -> int:\n    """\n    >>> fine(4)\n    4\n    """\n    
 UNKNOWN = "def unknown(x: int) -> int:\n    return x\n"
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def refute(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: Any) -> tuple[int, str, str]:
-        status = cli.run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

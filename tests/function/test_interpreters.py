@@ -109,6 +109,25 @@ def test_an_environment_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     hunted(tmp_path / "p", capsys, "--python", str(python))
 
 
+def test_judge_takes_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "p").mkdir()
+    ship(make_project(tmp_path / "p", env="../elsewhere"))
+    task = tmp_path / "p" / "m.py"
+    for name, text in {"a.py": CODE, "b.py": CODE.replace("// 3", "// 2")}.items():
+        (tmp_path / name).write_text(text)
+    words = ["judge", f"{task}::half", str(tmp_path / "a.py"), str(tmp_path / "b.py"), "--json"]
+    assert cli.run(words) == 2
+    assert "No module named 'shipping'" in capsys.readouterr().err
+    python = tmp_path / "elsewhere" / "bin" / "python"
+    assert cli.run([*words, "--python", str(python)]) == 0
+    assert json.loads(capsys.readouterr().out)["best"] == str(tmp_path / "b.py")
+    (tmp_path / "elsewhere").rename(tmp_path / "p" / ".venv")  # found as `hunt` finds it
+    interpreter_of.cache_clear()
+    assert cli.run(words) == 0
+    assert cli.run([*words, "--python", str(tmp_path / "missing")]) == 2
+    assert "is no interpreter that can be run" in capsys.readouterr().err
+
+
 def test_an_active_environment(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.options import (
-    FILE,
     ModelOptions,
     budget_option,
     description_option,
     gathering,
+    python_option,
     seed_option,
     tests_option,
 )
@@ -61,9 +61,7 @@ _OPTIONS = (
     description_option,
     budget_option,
     seed_option,
-    click.option(
-        "--python", type=FILE, metavar="FILE", help="Interpreter to run on (active, or .venv's)."
-    ),
+    python_option,
     click.option(
         "--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (all cores)."
     ),
@@ -152,6 +150,8 @@ def collect(
     )
     total = sum(len(module.functions) for module in found.modules)
     got = Collected([], list(found.skipped))
+    counted: Counter[State] = Counter()
+    left = Counter(one.kind for one in got.skipped)
     err = consoles()[1]
     with terminal.working(f"looking at {total} function{'s' * (total > 1)}", err) as shown:
         asking = terminal.asking(err, shown) if ask else None
@@ -159,13 +159,15 @@ def collect(
             for unit, one in _stream(subject, found, given, asked, settings, asking):
                 if isinstance(one, Skipped):
                     got.skipped.append(one)
+                    left[one.kind] += 1
                     if one.kind == "cannot be loaded" and not found.broad:
                         raise InputError(one.reason)
                     continue
                 got.results.append((unit.module, one))
                 with shown.paused():
                     show(unit.module, one)
-                counts = summary(got.states, got.skipped)
+                counted[one.state] += 1
+                counts = summary(counted, left)
                 shown.say(f"{len(got.results)} of {total} functions, last {unit.where}: {counts}")
         except KeyboardInterrupt:
             got.interrupted = True
@@ -177,7 +179,7 @@ def collect(
 def conclude(got: Collected, *, mending: bool = False) -> int:
     """Say how it all came out, and return the exit status."""
     if len(got.results) + len(got.skipped) > 1 or (got.interrupted and got.results):
-        lines = [summary(got.states, got.skipped)]
+        lines = [summary(Counter(got.states), Counter(one.kind for one in got.skipped))]
         if got.troubles:
             lines.append(f"of these {got.troubles} given up, for trouble of refute's own")
         remark(consoles()[1], lines)
@@ -260,12 +262,10 @@ def report(
     return next(iter(documents.values()), None)
 
 
-def summary(states: Sequence[State], skipped: Sequence[Skipped]) -> str:
+def summary(counted: Counter[State], reasons: Counter[str]) -> str:
     """`12 wrong, 40 passes; not looked at: 2 cannot be loaded, 1 no function`."""
     from refute.function.contract import State
 
-    counted = Counter(states)
     line = ", ".join(f"{counted[state]} {state}" for state in State if counted[state])
-    reasons = Counter(one.kind for one in skipped).most_common()
-    left = ", ".join(f"{count} {kind}" for kind, count in reasons)
+    left = ", ".join(f"{count} {kind}" for kind, count in reasons.most_common())
     return "; not looked at: ".join(part for part in (line or "no function", left) if part)

@@ -15,6 +15,7 @@ from refute.cli.options import (
     description_option,
     given_names,
     json_option,
+    python_option,
     seed_option,
     session_options,
     tests_option,
@@ -44,6 +45,7 @@ __all__ = ["command"]
 )
 @tests_option
 @description_option
+@python_option
 @session_options
 @seed_option
 @json_option
@@ -57,6 +59,7 @@ def command(
     k: int,
     tests: Path | None,
     description: Path | None,
+    python: Path | None,
     seed: int,
     as_json: bool,
     asked: ModelOptions,
@@ -69,6 +72,7 @@ def command(
     """
     from refute.errors import InputError
     from refute.function import verbs
+    from refute.function.interpreters import with_interpreter
     from refute.function.target import open_target, problem_of
     from refute.function.verified import unverified
     from refute.report import terminal
@@ -81,7 +85,7 @@ def command(
     for name in ("n", "k"):
         if asked.model is None and name in given_names(context):
             raise InputError(f"-{'-' * (name == 'k')}{name} is for tests of a model: add --model")
-    module = open_target(target)
+    module = with_interpreter(open_target(target), python)
     if len(module.functions) != 1:
         raise InputError(f"{target}: has several functions; name one: {target}::NAME")
     [function] = module.functions

@@ -22,6 +22,7 @@ __all__ = [
     "given_names",
     "json_option",
     "model_options",
+    "python_option",
     "seed_option",
     "session_options",
     "target_argument",
@@ -44,6 +45,9 @@ budget_option = click.option(
     show_default=True,
     metavar="SECONDS",
     help="Time for one function, of the search.",
+)
+python_option = click.option(
+    "--python", type=FILE, metavar="FILE", help="Interpreter to run on (active, or .venv's)."
 )
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="Same seed, same work."
