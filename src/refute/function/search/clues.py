@@ -9,6 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refute.function.definitions import Function, find_function, parse_module
+from refute.function.search.annotations import (
+    GRID_NAMES,
+    TEXTS_NAMES,
+    Named,
+    annotated,
+    element_of,
+    named_types,
+    text_of,
+)
+from refute.function.search.documented import documented_types
 from refute.function.search.domain import (
     Constants,
     Domain,
@@ -21,7 +31,6 @@ from refute.function.search.domain import (
 )
 from refute.function.search.limits import Refusal, choices, refusals
 from refute.function.search.texts import Texts
-from refute.syntax import parse_expression
 
 __all__ = ["Clues", "Parameter", "gather"]
 
@@ -60,8 +69,6 @@ _TEXT_NAMES = re.compile(
     r"|paragraph|line|pattern|sub|substring|prefix|suffix|email|url|path|token|letter)$",
     re.I,
 )
-_TEXTS_NAMES = re.compile(r"(^|_)(words|strings|names|strs|texts|lines|tokens)$", re.I)
-_GRID_NAMES = re.compile(r"(matrix|grid|board|image|table)", re.I)
 _TUPLE_NAMES = re.compile(r"(tup|interval|point|pair$)", re.I)
 _DICT_NAMES = re.compile(r"^(d|dic|dict\w*|mapping|counts)$", re.I)
 _LIST_NAMES = re.compile(
@@ -80,8 +87,7 @@ class Parameter:
 
     name: str
     domain: Domain
-    """What annotation, use and name suggest; a guess where nothing was annotated."""
-    annotated: bool = False
+    """What annotation or docstring, use and name suggest."""
     default: bool = False
     keyword_only: bool = False
     positional_only: bool = False
@@ -144,18 +150,20 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
         arguments, positional = arguments[1:], positional - 1
         positional_only = max(0, positional_only - 1)
     optional = positional - len(function.args.defaults)
+    told = documented_types(ast.get_docstring(function) or description)
+    said = {one.arg: one.annotation or told.get(one.arg) for one in arguments}
+    named = {} if tree is None else named_types(tree)
     return Clues(
         parameters=tuple(
             Parameter(
                 arg.arg,
-                _domain(arg, function, scale, words),
-                annotated=arg.annotation is not None,
+                _domain(arg, said[arg.arg], named, function, scale, words),
                 default=index >= optional
                 if index < positional
                 else function.args.kw_defaults[index - positional] is not None,
                 keyword_only=index >= positional,
                 positional_only=index < positional_only,
-                choices=choices(function, arg),
+                choices=choices(function, arg.arg, said[arg.arg]),
             )
             for index, arg in enumerate(arguments)
         ),
@@ -222,19 +230,21 @@ def _compared(function: ast.AST, name: str) -> tuple[float, ...]:
 
 def _domain(
     arg: ast.arg,
+    annotation: ast.expr | None,
+    named: Named,
     function: Function,
     scale: Numbers,
     words: tuple[str, ...],
 ) -> Domain:
-    if arg.annotation is not None:
-        domain = _annotated(arg.annotation, arg.arg, scale, words)
+    if annotation is not None:
+        domain = annotated(annotation, arg.arg, scale, words, named)
         if domain.parts:
             return domain
-    named = choices(function, arg)
+    chosen = choices(function, arg.arg, annotation)
     default = _default(arg, function)
-    if named or default is not None:
-        seen = named if default is None else tuple(dict.fromkeys((*named, *default)))
-        if named or isinstance(seen[0], str):
+    if chosen or default is not None:
+        seen = chosen if default is None else tuple(dict.fromkeys((*chosen, *default)))
+        if chosen or isinstance(seen[0], str):
             return Domain((Constants(seen),))
         return learn(seen, marks=scale.marks)
     for part in (_used(function, arg.arg, scale, words), _named(arg.arg, scale, words)):
@@ -262,59 +272,6 @@ def _default(arg: ast.arg, function: Function) -> tuple[Any] | None:
     return None
 
 
-def _annotated(node: ast.expr, name: str, scale: Numbers, words: tuple[str, ...]) -> Domain:
-    """The domain an annotation spells; empty when it says nothing that is understood."""
-
-    def inner(one: ast.expr) -> Domain:
-        domain = _annotated(one, "", scale, words)
-        return domain if domain.parts else Domain((scale,))
-
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        try:
-            return _annotated(parse_expression(node.value), name, scale, words)
-        except SyntaxError:
-            return Domain()
-    if isinstance(node, ast.Constant) and node.value is None:
-        return Domain((Constants((None,)),))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        sides = [_annotated(side, name, scale, words).parts for side in (node.left, node.right)]
-        return Domain((*sides[0], *sides[1]))
-    label = ast.unparse(node.value if isinstance(node, ast.Subscript) else node)
-    label = label.rsplit(".", 1)[-1].lower()
-    inside: list[ast.expr] = []
-    if isinstance(node, ast.Subscript):
-        inside = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    element = inner(inside[0]) if inside else _element(name, scale, words)
-    part: Part | None = None
-    if label in ("union", "optional"):
-        parts = [p for one in inside for p in _annotated(one, name, scale, words).parts]
-        return Domain((*parts, Constants((None,))) if label == "optional" else tuple(parts))
-    if label == "literal":
-        values = [ast.literal_eval(one) for one in inside if isinstance(one, ast.Constant)]
-        part = Constants(tuple(values)) if values else None
-    elif label == "int":
-        part = scale
-    elif label == "float":
-        part = Numbers(float, float(scale.low), float(scale.high), scale.marks)
-    elif label == "bool":
-        part = Constants((True, False))
-    elif label == "str":
-        part = _text(words)
-    elif label in ("list", "sequence", "iterable", "collection", "mutablesequence"):
-        part = Sequences(list, element, 1, 4)
-    elif label == "tuple":
-        exact = inside and not (len(inside) == 2 and isinstance(inside[1], ast.Constant))
-        places = tuple(inner(one) for one in inside) if exact else ()
-        part = Sequences(tuple, element, 1, 4, places=places)
-    elif label in ("set", "frozenset"):
-        part = Sequences(set if label == "set" else frozenset, element, 1, 4)
-    elif label in ("dict", "mapping", "defaultdict"):
-        key = inner(inside[0]) if inside else Domain((_text(words),))
-        value = inner(inside[1]) if len(inside) > 1 else Domain((scale,))
-        part = Mappings(key, value, 1, 4)
-    return Domain((part,) if part is not None else ())
-
-
 def _used(
     function: Function,
     name: str,
@@ -326,9 +283,9 @@ def _used(
     for node in ast.walk(function):
         if isinstance(node, ast.Attribute) and _is(node.value, name):
             if node.attr in _TEXT_METHODS:
-                return _text(words)
+                return text_of(words)
             if node.attr in _DICT_METHODS:
-                return Mappings(Domain((_text(words),)), Domain((scale,)), 1, 4)
+                return Mappings(Domain((text_of(words),)), Domain((scale,)), 1, 4)
             sequence |= node.attr in _LIST_METHODS
         elif isinstance(node, (ast.For, ast.comprehension)) and _is(node.iter, name):
             sequence = True
@@ -360,29 +317,15 @@ def _used(
 
 
 def _named(name: str, scale: Numbers, words: tuple[str, ...]) -> Part | None:
-    if _TEXTS_NAMES.search(name) or _GRID_NAMES.search(name):
-        return Sequences(list, _element(name, scale, words), 1, 4)
+    if TEXTS_NAMES.search(name) or GRID_NAMES.search(name):
+        return Sequences(list, element_of(name, scale, words), 1, 4)
     if _TUPLE_NAMES.search(name):
         return Sequences(tuple, Domain((scale,)), 2, 4)
     if _DICT_NAMES.search(name):
-        return Mappings(Domain((_text(words),)), Domain((scale,)), 1, 4)
+        return Mappings(Domain((text_of(words),)), Domain((scale,)), 1, 4)
     if _LIST_NAMES.search(name):
         return Sequences(list, Domain((scale,)), 1, 5)
-    return _text(words) if _TEXT_NAMES.search(name) else None
-
-
-def _element(name: str, scale: Numbers, words: tuple[str, ...]) -> Domain:
-    if _TEXTS_NAMES.search(name):
-        return Domain((_text(words),))
-    if _GRID_NAMES.search(name):
-        return Domain((Sequences(list, Domain((scale,)), 3, 3),))
-    return Domain((scale,))
-
-
-def _text(words: tuple[str, ...]) -> Texts:
-    typical = ["abc", "aBc", "hello", "Hello World", "a1b2"]
-    own = "".join(sorted({c for word in words for c in word if len(word) <= 3}))
-    return Texts.learn([*typical, own] if own.strip() else typical)
+    return text_of(words) if _TEXT_NAMES.search(name) else None
 
 
 def _is(node: ast.AST, name: str) -> bool:

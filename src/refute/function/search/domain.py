@@ -294,8 +294,9 @@ class Mappings:
             yield dict.fromkeys(value, first)
 
     def edges(self) -> Iterator[Any]:
-        """Values at or just past the borders of what was seen."""
-        yield {}
+        """Values at or just past the borders of what was seen: no record lacks its keys."""
+        if not self.fields:
+            yield {}
 
 
 @dataclass(frozen=True, slots=True)

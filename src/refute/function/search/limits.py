@@ -83,14 +83,14 @@ def _constant(node: ast.expr) -> tuple[Any] | None:
         return None
 
 
-def choices(function: Function, arg: ast.arg) -> tuple[Any, ...]:
+def choices(function: Function, name: str, annotation: ast.expr | None) -> tuple[Any, ...]:
     """The values that a parameter is one of: its `Literal`, else the texts it is compared with."""
-    said = tuple(_literal(arg.annotation)) if arg.annotation is not None else ()
+    said = tuple(_literal(annotation)) if annotation is not None else ()
     if said:
         return said
     texts: dict[str, None] = {}
     for node in ast.walk(function):
-        if isinstance(node, ast.Compare) and _subject(node.left) == (arg.arg, False):
+        if isinstance(node, ast.Compare) and _subject(node.left) == (name, False):
             for op, side in zip(node.ops, node.comparators, strict=True):
                 value = _constant(side)
                 if value is None or not isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn):

@@ -1,0 +1,179 @@
+"""Types of parameters that a docstring states, in the three layouts that people use.
+
+Sphinx (``:param int x:``, ``:type x: int``), Google (``x (int, optional): ...`` below ``Args:``)
+and numpy (``x : int or None`` below a ruled ``Parameters``), as `numpydoc`, `napoleon` and the
+Google style guide describe them. What a type is called in English is read as the annotation that
+says the same; other words become a name, which is known to no reader of annotations.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+
+from refute.syntax import parse_expression
+
+__all__ = ["documented_types"]
+
+_PARAM = re.compile(
+    r"^\s*:(?:param|parameter|arg|argument|key|keyword)\s+(\S.*?)\s+\*{0,2}(\w+)\s*:"
+)
+_TYPE = re.compile(r"^\s*:type\s+\*{0,2}(\w+)\s*:\s*(\S.*)$")
+_SECTION = r"(?:Args|Arguments|Params|Parameters|Keyword Args|Keyword Arguments|Other Parameters)"
+_GOOGLE = re.compile(rf"^(\s*){_SECTION}\s*:\s*$")
+_GOOGLE_ENTRY = re.compile(r"^\s+\*{0,2}(\w+)\s*\(((?:[^()]|\([^()]*\))+)\)\s*:")
+_NUMPY = re.compile(rf"^\s*{_SECTION}\s*$")
+_RULE = re.compile(r"^\s*-{3,}\s*$")
+_NUMPY_ENTRY = re.compile(r"^\*{0,2}(\w+(?:\s*,\s*\*{0,2}\w+)*)\s*:\s*(\S.*)$")
+
+
+def documented_types(docstring: str) -> dict[str, ast.expr]:
+    """Parameter -> the annotation that its documented type amounts to, where one is stated.
+
+    Never raises; the first statement about a parameter counts.
+    """
+    found: dict[str, ast.expr] = {}
+    for name, text in _stated(inspect.cleandoc(docstring).splitlines()):
+        if name not in found and len(text) <= _LONGEST:
+            said = _annotation(text)
+            if said is not None:
+                found[name] = said
+    return found
+
+
+_LONGEST = 200
+
+
+def _stated(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Each parameter with the text of its type."""
+    google = numpy = False
+    margin = 0
+    for index, line in enumerate(lines):
+        following = lines[index + 1] if index + 1 < len(lines) else ""
+        if (said := _PARAM.match(line)) is not None:
+            yield said[2], said[1]
+        elif (said := _TYPE.match(line)) is not None:
+            yield said[1], said[2]
+        elif (head := _GOOGLE.match(line)) is not None:
+            google, numpy, margin = True, False, len(head[1])
+        elif line.strip() and _RULE.match(following):
+            google, numpy = False, _NUMPY.match(line) is not None
+        elif google and line.strip() and len(line) - len(line.lstrip()) <= margin:
+            google = False
+        elif google and (said := _GOOGLE_ENTRY.match(line)) is not None:
+            yield said[1], said[2]
+        elif numpy and (said := _NUMPY_ENTRY.match(line)) is not None:
+            for name in re.findall(r"\w+", said[1]):
+                yield name, said[2]
+
+
+# -- the text of a type ----------------------------------------------------------------------------
+
+_ASIDE = re.compile(
+    r"optional\b.*|required|keyword[- ]only|positional[- ]only|defaults?\b.*|shape\b.*|size\b.*|"
+    r"length\b.*|by default\b.*"
+)
+_BRACKETED = re.compile(r"\s*[(\[]\s*(?:optional|defaults?)\b[^)\]]*[)\]]")
+_ADJECTIVE = re.compile(
+    r"^(?:an?|the|one|any|single|simple|plain|python|positive|negative|non-?\s?negative|natural|"
+    r"strictly|non-?\s?empty|nonzero|unsigned|sorted|ordered|nested|finite)\s+",
+    re.I,
+)
+_WORDS = {
+    "integer": "int", "integers": "int", "ints": "int", "whole number": "int",
+    "string": "str", "strings": "str", "strs": "str", "text": "str", "unicode": "str",
+    "boolean": "bool", "booleans": "bool", "bools": "bool",
+    "floats": "float", "real": "float", "double": "float", "number": "int | float",
+    "numbers": "int | float", "numeric": "int | float", "scalar": "int | float",
+    "dictionary": "dict", "dictionaries": "dict", "dicts": "dict", "lists": "list",
+    "tuples": "tuple", "sets": "set", "sequences": "list", "nonetype": "None", "none": "None",
+}  # fmt: skip
+_OF = re.compile(
+    r"^(list|array|sequence|iterable|collection|tuple|set|frozenset|iterator)s?\s+of\s+(.+)$", re.I
+)
+
+
+def _annotation(text: str) -> ast.expr | None:
+    """A type in words as an annotation; None: not understood."""
+    text = re.sub(r":\w+(?::\w+)*:`~?([^`]*)`", r"\1", text).replace("`", "").strip().rstrip(".")
+    text = _BRACKETED.sub("", text)
+    if not text:
+        return None
+    if (whole := _parsed(text)) is not None:
+        return whole
+    parts = [part for part in _split(text) if not _ASIDE.fullmatch(part)]
+    if len(parts) > 1 and any(" of " in part for part in parts):
+        return None  # which of them the words after it belong to is not said
+    read = [_one(part) for part in parts]
+    known = [one for one in read if one is not None]
+    if not known or len(known) < len(read):
+        return None
+    joined = known[0]
+    for one in known[1:]:
+        joined = ast.BinOp(joined, ast.BitOr(), one)
+    return joined
+
+
+def _split(text: str) -> list[str]:
+    """The alternatives: what stands between commas, bars and "or" outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for found in re.finditer(r"[\[({]|[\])}]|,|\||\bor\b", text):
+        mark = found[0]
+        if mark in "[({":
+            depth += 1
+        elif mark in "])}":
+            depth -= 1
+        elif not depth:
+            parts.append(text[start : found.start()])
+            start = found.end()
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _one(text: str) -> ast.expr | None:
+    while (shorter := _ADJECTIVE.sub("", text)) != text:
+        text = shorter
+    if text.lower() in _WORDS:
+        return parse_expression(_WORDS[text.lower()])
+    said = _OF.match(text)
+    if said is None:
+        return _parsed(text)
+    inner = _one(said[2])
+    if inner is None:
+        return None
+    kind = {"array": "list", "iterator": "iterable"}.get(said[1].lower(), said[1].lower())
+    elements: list[ast.expr] = [inner, ast.Constant(...)] if kind == "tuple" else [inner]
+    index = ast.Tuple(elements, ast.Load()) if kind == "tuple" else inner
+    return ast.Subscript(ast.Name(kind, ast.Load()), index, ast.Load())
+
+
+def _parsed(text: str) -> ast.expr | None:
+    """The text where it is an annotation as it stands, or the values that the parameter may have:
+    ``{'left', 'right'}``, ``'left'``."""
+    try:
+        node = parse_expression(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    values = node.elts if isinstance(node, ast.Set) else [node]
+    if all(isinstance(one, ast.Constant) and one.value is not None for one in values):
+        index = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
+        return ast.Subscript(ast.Name("Literal", ast.Load()), index, ast.Load())
+    if isinstance(node, ast.Name) and node.id.lower() in _WORDS:
+        return parse_expression(_WORDS[node.id.lower()])
+    return node if _is_annotation(node) else None
+
+
+def _is_annotation(node: ast.expr) -> bool:
+    """Whether it has the form of one: names, also with others in brackets, alternatives."""
+    match node:
+        case ast.Name() | ast.Constant(value=None):
+            return True
+        case ast.Attribute(value=value):
+            return _is_annotation(value)
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return _is_annotation(left) and _is_annotation(right)
+        case ast.Subscript(value=value):
+            return _is_annotation(value)
+    return False
