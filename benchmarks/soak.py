@@ -33,7 +33,7 @@ from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.local import LocalSandbox
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "sandbox"))
+sys.path.insert(0, str(ROOT))  # for `tests.sandbox`
 
 LIBRARY = """
 bisect heapq textwrap string fractions statistics colorsys difflib shlex base64 calendar fnmatch
@@ -159,8 +159,8 @@ def splice(rng: random.Random, tree: ast.Module, entry: str, attack: str) -> Non
 
 def attack_sources() -> list[str]:
     """The attack suite's programs, without those that need the host to be prepared."""
-    import lies  # noqa: F401
-    from attacks import ATTACKS
+    from tests.sandbox import lies  # noqa: F401
+    from tests.sandbox.attacks import ATTACKS
 
     found = []
     for attack in ATTACKS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,9 +10,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent / "function"))  # for `scripted_server`
-
-from scripted_server import DOC, ScriptedServer
+from .function.scripted_server import DOC, ScriptedServer
 
 PROBLEM = f"def f(n):\n{DOC}    ...\n"
 FILES = {

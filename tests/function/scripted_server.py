@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "models"))  # for `loopback`
-
-from loopback import Loopback, Reply, chat, error
+from ..models.loopback import Loopback, Reply, chat, error
 
 HOSTILE = "<script>alert(1)</script>"
 PROGRAMS = ("sum(range(n + 1))", "sum(range(n))", "n * (n + 1) // 2", "n")

@@ -15,11 +15,9 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `scripted_server`
-
-from scripted_server import HOSTILE, ScriptedServer, answer, rows
-
 from refute import cli
+
+from .scripted_server import HOSTILE, ScriptedServer, answer, rows
 
 PROBLEMS = 8
 
@@ -227,7 +225,7 @@ ANSWERER = """
 import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from scripted_server import answer
+from tests.function.scripted_server import answer
 folder = Path(sys.argv[1])
 with (folder / "responses.jsonl").open("a") as out:
     for line in (folder / "requests.jsonl").read_text().splitlines():
@@ -264,8 +262,8 @@ def test_batch_from_end_to_end(
             )
         )
         assert waited[-1] == 1, err
-        here = str(Path(__file__).parent)
-        subprocess.run([sys.executable, "-c", ANSWERER, folder, here], check=True)
+        root = str(Path(__file__).parents[2])
+        subprocess.run([sys.executable, "-c", ANSWERER, folder, root], check=True)
     assert status == 0, err
     assert 3 < len(waited) < 60
     table = bench(*asking())[1]

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from llm.scripted import asker
 
 from refute.function.judge import (
     Judge,
@@ -29,6 +23,8 @@ from refute.function.llm.options import Options
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.sandbox.pool import SandboxPool
+
+from .llm.scripted import asker
 
 PROBLEM = FunctionProblem(
     "p", "Return x doubled.\n\n>>> double(2)\n4\n", "double(x)", "double", "def double(x): ...\n"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `scripted_server`
-
-from scripted_server import DOC, ScriptedServer
-
 from refute import cli
+
+from .scripted_server import DOC, ScriptedServer
 
 CODE = f"def f(n):\n{DOC}    return sum(range(n))\n"
 

@@ -19,11 +19,8 @@ import pytest
 
 from refute.cli import run as run_cli
 
+from ..models.loopback import Loopback, Reply, chat, error
 from .projects import FIX, GOLDEN_TESTS, ISSUE, make_project
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "models"))  # for `loopback`
-
-from loopback import Loopback, Reply, chat, error
 
 RIGHT = "    assert clamp(10, 0, 9) == 9"
 WRONG = "    assert clamp(10, 0, 9) == 8"

@@ -18,12 +18,9 @@ from refute.issue.handing_in import only_tests
 from refute.issue.zeroshot import Draft
 from refute.problems import IssuePrediction
 
+from ..models.loopback import Loopback, Reply, chat
 from .projects import CLAMP, DRAFT, FIX, GOLDEN_TESTS, ISSUE, Project, git, make_project
 from .shop import diff
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "models"))  # for `loopback`
-
-from loopback import Loopback, Reply, chat
 
 
 def answering(body: dict[str, Any], before: int) -> Reply:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `conformance`, `loopback` and `tiny`
-
-from loopback import Loopback
-from tiny import build_tiny
-
 from refute.models.patience import Patience
+
+from .loopback import Loopback
+from .tiny import build_tiny
 
 
 @pytest.fixture(autouse=True)

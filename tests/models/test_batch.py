@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance import CHECKS, Check, Subject, conform
-from tiny import CONTEXT
 
 from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.models.batch import open_batch
@@ -21,6 +19,9 @@ from refute.models.cache import SampleCache
 from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall
 from refute.models.prices import Price, Prices
 from refute.models.session import Session
+
+from .conformance import CHECKS, Check, Subject, conform
+from .tiny import CONTEXT
 
 SAMPLING = Sampling(max_tokens=50)
 

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance import CHECKS, Check, Subject, conform
-from loopback import Behaviour, Loopback, Reply, chat, error, obedient
 
 from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.openai import OpenAIModel
 from refute.models.record import Recording
 from refute.models.replay import ReplayModel
 from refute.models.scripted import ScriptedModel
+
+from .conformance import CHECKS, Check, Subject, conform
+from .loopback import Behaviour, Loopback, Reply, chat, error, obedient
 
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 

@@ -19,8 +19,6 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import torch
-from conformance import CHECKS, Check, Subject, conform
-from tiny import CONTEXT, build_tiny
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.models import hf
@@ -28,6 +26,9 @@ from refute.models.checkpoint import find, load
 from refute.models.contract import GREEDY, Completion, Message, Sampling, Tool
 from refute.models.drawing import Draw, Ends
 from refute.models.hf import TransformersModel, open_hf
+
+from .conformance import CHECKS, Check, Subject, conform
+from .tiny import CONTEXT, build_tiny
 
 torch.set_num_threads(1)  # threads that wait for one another crawl on a busy machine
 

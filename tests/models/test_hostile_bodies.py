@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import Loopback, Reply, chat
 
 from refute.errors import InputError, ModelUnavailable
 from refute.models.bodies import LARGEST
@@ -23,6 +22,8 @@ from refute.models.openai import OpenAIModel
 from refute.models.opening import open_model
 from refute.models.patience import Patience
 from refute.models.prices import Price
+
+from .loopback import Loopback, Reply, chat
 
 HELLO = [Message("user", "hello")]
 

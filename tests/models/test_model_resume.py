@@ -11,7 +11,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from loopback import Loopback, Reply, chat
+
+from .loopback import Loopback, Reply, chat
 
 CHILD = """
 import asyncio, sys

@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from loopback import Loopback, Reply, chat, error, obedient
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.models.contract import GREEDY, Completion, Message, Sampling, ToolCall
 from refute.models.openai import OpenAIModel
 from refute.models.patience import Patience, retry_after
+
+from .loopback import Loopback, Reply, chat, error, obedient
 
 HELLO = [Message("user", "hello")]
 

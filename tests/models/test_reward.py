@@ -12,10 +12,11 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import torch
-from tiny import CONTEXT, save_tokenizer
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.models.reward import PAPER_REWARD_MODEL, RewardModel, open_reward
+
+from .tiny import CONTEXT, save_tokenizer
 
 torch.set_num_threads(1)  # threads that wait for one another crawl on a busy machine
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +12,6 @@ import pytest
 from refute.problems import Call
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.local import ALL_MEASURES, LocalSandbox
-
-sys.path.insert(0, str(Path(__file__).parent))  # for `attacks` and `lies`, which are data
 
 LEVELS = {
     "all": ALL_MEASURES,

@@ -7,10 +7,10 @@ As `attacks`: data only. They may say about themselves what they like; nobody el
 # fmt: off
 from __future__ import annotations
 
-from attacks import ANY, CUT
-from attacks import alone as attack
-
 from refute.sandbox import Killed, NotRun, Raised, Returned, TimedOut
+
+from .attacks import ANY, CUT
+from .attacks import alone as attack
 
 HARNESS = """
 import gc, mmap, os, struct, sys

@@ -7,14 +7,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import lies  # noqa: F401 (adds to ATTACKS)
 import pytest
-from attacks import ATTACKS, Attack
-from conftest import LEVELS, Worker, sentinel
 
 from refute.problems import Call
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.values import MalformedValue
+
+from . import lies  # noqa: F401 (adds to ATTACKS)
+from .attacks import ATTACKS, Attack
+from .conftest import LEVELS, Worker, sentinel
 
 
 class Canary:

@@ -6,12 +6,13 @@ from __future__ import annotations
 import time
 
 import pytest
-from conftest import sentinel
-from lies import HARNESS
 
 from refute.problems import Call
 from refute.sandbox import Limits, Outcome, Program, Raised, TimedOut
 from refute.sandbox.local import LocalSandbox
+
+from .conftest import sentinel
+from .lies import HARNESS
 
 FORGE = """
 import marshal

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import LEVELS
 
 from refute.problems import Call
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.local import LocalSandbox
+
+from .conftest import LEVELS
 
 DATAGRAMS = """
 import os, socket

@@ -14,13 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from attacks import ATTACKS
-from conftest import LEVELS, children_of, sentinel
 
 from refute.errors import SandboxUnavailable
 from refute.problems import Call
 from refute.sandbox import Limits, Program, Returned, TimedOut
 from refute.sandbox.local import LocalSandbox
+
+from .attacks import ATTACKS
+from .conftest import LEVELS, children_of, sentinel
 
 USER = """
 import sys, threading, time

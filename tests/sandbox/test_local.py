@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import children_of, sentinel
-from lies import HARNESS
 
 from refute.errors import SandboxUnavailable
 from refute.problems import Call, Expression, Invocation
@@ -27,6 +25,9 @@ from refute.sandbox import (
 from refute.sandbox.equality import Expected, matches
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import Unencodable, encode
+
+from .conftest import children_of, sentinel
+from .lies import HARNESS
 
 QUICK = Limits(cpu=0.2, wall=1.0)
 

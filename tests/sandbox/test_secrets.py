@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 
 import pytest
-from conftest import Worker
 
 from refute.problems import Call, UnitTest
 from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.equality import equal
+
+from .conftest import Worker
 
 SEARCH = r"""
 import ctypes, gc, os, re, sys

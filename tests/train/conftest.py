@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "models"))  # for `tiny`
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +15,8 @@ def tiny_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import json
 
     import torch
-    from tiny import build_tiny
+
+    from ..models.tiny import build_tiny
 
     torch.set_num_threads(1)  # threads that wait for one another crawl on a busy machine
     path = build_tiny(tmp_path_factory.mktemp("tiny") / "base")

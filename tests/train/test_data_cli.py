@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import Loopback, Reply, chat
 
 from refute import cli
+
+from ..models.loopback import Loopback, Reply, chat
 
 FENCE = "`" * 3
 CODE = '''def above(numbers, limit={}):

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for `shops`, which is no test
-
-from shops import LEVELS, Shop, make_repository, opened
-
 from refute.workspace.opening import prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.working_copy import WorkingCopy
+
+from .shops import LEVELS, Shop, make_repository, opened
 
 
 @pytest.fixture(scope="session")

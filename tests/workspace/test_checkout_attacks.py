@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shops import git
 
 from refute.errors import PatchRejected
 from refute.workspace.infer import own_interpreter
 from refute.workspace.snapshot import apply_to_checkout, snapshot
+
+from .shops import git
 
 PATCH = """\
 diff --git a/shop.py b/shop.py

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shops import Shop
 
 from refute.cli import run as run_cli
 from refute.workspace import opening
 from refute.workspace.containers import ContainerRoom
 from refute.workspace.recipe import WORK_TREE
+
+from .shops import Shop
 
 ISSUE = """total falls below zero
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from shops import FIX, Shop
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.base import Limits
@@ -22,6 +21,8 @@ from refute.workspace.contract import Selection
 from refute.workspace.opening import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.working_copy import WorkingCopy
+
+from .shops import FIX, Shop
 
 Open = Callable[[], WorkingCopy]
 TESTS = Selection(("tests/test_cart.py",))

@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from shops import git
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.workspace.environment import build_environment, installer_variables
 from refute.workspace.interpreters import find_interpreter
 from refute.workspace.opening import open_local, prepare
 from refute.workspace.recipe import Recipe
+
+from .shops import git
 
 THIS = "{}.{}".format(*sys.version_info[:2])
 PROJECT = """

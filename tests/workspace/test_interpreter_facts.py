@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shops import git, make_repository
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.environment import existing_environment
 from refute.workspace.infer import infer_recipe, own_interpreter
 from refute.workspace.opening import open_local, prepare
 from refute.workspace.snapshot import snapshot
+
+from .shops import git, make_repository
 
 REAL = Path(os.path.realpath(sys.executable))
 

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shops import FILES, Shop, opened
 
 from refute.workspace.base import Limits
 from refute.workspace.contract import Selection
 from refute.workspace.working_copy import WorkingCopy
+
+from .shops import FILES, Shop, opened
 
 WALLED = pytest.mark.parametrize("level", ["overlay", "copied"], indirect=True)
 ADD_KEY, KEYCTL = {"x86_64": (248, 250), "aarch64": (217, 219)}.get(platform.machine(), (0, 0))
@@ -299,12 +300,12 @@ print([call(0x5EC0DE, *more) >= 0 for call, more in
 def test_a_killed_caller_leaves_no_folder(shop: Shop, level: str, tmp_path: Path) -> None:
     code = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
 from refute.workspace.base import Base
 from refute.workspace.contract import Selection
 from refute.workspace.recipe import Recipe
-from shops import opened
+from tests.workspace.shops import opened
 base = Base({shop.base.repo!r}, {shop.base.commit!r}, Recipe(), Path({str(shop.base.tree)!r}),
             Path({str(shop.base.python)!r}), {shop.base.readable!r}, "k")
 workspace = opened(base, {level!r})

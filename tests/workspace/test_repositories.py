@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shops import FILES, git, make_repository
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.repositories import find_clone
 from refute.workspace.tree import check_out
+
+from .shops import FILES, git, make_repository
 
 
 @pytest.mark.parametrize("form", ["owner__shop", "owner/shop", "shop", "owner__shop.git"])

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shops import FILES, FIX, Shop, opened
 
 from refute.workspace.base import Limits
 from refute.workspace.contract import Selection
 from refute.workspace.working_copy import WorkingCopy
+
+from .shops import FILES, FIX, Shop, opened
 
 WALLED = pytest.mark.parametrize("level", ["overlay", "copied"], indirect=True)
 """Levels whose commands cannot even signal a process of this machine."""
@@ -260,11 +261,11 @@ def test_all_ends_with_the_caller(shop: Shop, tmp_path: Path) -> None:
     """kill -9 of the program that opened it leaves no process behind."""
     code = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
 from refute.workspace.base import Base
 from refute.workspace.recipe import Recipe
-from shops import opened
+from tests.workspace.shops import opened
 base = Base({shop.base.repo!r}, {shop.base.commit!r}, Recipe(), Path({str(shop.base.tree)!r}),
             Path({str(shop.base.python)!r}), {shop.base.readable!r}, "k")
 workspace = opened(base, "overlay")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shops import FILES, FIX, SECRET_LATER, Shop, opened
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.contract import Selection, Workspace
+
+from .shops import FILES, FIX, SECRET_LATER, Shop, opened
 
 TESTS = Selection(files=("tests/test_cart.py",))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from llm.scripted import MadeUp
+from .scripted import MadeUp
 
 Code = tuple[int, ...]
 Test = tuple[int, Any]

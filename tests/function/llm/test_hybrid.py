@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from llm.scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of
 from refute.errors import InputError
 from refute.function.llm.hybrid import most_asked
 from refute.function.llm.hybrid_inputs import distinguishing
@@ -24,6 +23,8 @@ from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import NotRun, Outcome, Raised, Returned, values
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
+
+from .scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of
 
 Script = Callable[[Sequence[Message], int], str]
 

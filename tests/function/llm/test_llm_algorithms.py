@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from llm.pseudocode import Trace, most_common, ut_debug
-from llm.scripted import MadeUp, TrustingBox, asker, source
 from refute.function.llm.methods import METHODS
 from refute.function.llm.options import Options
 from refute.function.llm.record import LlmResult, Output
 from refute.function.llm.vote import decided, fewest
 from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
+
+from .pseudocode import Trace, most_common, ut_debug
+from .scripted import MadeUp, TrustingBox, asker, source
 
 
 def options_of(seed: int) -> Options:

@@ -10,7 +10,6 @@ from zlib import crc32
 import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
-from llm.scripted import DirectAsker, MadeUp, TrustingBox, asker
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
 from refute.function.llm.methods import METHODS
 from refute.function.llm.no_ut import finds_fault
@@ -21,6 +20,8 @@ from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.prompts import render
+
+from .scripted import DirectAsker, MadeUp, TrustingBox, asker
 
 DOUBLE = FunctionProblem(
     "double", "Return x doubled.\n\n>>> double(0)\n0\n", "double(x)", "double",
