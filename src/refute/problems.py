@@ -60,6 +60,10 @@ class Session:
     """Source of each example, without prompts, each ending in a line feed."""
     watched: int = 1
     """How many of the last steps come back."""
+    observed: bool = False
+    """Whether the calls of the program's function that the steps make come back instead of what
+    they show: of each watched step a list of (arguments, keywords, outcome), see `sandbox.replay`.
+    """
 
     @property
     def source(self) -> str:

@@ -181,6 +181,38 @@ def test_a_call_is_taken_from_a_session_only_where_it_does_the_same(box: LocalSa
     assert calls[1] == Session(("xs = [1]\n", "f(xs)\n", "xs.append(2)\n", "f(xs)\n"))
 
 
+def test_a_call_has_the_arguments_that_the_session_makes_it_with(box: LocalSandbox) -> None:
+    """Right or wrong alike, code shows nothing of it: `f([])` and `f([5])` are None here."""
+    code = "def f(x):\n{docstring}\n    pass\n"
+    docstring = """
+        >>> a = []
+        >>> b = [a]
+        >>> c = b[0].append(5)
+        >>> print(f(a))
+        [5]
+        >>> f(a)
+        [5]
+        >>> f([3])
+        [3]
+    """
+    _, tests, _ = verdict(box, problem(docstring, code))
+    assert [type(test.call) for test in tests] == [Session, Session, Call]
+    assert Call(([],)) not in [test.call for test in tests]
+
+
+def test_a_call_of_another_function_of_that_name_is_none(box: LocalSandbox) -> None:
+    code = "def f(x):\n{docstring}\n    pass\ndef g(x):\n    return f(x)\n"
+    docstring = """
+        >>> f(1)
+        1
+        >>> f = g
+        >>> f(2)
+        2
+    """
+    _, tests, _ = verdict(box, problem(docstring, code))
+    assert [type(test.call) for test in tests] == [Call, Session]
+
+
 def test_a_session_leaves_out_what_its_outcome_does_not_hang_on(box: LocalSandbox) -> None:
     docstring = ">>> import math\n>>> a = f(1)\n>>> b = [7]\n>>> print(b)\n[7]\n>>> print(a)\n2"
     _, tests, _ = verdict(box, problem(docstring))

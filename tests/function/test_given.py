@@ -118,7 +118,8 @@ class TestIt(unittest.TestCase):
 
 
 def test_sources_name_file_and_line(tmp_path: Path) -> None:
-    (test,) = read(tmp_path, "\nassert f(1) == 2\n").tests
+    (test, whole) = read(tmp_path, "\nassert f(1) == 2\n").tests
+    assert whole.source == test.source
     assert test.source == f"{tmp_path}/test_it.py:2"
 
 

@@ -12,8 +12,8 @@ from refute.function.given import read_tests
 from refute.function.target import open_target, problem_of
 from refute.function.testmodule import whole_tests
 from refute.function.verbs import open_box
-from refute.function.verified import is_whole, verified
-from refute.problems import Call, UnitTest
+from refute.function.verified import Verified, is_whole, verified
+from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox
@@ -76,6 +76,24 @@ CARRIED = {
     "unittest": "import unittest\nclass TestF(unittest.TestCase):\n"
     "    def setUp(self):\n        self.n = 2\n"
     "    def test_f(self):\n        self.assertEqual(f(self.n), 3)\n",
+    "a set-up class": "class TestF:\n    @classmethod\n"
+    "    def setup_class(cls):\n        cls.n = 1\n"
+    "    def setup_method(self):\n        self.m = self.n + 1\n"
+    "    def test_f(self):\n        assert f(self.n, self.m) == 3\n",
+    "a base": "class Base:\n    def setup_method(self):\n        self.n = 2\n"
+    "class TestF(Base):\n    def test_f(self):\n        assert f(self.n) == 3\n",
+    "setUpClass": "import unittest\nclass TestF(unittest.TestCase):\n    @classmethod\n"
+    "    def setUpClass(cls):\n        cls.n = 2\n"
+    "    def test_f(self):\n        self.assertEqual(f(self.n), 3)\n",
+    "an automatic fixture": "import pytest\nSTATE = []\n@pytest.fixture(autouse=True)\n"
+    "def fill():\n    STATE.append(1)\ndef test_f():\n    assert f(STATE[0]) == 2\n",
+    "two tables": "import pytest\nTABLE = [(1, 2), (3, 4)]\n"
+    "@pytest.mark.parametrize('a, b', TABLE)\n@pytest.mark.parametrize('c', [1, True])\n"
+    "def test_f(a, b, c):\n    assert f(a, c) == b\n",
+    "a changed constant": "TABLE = {}\nTABLE[1] = 2\nROWS = []\nROWS.append(3)\n"
+    "def test_f():\n    assert f(1) == TABLE[1]\n    assert f(ROWS[0] - 1) == 3\n",
+    "everything of a module": "from string import *\ndef test_f():\n"
+    "    assert f(len(digits)) == 11\n",
     "printing": "def test_f():\n    n = f(1)\n    print(n)\n    assert n == 2\n",
     "a loop with a count": "def test_f():\n    n = 0\n    while n < 3:\n"
     "        assert f(n) == n + 1\n        n += 1\n",
@@ -135,6 +153,10 @@ def test_a_check_that_is_read_wrongly_is_dropped_where_the_test_passes(tmp_path:
         "import pytest\n@pytest.mark.skip\ndef test_f():\n    assert f(1) == 9\n",
         "import pytest\n@pytest.mark.xfail(strict=True)\ndef test_f():\n    assert f(1) == 9\n",
         "def test_f(capsys):\n    assert f(1) == 9\n",
+        "import pytest\npytestmark = [pytest.mark.skipif(True, reason='')]\n"
+        "def test_f():\n    assert f(1) == 9\n",
+        "from elsewhere import Base\nclass TestF(Base):\n    def test_f(self):\n"
+        "        assert f(1) == 9\n",
         "from .helpers import h\ndef test_f():\n    assert f(h(1)) == 9\n",
     ],
 )
@@ -152,3 +174,103 @@ def test_nothing_of_the_program_is_put_into_what_is_shown(tmp_path: Path) -> Non
     sources = [str(getattr(test.call, "source", "")) for test in tests]
     assert sources
     assert not any("_refute_local_" in source for source in sources)
+
+
+def test_what_is_left_out_is_not_read_check_by_check(tmp_path: Path) -> None:
+    text = "import pytest\n@pytest.mark.xfail\ndef test_f():\n    assert f(1) == 9\n"
+    (tmp_path / "test_mod.py").write_text(f"{text}def test_g():\n    assert f(1) == 2\n")
+    given = read_tests(tmp_path / "test_mod.py", "f", module="mod")
+    assert {test.source.rpartition(":")[2] for test in given.tests} == {"5", "6"}
+    assert [line.partition(": ")[2] for line in given.skipped] == ["not read: is marked xfail"]
+    assert (len(given.read), len(given.found)) == (1, 2)
+
+
+def in_a_package(
+    folder: Path, test: str, module: str, front: str = ""
+) -> tuple[FunctionProblem, Verified]:
+    """The tests of pkg/mod.py::f in pkg/tests/test_mod.py, with `front` in pkg/__init__.py."""
+    inner = folder / "pkg" / "tests"
+    inner.mkdir(parents=True)
+    (folder / "pkg" / "__init__.py").write_text(front)
+    (folder / "pkg" / "mod.py").write_text(module)
+    (inner / "__init__.py").write_text("")
+    (inner / "test_mod.py").write_text(test)
+    target = open_target(f"{folder / 'pkg' / 'mod.py'}::f")
+    given = read_tests(inner / "test_mod.py", "f", module=target.surroundings.name)
+    problem = problem_of(target, "f", tests=given.tests)
+    with open_box(target) as box:
+        return problem, verified(problem, box=box)
+
+
+FRONTS = {
+    "a wrapper": (
+        "from . import mod\ndef f(x):\n    return mod.f(x) * 10\n",
+        "from pkg import *\n",
+    ),
+    "a wrapper that says so": (
+        "import functools\nfrom . import mod\n@functools.wraps(mod.f)\n"
+        "def f(x):\n    return mod.f(x) * 10\n",
+        "from .. import f\n",
+    ),
+    "a method": (
+        "from . import mod\nclass Ring:\n    def f(self, x):\n        return mod.f(x) * 10\n"
+        "mod = Ring()\n",
+        "from pkg import mod\nf = mod.f\n",
+    ),
+    "a partial of another": (
+        "import functools\nfrom . import mod\ndef scaled(k, x):\n    return mod.f(x) * k\n"
+        "f = functools.partial(scaled, 10)\n",
+        "from .. import f\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FRONTS)
+@pytest.mark.parametrize("module", [RIGHT, WRONG])
+def test_another_object_of_that_name_is_not_the_function(
+    tmp_path: Path, name: str, module: str
+) -> None:
+    """Its test is one of the function as a whole, which it reaches; `f(1) == 20` is not."""
+    front, imports = FRONTS[name]
+    test = f"{imports}def test_f():\n    assert f(1) == 20\n    assert f(3) == 40\n"
+    problem, known = in_a_package(tmp_path, test, module, front)
+    assert any(test.call == Call((1,)) for test in problem.tests) or name == "a method"
+    assert [is_whole(test) for test in known.tests] == [True]
+
+
+SAME = {
+    "the package's name of it": ("from .mod import f\n", "from pkg import f\n"),
+    "relative": ("", "from ..mod import f\n"),
+    "everything": ("from .mod import f\n", "from pkg import *\n"),
+    "the module": ("", "import pkg.mod as mod\nf = mod.f\n"),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_function_itself_is_one_wherever_it_comes_from(tmp_path: Path, name: str) -> None:
+    front, imports = SAME[name]
+    test = f"{imports}def test_f():\n    assert f(1) == 2\n    assert f(3) == 4\n"
+    problem, known = in_a_package(tmp_path, test, WRONG, front)
+    made = [test.call for test in known.tests if not is_whole(test)]
+    whole = [test for test in known.tests if is_whole(test)]
+    if any(isinstance(test.call, Call) for test in problem.tests):
+        assert made == [Call((1,)), Call((3,))]  # also the one behind the first that fails
+    else:
+        assert whole
+
+
+def test_a_check_counts_only_with_the_arguments_that_its_test_has(tmp_path: Path) -> None:
+    text = (
+        "from mod import f\ndef grown(xs):\n    xs.append(1)\n"
+        "def test_f():\n    xs = []\n    grown(xs)\n    assert f(xs) == [1]\n"
+    )
+    code = "def f(x):\n    return None\n"
+    _, tests, _ = judged(tmp_path, text, code)
+    assert [is_whole(test) for test in tests] == [True]
+
+
+def test_a_package_that_the_program_asks_for_is_not_its_fault(tmp_path: Path) -> None:
+    code = "def f(x):\n    import no_such_thing\n    return x\n"
+    colour, _, notes = judged(tmp_path, "from mod import f\ndef test_f():\n    f(1)\n", code)
+    assert colour == "nothing"
+    assert "a package is missing" in notes[0]

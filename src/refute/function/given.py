@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from refute.files import read_file
 from refute.function.examples.subject import crosses
 from refute.function.pytests import read_pytests
 from refute.function.show import NO_EXCEPTION, NO_OUTPUT
+from refute.function.target import surroundings
 from refute.function.testmodule import whole_tests
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral, parse_literal, read_literal
@@ -32,6 +33,10 @@ class GivenTests:
 
     tests: tuple[UnitTest, ...]
     skipped: tuple[str, ...] = ()
+    found: frozenset[str] = frozenset()
+    """Where the tests stand that are the function's: of a test file its test functions."""
+    read: frozenset[str] = frozenset()
+    """Those of them that were read."""
 
 
 def read_tests(
@@ -57,7 +62,8 @@ def read_tests(
     try:
         name = str(path)
         reading = read_pytests(text, name, entry_point, module=module, predicate=predicate)
-        wholes, _ = whole_tests(text, entry_point)
+        package = surroundings(path).name.rpartition(".")[0]
+        wholes, odd = whole_tests(text, entry_point, package=package)
     except (SyntaxError, ValueError, RecursionError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
         raise InputError(f"{path}{line}: not Python: {error}") from None
@@ -66,8 +72,15 @@ def read_tests(
         for one in wholes
     ]
     covered = {line for one in wholes for line in range(one.first, one.last + 1)}
-    skipped = [line for line in reading.skipped if _line_of(line) not in covered]
-    return _crossing(path, (*reading.tests, *whole), skipped)
+    left_out = {line for first, last, _ in odd for line in range(first, last + 1)}
+    # what is not held against its test, as it runs, may call anything of that name
+    checks = [test for test in reading.tests if test.span is not None and test.span[0] in covered]
+    skipped = [x for x in reading.skipped if _line_of(x) not in covered | left_out]
+    skipped += [f"{name}:{first}: not read: {reason}" for first, _, reason in odd]
+    given = _crossing(path, (*checks, *whole), skipped)
+    read = frozenset(test.source for test in whole)
+    found = read | {f"{name}:{first}" for first, _, _ in odd}
+    return replace(given, found=found, read=read)
 
 
 def _line_of(remark: str) -> int:
@@ -78,12 +91,13 @@ def _line_of(remark: str) -> int:
 def _crossing(path: Path, tests: Sequence[UnitTest], skipped: Sequence[str] = ()) -> GivenTests:
     """The tests that the sandbox can run and judge; the others are lines of `skipped`."""
     kept, lines = [], list(skipped)
+    places = frozenset(test.source for test in tests)
     for test in tests:
         if crosses(test):
             kept.append(test)
         else:
             lines.append(f"{test.source or path}: a value that cannot cross into the sandbox")
-    return GivenTests(tuple(kept), tuple(lines))
+    return GivenTests(tuple(kept), tuple(lines), places, frozenset(test.source for test in kept))
 
 
 def read_call(text: str, entry_point: str) -> Invocation | None:

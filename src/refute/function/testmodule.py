@@ -9,8 +9,10 @@ believed (`verified`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 from refute.problems import Session
 from refute.syntax import parse_module
@@ -38,17 +40,23 @@ class Whole:
     """Lines of the test function, its decorators included."""
 
 
+_CHANGING = (ast.Assign, ast.AugAssign, ast.Delete, ast.Expr, ast.For)
+"""Statements that may change what another one binds."""
+
+
 class _Odd(Exception):
     """This test needs something that is not carried along; the message says what."""
 
 
-def whole_tests(text: str, entry_point: str) -> tuple[list[Whole], list[tuple[int, int, str]]]:
+def whole_tests(
+    text: str, entry_point: str, *, package: str = ""
+) -> tuple[list[Whole], list[tuple[int, int, str]]]:
     """The tests that name the function, and (first line, last line, reason) of those left out.
 
-    Raises SyntaxError.
+    `package`: the dotted name of the package that the file lies in. Raises SyntaxError.
     """
     tree = parse_module(text)
-    top = _Top(tree, entry_point)
+    top = _Top(tree, entry_point, package)
     found: list[Whole] = []
     odd: list[tuple[int, int, str]] = []
     for owner, test in _tests(tree):
@@ -61,6 +69,9 @@ def whole_tests(text: str, entry_point: str) -> tuple[list[Whole], list[tuple[in
                 found.append(Whole(session, test.name, first, last))
         except _Odd as reason:
             odd.append((first, last, str(reason)))
+    for node in tree.body:
+        if isinstance(node, ast.Assert | ast.For) and top.concerns(node):
+            found.append(Whole(top.alone(node), "", node.lineno, node.end_lineno or node.lineno))
     return found, odd
 
 
@@ -77,7 +88,8 @@ def _tests(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, _TestFunctio
 class _Top:
     """The top level of a test file: what each name there is bound by."""
 
-    def __init__(self, tree: ast.Module, entry_point: str) -> None:
+    def __init__(self, tree: ast.Module, entry_point: str, package: str) -> None:
+        self.package = package
         self.statements = [
             node
             for node in tree.body
@@ -89,10 +101,22 @@ class _Top:
             for node in self.statements
             if isinstance(node, ast.FunctionDef) and any(map(_is_fixture, node.decorator_list))
         }
+        self.always = [name for name, node in self.fixtures.items() if _is_automatic(node)]
+        self.marks = [
+            node.value
+            for node in self.statements
+            if isinstance(node, ast.Assign) and _binds(node) == {"pytestmark"}
+        ]
         self.binders: dict[str, list[int]] = {}
         for index, node in enumerate(self.statements):
             for name in _binds(node):
                 self.binders.setdefault(name, []).append(index)
+
+        self.changes = {
+            index: _reads(node)
+            for index, node in enumerate(self.statements)
+            if isinstance(node, _CHANGING) and not _binds(node) and not _asserts(node)
+        }
 
     def concerns(self, test: ast.AST) -> bool:
         """Whether the test names the function, itself or through what it uses of its file."""
@@ -119,9 +143,12 @@ class _Top:
 
     def needed(self, names: set[str]) -> list[int]:
         """The statements that bind these names, and what those need, in order."""
-        wanted, chosen = set(names), set[int]()
+        wanted, chosen = set(names), set(self.binders.get("*", ()))
         while True:
             new = {i for name in wanted for i in self.binders.get(name, ())} - chosen
+            if not new:
+                bound = {name for index in chosen for name in _binds(self.statements[index])}
+                new = {i for i, read in self.changes.items() if read & bound} - chosen
             if not new:
                 return sorted(chosen)
             chosen |= new
@@ -135,12 +162,15 @@ class _Top:
 
     def sessions(self, owner: ast.ClassDef | None, test: _TestFunction) -> Iterator[Session]:
         """One for each row of the test's table, or one that loops over it. Raises `_Odd`."""
-        rows, loop = _table(test)
+        for mark in self.marks:
+            _check_mark(ast.unparse(mark))
+        rows, loop = _table(test, self._literal)
         given = {name for row in rows[:1] for name in row}
         given |= {name.strip(",") for name in loop[0]} if loop else set()
         asked = test.args.args[: len(test.args.args) - len(test.args.defaults)]
         taken = [a.arg for a in asked if a.arg not in given and a.arg not in ("self", "cls")]
-        fixtures = self._fixtures(taken)
+        fixtures = self._fixtures([*self.always, *taken])
+        family = [] if owner is None else self._family(owner)
         body = _plain(test) if owner is None else _class_with(owner, test)
         names = _reads(body) | {name for name, _ in fixtures}
         names |= {n for row in rows for value in row.values() for n in _reads(value)}
@@ -148,8 +178,9 @@ class _Top:
         before = [self._carried(index) for index in self.needed(names) if not self._is_test(index)]
         before += [ast.unparse(body)]
         before += [f"{name} = {source}" for name, source in fixtures]
+        set_up, head = _call(owner, test, family)
+        before += set_up
         named = [f"{name}={name}" for name in taken]
-        head = _call(owner, test)
         for row in rows:
             arguments = [f"{name}={ast.unparse(value)}" for name, value in row.items()] + named
             yield _session(before, head.replace("...", ", ".join(arguments)))
@@ -159,6 +190,34 @@ class _Top:
             call = head.replace("...", ", ".join(arguments))
             yield _session(before, f"for {targets} in {ast.unparse(loop[1])}:\n    {call}")
 
+    def _literal(self, node: ast.expr) -> ast.expr:
+        """What a name stands for that the file binds once."""
+        at = self.binders.get(node.id, []) if isinstance(node, ast.Name) else []
+        match self.statements[at[0]] if len(at) == 1 else None:
+            case ast.Assign(targets=[ast.Name()], value=value):
+                return value
+        return node
+
+    def alone(self, node: ast.stmt) -> Session:
+        """A statement of the top level with what it needs."""
+        needed = [index for index in self.needed(_reads(node)) if self.statements[index] != node]
+        return _session([self._carried(index) for index in needed], ast.unparse(node))
+
+    def _family(self, owner: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class and those of the file that it is made of, first ancestors last. Raises `_Odd`
+        where one comes from elsewhere, which may set anything up."""
+        found = [owner]
+        for base in owner.bases:
+            name = ast.unparse(base)
+            if name in ("object",) or name.endswith("TestCase"):
+                continue
+            at = self.binders.get(name, [])
+            node = self.statements[at[0]] if len(at) == 1 else None
+            if not isinstance(node, ast.ClassDef) or node is owner:
+                raise _Odd(f"a class that is made of {name}")
+            found += self._family(node)
+        return found
+
     def _is_test(self, index: int) -> bool:
         node = self.statements[index]
         return isinstance(node, ast.FunctionDef) and node.name.startswith("test")
@@ -166,7 +225,12 @@ class _Top:
     def _carried(self, index: int) -> str:
         node = self.statements[index]
         if isinstance(node, ast.ImportFrom) and node.level:
-            raise _Odd("imports from its own package")
+            parts = self.package.split(".") if self.package else []
+            if node.level > len(parts):
+                raise _Odd("imports from a package that is not known")
+            above = parts[: len(parts) - node.level + 1]
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            return ast.unparse(ast.ImportFrom(source, node.names, 0))
         return ast.unparse(self._bare(index))
 
     def _fixtures(self, names: Sequence[str]) -> list[tuple[str, str]]:
@@ -198,19 +262,34 @@ def _session(before: Sequence[str], last: str) -> Session:
     return Session(tuple(f"{source}\n" for source in (*before, last)))
 
 
-def _call(owner: ast.ClassDef | None, test: _TestFunction) -> str:
-    """Source that runs the test, with ``...`` for its arguments."""
+def _call(
+    owner: ast.ClassDef | None, test: _TestFunction, family: Sequence[ast.ClassDef]
+) -> tuple[list[str], str]:
+    """Statements that set the test's object up, and source that runs the test, with ``...`` for
+    its arguments. Raises `_Odd`."""
     if owner is None:
-        return f"{test.name}(...)"
-    if any(ast.unparse(base).endswith("TestCase") for base in owner.bases):
+        return [], f"{test.name}(...)"
+    defined = [n for one in family for n in one.body if isinstance(n, ast.FunctionDef)]
+    if any("TestCase" in ast.unparse(base) for one in family for base in one.bases):
         if len(test.args.args) > 1:
             raise _Odd("a unittest method with parameters")
-        return f"{owner.name}({test.name!r}).debug()"
-    if owner.bases or any(
-        isinstance(node, ast.FunctionDef) and node.name.startswith("setup") for node in owner.body
-    ):
-        raise _Odd("a class that is set up")
-    return f"{owner.name}().{test.name}(...)"
+        hooked = any(node.name == "setUpClass" for node in defined)
+        set_up = [f"{owner.name}.setUpClass()"] if hooked else []
+        return set_up, f"{owner.name}({test.name!r}).debug()"
+    if any(_is_automatic(node) for node in defined):
+        raise _Odd("a class that a fixture sets up")
+    hooks = {node.name: node for node in defined if node.name in _HOOKS}
+    if not hooks:
+        return [], f"{owner.name}().{test.name}(...)"
+    if any(len(node.args.args) > 1 for node in hooks.values()):
+        raise _Odd("a class whose set-up asks for the test")
+    first = [f"{owner.name}.setup_class()"] if "setup_class" in hooks else []
+    each = [f"{_CASE}.{name}()" for name in ("setup_method", "setup") if name in hooks]
+    return [*first, f"{_CASE} = {owner.name}()", *each], f"{_CASE}.{test.name}(...)"
+
+
+_HOOKS = ("setup_class", "setup_method", "setup")
+_CASE = "test_case"
 
 
 def _plain(node: _TestFunction) -> _TestFunction:
@@ -219,8 +298,7 @@ def _plain(node: _TestFunction) -> _TestFunction:
     for decorator in node.decorator_list:
         source = ast.unparse(decorator)
         name = source.partition("(")[0].rpartition(".")[2]
-        if name in ("skip", "skipif", "xfail"):
-            raise _Odd(f"is marked {name}")
+        _check_mark(source)
         if not (source.startswith(("pytest.", "mark.")) or name == "fixture"):
             kept.append(decorator)
     arguments = ast.arguments(
@@ -229,6 +307,13 @@ def _plain(node: _TestFunction) -> _TestFunction:
     )  # fmt: skip
     plain = ast.FunctionDef(node.name, arguments, node.body, kept, None)
     return ast.copy_location(ast.fix_missing_locations(plain), node)
+
+
+def _check_mark(source: str) -> None:
+    """Raises `_Odd` where a mark says that the test is not to run, or not to pass."""
+    for name in ("skip", "skipif", "xfail"):
+        if f"mark.{name}" in source or source.partition("(")[0].rpartition(".")[2] == name:
+            raise _Odd(f"is marked {name}")
 
 
 def _class_with(owner: ast.ClassDef, test: _TestFunction) -> ast.ClassDef:
@@ -250,19 +335,33 @@ def _class_with(owner: ast.ClassDef, test: _TestFunction) -> ast.ClassDef:
 
 
 def _table(
-    test: _TestFunction,
+    test: _TestFunction, literal: Callable[[ast.expr], ast.expr]
 ) -> tuple[list[Mapping[str, ast.expr]], tuple[list[str], ast.expr] | None]:
-    """The rows of its `parametrize`, one empty row without; or (loop's targets, their source)."""
+    """The rows of its `parametrize`, one empty row without; or (loop's targets, their source).
+
+    Raises `_Odd`."""
     tables = [
         node
         for node in test.decorator_list
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize")
     ]
-    if not tables:
-        return [{}], None
-    if len(tables) > 1 or len(tables[0].args) < 2:
-        raise _Odd("more than one table")
-    wanted, values = tables[0].args[:2]
+    read = [_one_table(node, literal) for node in tables]
+    if len(read) == 1 and read[0][1] is not None:
+        return read[0]
+    if any(loop is not None for _, loop in read):
+        raise _Odd("more than one table, not all written out")
+    if prod(len(rows) for rows, _ in read) > MOST_ROWS:
+        raise _Odd("tables of too many rows")
+    chosen = product(*(rows for rows, _ in reversed(read)))  # pytest's order
+    return [{k: v for row in rows for k, v in row.items()} for rows in chosen], None
+
+
+def _one_table(
+    table: ast.Call, literal: Callable[[ast.expr], ast.expr]
+) -> tuple[list[Mapping[str, ast.expr]], tuple[list[str], ast.expr] | None]:
+    if len(table.args) < 2:
+        raise _Odd("a table without rows")
+    wanted, values = table.args[0], literal(table.args[1])
     match wanted:
         case ast.Constant(value=str() as text):
             names = text.replace(",", " ").split()
@@ -273,7 +372,7 @@ def _table(
         case _:
             raise _Odd("a table without names")
     if not isinstance(values, ast.List | ast.Tuple) or len(values.elts) > MOST_ROWS:
-        return [], (names if single or len(names) > 1 else [f"{names[0]},"], values)
+        return [], (names if single or len(names) > 1 else [f"{names[0]},"], table.args[1])
     rows: list[Mapping[str, ast.expr]] = []
     for row in values.elts:
         cells = [row] if single else list(getattr(row, "elts", []))
@@ -287,8 +386,22 @@ def _table(
     return rows, None
 
 
+def _asserts(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Assert) for one in ast.walk(node))
+
+
 def _is_fixture(node: ast.expr) -> bool:
     return ast.unparse(node).partition("(")[0].rpartition(".")[2] == "fixture"
+
+
+def _is_automatic(node: _TestFunction) -> bool:
+    """Whether it is a fixture that every test gets."""
+    return any(
+        isinstance(one, ast.Call)
+        and _is_fixture(one)
+        and any(k.arg == "autouse" and ast.unparse(k.value) == "True" for k in one.keywords)
+        for one in node.decorator_list
+    )
 
 
 def _has_params(node: _TestFunction) -> bool:

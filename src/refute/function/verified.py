@@ -1,19 +1,27 @@
 """Given tests are believed where they mean what they seem to: a look at them in the sandbox.
 
-A check that was read out of a test (`pytests`) must go as the test itself goes (`testmodule`); a
-test that fails for want of something of its own, or differently each time, is not understood.
+A check that was read out of a test (`pytests`) must be a call that the test itself makes
+(`testmodule`, `observed`): of the function, not of a wrapper or another object of that name, with
+these arguments, and with the same outcome. Where it is not, the test counts as a whole. A test that
+fails for want of something of its own, or differently each time, is not understood.
 """
 
 from __future__ import annotations
 
+import ast
+import builtins
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from refute.problems import Expression, FunctionProblem, UnitTest, Want
+from refute.function.examples.scripts import imported_packages
+from refute.function.observed import Made, makes, observed
+from refute.problems import Expression, FunctionProblem, Session, UnitTest, Want
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
+from refute.syntax import parse_expression
 
 __all__ = ["ENVIRONMENT", "Verified", "is_whole", "unverified", "verified"]
 
@@ -75,8 +83,9 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
     lost: list[UnitTest] = []
     rows: list[tuple[UnitTest, bool]] = []
     wholes = [test for test in tests if is_whole(test)]
+    imported = imported_packages(problem.code)
     for test, outcome, ok in zip(tests, outcomes, good, strict=True):
-        reason = None if ok else _own_fault(outcome)
+        reason = None if ok else _own_fault(outcome, imported)
         if id(test) in unstable:
             reason = "two runs of it differ"
         if reason is not None:
@@ -87,7 +96,15 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
         else:
             rows.append((test, ok))
     rows = [(t, ok) for t, ok in rows if ok or not any(_holds(whole, t) for whole in lost)]
-    kept = _agreeing(rows)
+    made = _made([whole for whole in wholes if _reads_from(whole, rows)], program, box)
+    alone = {id(test): outcome for test, outcome in zip(tests, outcomes, strict=True)}
+    believed: list[tuple[UnitTest, bool]] = []
+    for test, ok in rows:
+        around = [whole for whole in wholes if _holds(whole, test)]
+        seen = [one for whole in around for one in made.get(id(whole), ())]
+        if is_whole(test) or not around or _is_made(test, alone[id(test)], seen, program, box):
+            believed.append((test, ok))
+    kept = _agreeing(believed)
     slow = _slow([test for test, ok in kept if ok and is_whole(test)], program, box)
     notes: tuple[str, ...] = ()
     if unclear:
@@ -104,8 +121,6 @@ def _agreeing(rows: Sequence[tuple[UnitTest, bool]]) -> list[tuple[UnitTest, boo
     kept = []
     for test, ok in checks:
         around = [good for whole, good in wholes if _holds(whole, test)]
-        if around and not _is_readable(test):
-            continue
         if ok or not around or not all(around):
             kept.append((test, ok))
     for whole, ok in wholes:
@@ -114,12 +129,40 @@ def _agreeing(rows: Sequence[tuple[UnitTest, bool]]) -> list[tuple[UnitTest, boo
     return kept
 
 
-def _is_readable(test: UnitTest) -> bool:
-    """Whether the check stands there as it was written, nothing put in for what it needs."""
-    put_in = ("_refute_local_", "__import__(")
-    return not (
-        isinstance(test.call, Expression) and any(mark in test.call.source for mark in put_in)
-    )
+def _reads_from(whole: UnitTest, rows: Sequence[tuple[UnitTest, bool]]) -> bool:
+    return any(not is_whole(test) and _holds(whole, test) for test, _ in rows)
+
+
+def _made(wholes: Sequence[UnitTest], program: Program, box: Sandbox) -> dict[int, list[Made]]:
+    """Which calls of the function each of the tests makes itself."""
+    sessions = [whole.call for whole in wholes if isinstance(whole.call, Session)]
+    watched = [Session(one.steps, len(one.steps)) for one in sessions]
+    seen = observed(watched, program, box, _LIMITS)
+    return {
+        id(whole): [one for step in steps for one in step]
+        for whole, steps in zip(wholes, seen, strict=True)
+    }
+
+
+def _is_made(
+    test: UnitTest, outcome: Outcome, seen: Sequence[Made], program: Program, box: Sandbox
+) -> bool:
+    """Whether a check is what its test does, and stands there as it was written."""
+    if isinstance(test.call, Session) or not seen:
+        return False
+    if isinstance(test.call, Expression) and _foreign(test.call.source, program.entry_point):
+        return False
+    return makes(test.call, outcome, seen, program, box, _LIMITS)
+
+
+def _foreign(source: str, entry_point: str) -> bool:
+    """Whether an expression uses a name that may mean something else in the file of tests, or that
+    was put in for what it needs there."""
+    names = [one for one in ast.walk(parse_expression(source)) if isinstance(one, ast.Name)]
+    own = {one.id for one in names if not isinstance(one.ctx, ast.Load)}
+    own |= {one.arg for one in ast.walk(parse_expression(source)) if isinstance(one, ast.arg)}
+    own |= {entry_point.partition(".")[0], *dir(builtins)} - {"__import__"}
+    return any(one.id.startswith("_refute_local_") or one.id not in own for one in names)
 
 
 def _holds(whole: UnitTest, test: UnitTest) -> bool:
@@ -142,19 +185,30 @@ def _slow(tests: Sequence[UnitTest], program: Program, box: Sandbox) -> set[int]
     return {id(test) for test, outcome in pairs if not matches(outcome, expect_test(test))}
 
 
-def _own_fault(outcome: Outcome) -> str | None:
-    """Why a failure says nothing about the function; None: it does."""
+_PACKAGE = ("ImportError", "ModuleNotFoundError")
+
+
+def _own_fault(outcome: Outcome, imported: frozenset[str]) -> str | None:
+    """Why a failure says nothing about the function; None: it does. `imported`: the packages that
+    the program asks for; one that is not there is not the function's fault either."""
     match outcome:
         case NotRun():
             return "there was no time for it"
-        case Raised(type=kind, line=None, on_import=False):
-            return ENVIRONMENT.get(kind)
+        case Raised(type=kind, message=message, line=line, on_import=False):
+            inside = line is not None
         case Returned():
             try:
                 shown = outcome.value
             except MalformedValue:
                 return None
             match shown:
-                case (str(), str() as raised, False):
-                    return ENVIRONMENT.get(raised.partition(":")[0].strip().rpartition(".")[2])
-    return None
+                case (str(), str() as raised, bool() as inside):
+                    kind, _, message = raised.partition(":")
+                    kind = kind.strip().rpartition(".")[2]
+                case _:
+                    return None
+        case _:
+            return None
+    if inside and not (kind in _PACKAGE and set(re.findall(r"\w+", message)) & imported):
+        return None
+    return ENVIRONMENT.get(kind)

@@ -104,6 +104,8 @@ def _run_calls(
                 value = function(*build(arguments), **build(keywords))
             elif kind == 3:
                 value = replaying.replay(namespace, arguments, keywords, filename)
+            elif kind == 4:
+                value = replaying.observe(namespace, arguments, keywords, filename, function)
             else:
                 value = eval(compile(arguments, "<expression>", "eval"), namespace.__dict__)
             shape = type(value)

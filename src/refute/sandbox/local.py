@@ -399,12 +399,13 @@ def _programs(programs: Sequence[Program]) -> tuple[list[bytes | str], list[tupl
 
 
 def _calls(calls: Sequence[Invocation]) -> bytes:
-    """The calls for the child: kind 0 plain values, 1 nodes, 2 an expression, 3 a session."""
+    """The calls for the child: kind 0 plain values, 1 nodes, 2 an expression, 3 a session, 4 a
+    session whose calls are looked at."""
     rows: list[tuple[int, Any, Any]] = []
     is_plain = values.is_plain
     for call in calls:
         if isinstance(call, Session):
-            rows.append((3, list(call.steps), call.watched))
+            rows.append((4 if call.observed else 3, list(call.steps), call.watched))
         elif not isinstance(call, Call):
             rows.append((2, call.source, None))
         elif is_plain(call.args) and (not call.kwargs or is_plain(dict(call.kwargs))):

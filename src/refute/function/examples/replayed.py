@@ -12,7 +12,7 @@ import ast
 import doctest
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from refute.function.examples.formal import doctests
 from refute.function.examples.grounding import grounded
 from refute.function.examples.scripts import Script, Step, imported_packages, scripts, slice_of
 from refute.function.examples.subject import Reading, subject
+from refute.function.observed import Made, makes, observed
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, Expression, FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
@@ -356,18 +357,49 @@ def _agreed(
                 drafts[index] = test
     limits = replace(_LIMITS, cpu=1.0, wall=3.0)
     outcomes = box.run(program, [test.call for test in drafts.values()], limits) if drafts else []
-    agreed = {}
+    agreed, alone = {}, {}
     for (index, test), outcome in zip(drafts.items(), outcomes, strict=True):
         row = judged.outcomes[index]
         passes = index not in judged.failing
         if isinstance(outcome, NotRun) or matches(outcome, expect_test(test)) is not passes:
             continue
         if _is_condition(script.steps[index]) or _does_the_same(outcome, row):
-            agreed[index] = test
+            agreed[index], alone[index] = test, outcome
+    agreed = _made_so(agreed, alone, script.steps, judged, program, box)
     said: dict[str, set[str]] = {}
     for test in agreed.values():
         said.setdefault(repr(test.call), set()).add(repr((test.expected, test.raises)))
     return {i: test for i, test in agreed.items() if len(said[repr(test.call)]) == 1}
+
+
+def _made_so(
+    agreed: dict[int, UnitTest],
+    alone: Mapping[int, Outcome],
+    steps: Sequence[Step],
+    judged: _Judged,
+    program: Program,
+    box: Sandbox,
+) -> dict[int, UnitTest]:
+    """Those whose session was seen to make the call that was read, as it is at that moment: what
+    the session bound before may be another function, or have changed since."""
+    bound: set[str] = set()
+    doubtful: set[int] = set()
+    for index, step in enumerate(steps):
+        if step.reads & bound or "*" in bound:
+            doubtful.add(index)
+        bound |= step.binds
+    looked = [i for i in agreed if i in doubtful and isinstance(judged.outcomes[i], tuple)]
+    made: list[list[Made]] = []
+    if looked:
+        sources = [step.source for step in steps[: max(looked) + 1]]
+        (made,) = observed([Session((*sources,), len(sources))], program, box, _LIMITS)
+    kept = {}
+    for index, test in agreed.items():
+        seen = made[index] if index in looked and made else []
+        assert not isinstance(test.call, Session)
+        if index not in doubtful or makes(test.call, alone[index], seen, program, box, _LIMITS):
+            kept[index] = test
+    return kept
 
 
 def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:
