@@ -112,7 +112,11 @@ async def by_search(
     problem = solution.problem()
     known = [test.call for test in trusted_tests(problem)[0]]
     given = [call for call in known if isinstance(call, Call)]
-    legal = (p.call for p in propose_inputs(problem, known, seed=seed) if p.tier != Tier.WILD)
+    legal = (
+        one.call
+        for one in propose_inputs(problem, known, seed=seed)
+        if one.tier != Tier.WILD and isinstance(one.call, Call)
+    )
     # The examples come last: what a description shows is no find.
     calls = [*islice(legal, SEARCHED), *given]
     made = Attempted()

@@ -49,7 +49,8 @@ def multiplied(problem: FunctionProblem, known: Sequence[Invocation], *, seed: i
         for one in islice(propose_inputs(problem, known, seed=seed), MOST_INPUTS)
         if one.tier <= Tier.EDGE and len(call_source(one.call, problem.entry_point)) <= LONGEST
     ]
-    return [one.call for one in sorted(proposals, key=lambda one: one.tier)]
+    ordered = sorted(proposals, key=lambda one: one.tier)
+    return [one.call for one in ordered if isinstance(one.call, Call)]
 
 
 MOST_INPUTS = 60

@@ -1,7 +1,8 @@
 """Which values an annotation allows, as far as it is understood.
 
 Names are looked up in the module under test: `NewType`, type aliases and `TypedDict`s are read as
-what they stand for.
+what they stand for; members of its enums, and its dataclasses and named tuples, are written down
+for the program under test to make (`written`).
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from refute.function.search.domain import Constants, Domain, Mappings, Numbers, Part, Sequences
 from refute.function.search.texts import Texts
-from refute.syntax import parse_expression
+from refute.function.search.written import Records, Written
+from refute.syntax import Function, parse_expression
 
 __all__ = [
     "GRID_NAMES",
@@ -24,26 +27,41 @@ __all__ = [
     "text_of",
 ]
 
-Named = Mapping[str, ast.expr]
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """An enum."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A class of which instances are made with keyword arguments."""
+
+    required: dict[str, ast.expr]
+
+
+Named = Mapping[str, ast.expr | Members | Fields]
 """What types of a module stand for: an annotation, or a dictionary display with an annotation for
-each key of a `TypedDict`."""
+each key of a `TypedDict`, or what is needed to make one."""
+
+_WRAPPERS = frozenset({"required", "notrequired", "readonly", "final", "annotated", "initvar"})
+_ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
 TEXTS_NAMES = re.compile(r"(^|_)(words|strings|names|strs|texts|lines|tokens)$", re.I)
 GRID_NAMES = re.compile(r"(matrix|grid|board|image|table)", re.I)
 
 
-def named_types(tree: ast.Module) -> dict[str, ast.expr]:
+def named_types(tree: ast.Module) -> dict[str, ast.expr | Members | Fields]:
     """The types that a module gives a name to at its top level."""
-    found: dict[str, ast.expr] = {}
+    found: dict[str, ast.expr | Members | Fields] = {}
     for node in tree.body:
         match node:
-            case ast.ClassDef(name=name, bases=bases) if bases:
-                labels = [_label(base) for base in bases]
-                above = [one for one in map(found.get, labels) if isinstance(one, ast.Dict)]
-                if above or "TypedDict" in labels:
-                    fields = dict(pair for one in above for pair in _items(one)) | _fields(node)
-                    keys: list[ast.expr | None] = [ast.Constant(key) for key in fields]
-                    found[name] = ast.Dict(keys, list(fields.values()))
+            case ast.ClassDef(name=name):
+                said = _class(node, found)
+                if said is not None:
+                    found[name] = said
             case ast.Assign(
                 targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[_, said])
             ) if _label(func) in ("NewType", "TypedDict"):
@@ -62,11 +80,51 @@ def named_types(tree: ast.Module) -> dict[str, ast.expr]:
     return found
 
 
-def _fields(node: ast.ClassDef) -> dict[str, ast.expr]:
+def _class(node: ast.ClassDef, found: Named) -> ast.expr | Members | Fields | None:
+    """A class that tells how its instances are made; None: it does not."""
+    labels = [_label(base) for base in node.bases]
+    above = [found[label] for label in labels if label in found]
+    dictionaries = [one for one in above if isinstance(one, ast.Dict)]
+    if dictionaries or "TypedDict" in labels:
+        fields = dict(pair for one in dictionaries for pair in _items(one)) | _fields(node)
+        keys: list[ast.expr | None] = [ast.Constant(key) for key in fields]
+        return ast.Dict(keys, list(fields.values()))
+    if not _ENUMS.isdisjoint(labels):
+        return Members(tuple(_members(node)))
+    decorators = {
+        _label(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list
+    }
+    if "dataclass" not in decorators and "NamedTuple" not in labels:
+        return None
+    own = {one.name for one in node.body if isinstance(one, Function)}
+    unknown = [label for label in labels if label not in (*found, "NamedTuple", "Generic", "ABC")]
+    if unknown or not own.isdisjoint({"__init__", "__new__", "__post_init__"}):
+        return None
+    required: dict[str, ast.expr] = {}
+    for one in above:
+        if not isinstance(one, Fields):
+            return None
+        required |= one.required
+    for name, said in _fields(node, required=True).items():
+        if _label(said) != "ClassVar":
+            required[name] = said
+    return Fields(required)
+
+
+def _members(node: ast.ClassDef) -> Iterator[str]:
+    for one in node.body:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)]) if not name.startswith("_"):
+                yield name
+
+
+def _fields(node: ast.ClassDef, *, required: bool = False) -> dict[str, ast.expr]:
     return {
         one.target.id: one.annotation
         for one in node.body
-        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+        if isinstance(one, ast.AnnAssign)
+        and isinstance(one.target, ast.Name)
+        and not (required and one.value is not None)
     }
 
 
@@ -110,7 +168,15 @@ def annotated(
         fields = tuple((key, inner(said)) for key, said in _items(node))
         return Domain((Mappings(Domain(), Domain(), len(fields), len(fields), fields),))
     if isinstance(node, ast.Name) and node.id in named:
-        return annotated(named[node.id], name, scale, words, named if levels else {}, levels - 1)
+        said = named[node.id]
+        if isinstance(said, Members):
+            members = tuple(Written(f"{node.id}.{member}") for member in said.names)
+            return Domain((Constants(members),) if members else ())
+        named, levels = named if levels else {}, levels - 1
+        if isinstance(said, Fields):
+            each = ((key, inner(one)) for key, one in said.required.items())
+            return Domain((Records(node.id, tuple(each)),))
+        return annotated(said, name, scale, words, named, levels)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         sides = [
             annotated(side, name, scale, words, named, levels).parts
@@ -123,7 +189,7 @@ def annotated(
         inside = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     element = inner(inside[0]) if inside else element_of(name, scale, words)
     part: Part | None = None
-    if label in ("required", "notrequired", "readonly", "final", "annotated") and inside:
+    if label in _WRAPPERS and inside:
         return annotated(inside[0], name, scale, words, named, levels)
     if label in ("union", "optional"):
         parts = [

@@ -105,7 +105,7 @@ class Hints:
 def clustered(
     trial: Trial,
     survivors: Sequence[Result],
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     hints: Hints = Hints(),
 ) -> list[Cluster]:
     """Group survivors by what they do on `inputs`, best cluster first."""
@@ -146,7 +146,7 @@ def _put_likeliest_first(trial: Trial, original: ast.Module, cluster: Cluster) -
 
 
 def _kept(
-    before: Sequence[Outcome], after: Sequence[Outcome], inputs: Sequence[tuple[Call, Tier]]
+    before: Sequence[Outcome], after: Sequence[Outcome], inputs: Sequence[tuple[Invocation, Tier]]
 ) -> float:
     """Share of the inputs inside the domain that end as they did."""
     inside = [i for i, (_, tier) in enumerate(inputs) if tier == Tier.IN_DOMAIN]
@@ -158,7 +158,7 @@ def _plausibility(
     trial: Trial,
     before: Sequence[Outcome],
     after: Sequence[Outcome],
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     hints: Hints,
 ) -> float:
     """Log weight of a behaviour: a fix crashes on nothing, and keeps what the author had tried."""
@@ -219,7 +219,7 @@ def _goes_further(first: Cluster, other: Cluster, before: Sequence[Outcome]) -> 
 
 def question_for(
     clusters: Sequence[Cluster],
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     shown: Sequence[Cluster] | None = None,
 ) -> tuple[Question | None, int]:
     """The input that tells `clusters` best apart, with its index; short calls are preferred.
@@ -254,7 +254,7 @@ def vote(clusters: Sequence[Cluster], index: int) -> float:
     return agree / total
 
 
-def crashing(cluster: Cluster, inputs: Sequence[tuple[Call, Tier]]) -> bool:
+def crashing(cluster: Cluster, inputs: Sequence[tuple[Invocation, Tier]]) -> bool:
     """Whether it crashes on many inputs like the examples': it is no fix then."""
     inside = [o for o, (_, tier) in zip(cluster.outcomes, inputs, strict=True) if not tier]
     return sum(not isinstance(o, Returned) for o in inside) > 0.3 * len(inside)

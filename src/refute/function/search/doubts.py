@@ -64,7 +64,7 @@ class _Broken:
 def doubtful(
     problem: FunctionProblem,
     tests: Sequence[UnitTest],
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     *,
     box: Sandbox,
     seconds: float,
@@ -93,7 +93,7 @@ def doubtful(
 def _looked_at(
     problem: FunctionProblem,
     about: Property,
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     meant: Collection[int],
     box: Sandbox,
 ) -> _Broken | None:
@@ -101,7 +101,7 @@ def _looked_at(
 
     `meant`: the lines that refuse arguments on purpose.
     """
-    tried = [call for call, _ in inputs if not call.kwargs]
+    tried = [call for call, _ in inputs if isinstance(call, Call) and not call.kwargs]
     if about.everywhere:
         tried += [_negated(call) for call in tried[:20]]
     asked = [(call, about.calls(call)) for call in tried]
@@ -139,7 +139,7 @@ def _negated(value: Any) -> Any:
 def _told(
     problem: FunctionProblem,
     tests: Sequence[UnitTest],
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     box: Sandbox,
     deadline: float,
     most: int | None,
@@ -175,7 +175,7 @@ def _mended(
     problem: FunctionProblem,
     tests: Sequence[UnitTest],
     seen: _Broken,
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     box: Sandbox,
     deadline: float,
     most: int | None,

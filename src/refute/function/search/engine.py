@@ -38,7 +38,7 @@ from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressible
-from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.problems import FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.timed import Timed
@@ -289,7 +289,7 @@ def _failing(
 
 
 def _without_oracle(
-    problem: FunctionProblem, state: _State, inputs: Sequence[tuple[Call, Tier]], box: Sandbox
+    problem: FunctionProblem, state: _State, inputs: Sequence[tuple[Invocation, Tier]], box: Sandbox
 ) -> list[Finding]:
     """What can be shown when no trusted test fails."""
     count = len(state.trusted)
@@ -334,7 +334,7 @@ def _doubted(
     problem: FunctionProblem,
     state: _State,
     findings: list[Finding],
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     box: Sandbox,
     seconds: float,
     max_candidates: int | None,
@@ -354,7 +354,7 @@ def _doubted(
 
 def probing_inputs(
     problem: FunctionProblem, trusted: Sequence[UnitTest], seed: int, most: int = INPUTS
-) -> list[tuple[Call, Tier]]:
+) -> list[tuple[Invocation, Tier]]:
     """Inputs near the known ones, with how far each is from them."""
     known = [test.call for test in trusted]
     proposals = islice(propose_inputs(problem, known, seed=seed), most)
@@ -362,8 +362,8 @@ def probing_inputs(
 
 
 def affordable(
-    found: Repair, inputs: list[tuple[Call, Tier]], seconds: float = 1.5
-) -> list[tuple[Call, Tier]]:
+    found: Repair, inputs: list[tuple[Invocation, Tier]], seconds: float = 1.5
+) -> list[tuple[Invocation, Tier]]:
     """As many inputs as all survivors can be run on in about `seconds`, a dozen at least."""
     trial = found.trial
     if trial is None or trial.max_candidates is not None or len(inputs) < 24:
@@ -375,7 +375,7 @@ def affordable(
 
 
 def choose(
-    found: Repair, inputs: Sequence[tuple[Call, Tier]], hints: Sequence[UnitTest]
+    found: Repair, inputs: Sequence[tuple[Invocation, Tier]], hints: Sequence[UnitTest]
 ) -> list[Cluster]:
     """Survivors grouped by behaviour, best first."""
     assert found.trial is not None

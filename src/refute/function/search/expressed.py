@@ -10,7 +10,7 @@ from refute.function.search.arguments import crosses
 from refute.function.search.choose import Cluster, differs, question_for
 from refute.function.search.inputs import Tier
 from refute.function.search.synthesis import Synthesised, synthesize
-from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.problems import FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches
 
@@ -29,7 +29,7 @@ LIMITS = Limits(cpu=0.3, wall=1.5, memory=400 << 20, output=1 << 20, stop_after=
 def expressed(
     problem: FunctionProblem,
     result: MethodResult,
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     *,
     box: Sandbox,
     hints: Sequence[UnitTest],
@@ -87,7 +87,7 @@ def _candidate(one: Synthesised, best: float) -> Candidate:
 def _derived(
     problem: FunctionProblem,
     wanted: Sequence[Outcome],
-    inputs: Sequence[tuple[Call, Tier]],
+    inputs: Sequence[tuple[Invocation, Tier]],
     box: Sandbox,
 ) -> list[FailingTest]:
     """Failing tests that the first synthesised program predicts."""

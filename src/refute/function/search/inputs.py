@@ -34,7 +34,8 @@ from refute.function.search.precondition import (
     known_arguments,
     repaired,
 )
-from refute.problems import Call, FunctionProblem, Invocation
+from refute.function.search.written import as_invocation
+from refute.problems import Call, Expression, FunctionProblem, Invocation
 
 __all__ = ["HEAD", "Proposal", "Tier", "propose_inputs"]
 
@@ -54,7 +55,8 @@ class Tier(IntEnum):
 class Proposal:
     """An input, and how far it is from the known ones."""
 
-    call: Call
+    call: Call | Expression
+    """An expression where an argument is one that only the program under test can make."""
     tier: Tier
 
 
@@ -90,8 +92,9 @@ def propose_inputs(
             return
         if key not in seen:
             seen.add(key)
-            call = as_call(args, clues)
-            if call is not None and crosses((call.args, dict(call.kwargs))):
+            given = as_call(args, clues)
+            call = None if given is None else as_invocation(given, problem.entry_point)
+            if isinstance(call, Expression) or (call and crosses((call.args, dict(call.kwargs)))):
                 yield Proposal(call, tier)
 
     def classified(stream: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], Tier]]:

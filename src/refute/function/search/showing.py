@@ -17,7 +17,7 @@ from refute.function.search.inputs import Tier
 from refute.function.search.rewrite import rewrite
 from refute.function.search.trial import Trial
 from refute.function.show import call_source
-from refute.problems import Call, Expression, Invocation, Trust, UnitTest
+from refute.problems import Expression, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import Iterated, MalformedValue
@@ -53,7 +53,7 @@ def written(trial: Trial, cluster: Cluster) -> str:
 
 
 def derived(
-    trial: Trial, clusters: Sequence[Cluster], inputs: Sequence[tuple[Call, Tier]]
+    trial: Trial, clusters: Sequence[Cluster], inputs: Sequence[tuple[Invocation, Tier]]
 ) -> list[FailingTest]:
     """Failing tests that the chosen fix predicts, surest first (`confidence.of_test`)."""
     actual = trial.behaviours([()], [call for call, _ in inputs])[0]
@@ -75,7 +75,9 @@ def derived(
     return confirmed(trial, [draft[2] for draft in drafts[:MOST_DERIVED]])
 
 
-def statable(call: Call, outcome: Returned, entry_point: str) -> tuple[Invocation, Any] | None:
+def statable(
+    call: Invocation, outcome: Returned, entry_point: str
+) -> tuple[Invocation, Any] | None:
     """The call and the value that a test can state; an iterator's items; None: it has no literal.
 
     Raises nothing, whatever the program returned.
