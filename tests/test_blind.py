@@ -1,5 +1,5 @@
-"""Blind by type (design rule 1): no function takes both an answer key and a method or a model, and
-no module of methods knows what an answer key is."""
+"""Blind by type (docs/architecture.md, rule 1): no function takes both an answer key and a
+method or a model, and no module of methods knows what an answer key is."""
 
 from __future__ import annotations
 

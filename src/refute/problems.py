@@ -1,7 +1,7 @@
 """The words of the project as types: problems, answer keys, unit tests, predictions.
 
-Blind by type (design rule 1): a method takes a `FunctionProblem` and returns a prediction; only a
-grader takes a `FunctionKey`. Nothing in this module executes anything.
+Blind by type (docs/architecture.md, rule 1): a method takes a `FunctionProblem` and returns a
+prediction; only a grader takes a `FunctionKey`. Nothing in this module executes anything.
 """
 
 from __future__ import annotations

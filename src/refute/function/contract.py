@@ -1,4 +1,4 @@
-"""What function-level methods return, and the Protocols they satisfy (DESIGN, contracts)."""
+"""What function-level methods return, and the Protocols they satisfy (docs/architecture.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What repository-level methods take and return (DESIGN, contracts)."""
+"""What repository-level methods take and return (docs/architecture.md)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 `workers` runs methods without a model in worker processes; `loop` runs methods that ask a model in
 one asyncio loop. Either hands the method the problem only; then the grader, which alone sees the
-answer key, grades the prediction (DESIGN, rule 1). The record of a problem (`records`) holds the
-prediction and what the method did as well as the grade, so that a run can be graded again.
+answer key, grades the prediction (docs/architecture.md, rule 1). The record of a problem
+(`records`) holds the prediction and what the method did as well as the grade, so that a run can be
+graded again.
 
 What counts as a generated unit test are the ones that the method derived; tests that were given or
 stated in the description are not counted, although `hunt` shows them when they fail.

@@ -1,0 +1,66 @@
+"""The arrows between packages, and the map of them, as docs/architecture.md states them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import refute
+
+PACKAGE = Path(refute.__file__).parent
+MAP = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
+METHODS = {"function", "issue", "train", "datasets", "report", "cli"}
+FORBIDDEN = {
+    "sandbox": METHODS,
+    "workspace": METHODS,
+    "models": METHODS,
+    "runs": METHODS,
+    "function": {"issue", "train", "report", "cli"},
+    "issue": {"function", "train", "report", "cli"},
+}
+"""Package -> packages that it must not import."""
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module == "refute":
+            yield from (f"refute.{name.name}" for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield str(node.module)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def members() -> set[str]:
+    """Modules and packages at the top of `refute`."""
+    found = {path.stem for path in PACKAGE.glob("*.py")}
+    return found | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_arrows_point_down(package: str) -> None:
+    assert (PACKAGE / package).is_dir()
+    for path in (PACKAGE / package).rglob("*.py"):
+        used = {name.split(".")[1] for name in imports(path) if name.startswith("refute.")}
+        assert not used & FORBIDDEN[package], path
+
+
+def test_only_main_imports_the_command_line() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if PACKAGE / "cli" not in path.parents and path.name != "__main__.py":
+            assert not any(f"{name}.".startswith("refute.cli.") for name in imports(path)), path
+
+
+def test_the_probe_imports_nothing_of_ours() -> None:
+    for path in (PACKAGE / "probe" / "site").rglob("*.py"):
+        assert not any(f"{name}.".startswith("refute.") for name in imports(path)), path
+
+
+def test_the_map_names_every_package() -> None:
+    rows = re.findall(r"(?m)^\| (`\w+`(?:, `\w+`)*) \|", MAP.read_text())
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert members() - {"__main__"} == named
