@@ -41,7 +41,7 @@ def command(
     from refute.function.verbs import Fix
     from refute.report import documents, tables
 
-    found, given = open_subject(subject)
+    found, given, share = open_subject(subject)
     out, err = consoles()
 
     def show(module: Module, one: Found) -> None:
@@ -57,7 +57,7 @@ def command(
 
     got = collect(subject, found, given, asked, show, fixing=True, ask=ask, proposed=proposed)
     if as_json:
-        print_json(report(found, got, document))
+        print_json(report(found, got, document, share))
     if write:
         fixes = [(module, one) for module, one in got.results if isinstance(one, Fix)]
         _write(fixes, proposed)

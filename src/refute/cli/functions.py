@@ -21,7 +21,7 @@ from refute.cli.options import (
 )
 from refute.cli.output import consoles, remark, warn
 from refute.cli.status import status_of_states
-from refute.cli.subject import given_tests
+from refute.cli.subject import given_tests, share_read
 
 if TYPE_CHECKING:
     from refute.function.contract import Ask, State
@@ -73,30 +73,32 @@ def subject_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return gathering(command, "subject", Subject, _OPTIONS)
 
 
-def open_subject(subject: Subject) -> tuple[Targets, list[Tests]]:
-    """The targets and the tests given for each module; what is left out is said on stderr.
+def open_subject(subject: Subject) -> tuple[Targets, list[Tests], float | None]:
+    """The targets, the tests given for each module, and which part of the file of tests was read
+    (see `share_read`); what is left out is said on stderr.
 
     Raises `InputError`, also where none of the modules has a test in `--tests`.
     """
     from refute.errors import InputError
     from refute.function.interpreters import interpreter_of, with_interpreter
     from refute.function.targets import open_targets
+    from refute.function.verbs import Given
 
     python = None if subject.python is None else interpreter_of(None, subject.python)
     found = open_targets(subject.targets, python_path=() if python is None else python.site)
     modules = [with_interpreter(module, subject.python) for module in found.modules]
     found = replace(found, modules=tuple(modules))
-    given: list[Tests] = []
+    given: list[Given] = []
     reasons: list[InputError] = []
     for module in found.modules:
         try:
             given.append(given_tests(module, subject.tests, quiet=found.broad))
         except InputError as error:
-            given.append({})
+            given.append(Given())
             reasons.append(error)
     if len(reasons) == len(found.modules):
         raise reasons[0]
-    return found, given
+    return found, [one.tests for one in given], share_read(subject.tests, given)
 
 
 @dataclass(slots=True)
@@ -246,10 +248,12 @@ def report(
     found: Targets,
     got: Collected,
     document: Callable[[list[Any], Path], dict[str, Any]],
+    share: float | None,
 ) -> dict[str, Any] | None:
     """The JSON document: of one file as it is, of folders and several targets with all files.
 
-    `document` makes that of one file from its results. None where nothing was looked at.
+    `document` makes that of one file from its results; `share`, where it is known, is added as
+    `tests_read`. None where nothing was looked at.
     """
     from refute.report.documents import broad_document
 
@@ -257,9 +261,10 @@ def report(
     for module, one in got.results:
         files.setdefault(module.source.path, []).append(one)
     documents = {str(path): document(ones, path) for path, ones in files.items()}
+    whole = next(iter(documents.values()), None)
     if found.broad:
-        return broad_document(documents, got.skipped)
-    return next(iter(documents.values()), None)
+        whole = broad_document(documents, got.skipped)
+    return whole if whole is None or share is None else {**whole, "tests_read": share}
 
 
 def summary(counted: Counter[State], reasons: Counter[str]) -> str:

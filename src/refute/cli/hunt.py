@@ -49,7 +49,7 @@ def command(
     from refute.function.verbs import Hunt
     from refute.report import documents, tables
 
-    found, given = open_subject(subject)
+    found, given, share = open_subject(subject)
     places = _places(output, found, force)
     out, err = consoles()
 
@@ -63,7 +63,7 @@ def command(
 
     got = collect(subject, found, given, asked, show, fixing=False)
     if as_json:
-        print_json(report(found, got, lambda ones, _: documents.hunt_document(ones)))
+        print_json(report(found, got, lambda ones, _: documents.hunt_document(ones), share))
     _write(places, got, force)
     return conclude(got)
 

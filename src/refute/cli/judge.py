@@ -21,7 +21,7 @@ from refute.cli.options import (
     tests_option,
 )
 from refute.cli.output import consoles, print_json, remark, warn
-from refute.cli.subject import given_tests
+from refute.cli.subject import given_tests, share_read
 
 if TYPE_CHECKING:
     from refute.function.judge import Judgement
@@ -92,18 +92,20 @@ def command(
     names = [str(path) for path in candidates]
     sources = [_source(path) for path in candidates]
     given = given_tests(module, tests)
+    share = share_read(tests, [given])
     problem = problem_of(
         module,
         function,
         description=verbs.read_description(description),
-        tests=unverified(given.get(function, ())),
+        tests=unverified(given.tests.get(function, ())),
     )
     out, err = consoles()
     remark(err, _missing(function, names, sources))
     with terminal.working(f"judging {len(names)} candidates", err):
         found = _judged(problem, sources, module, asked, reward, n, k, seed)
     if as_json:
-        print_json(judge_document(found, function, names))
+        document = judge_document(found, function, names)
+        print_json(document if share is None else {**document, "tests_read": share})
     else:
         print_judgement(found, function, names, out)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -142,27 +142,40 @@ def read_description(path: Path | None) -> str | None:
         raise InputError(f"{path}: not UTF-8 text") from None
 
 
-def read_given(
-    module: Module, path: Path | None
-) -> tuple[dict[str, tuple[UnitTest, ...]], list[str]]:
-    """The given tests of each function, and a line for each check that was not understood.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The given tests of each function of a module, and a line for each that was not understood."""
+
+    tests: dict[str, tuple[UnitTest, ...]] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+    found: frozenset[str] = frozenset()
+    """Where the tests of the functions stand."""
+    read: frozenset[str] = frozenset()
+    """Those that were read."""
+
+
+def read_given(module: Module, path: Path | None) -> Given:
+    """The given tests of each function.
 
     Raises `InputError` when the file holds no test of any of the functions.
     """
     if path is None:
-        return {}, []
+        return Given()
+    found: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
     tests: dict[str, tuple[UnitTest, ...]] = {}
     skipped: dict[str, None] = {}
     for name in module.functions:
         predicate = is_predicate(module, name)
         given = read_tests(path, name, module=module.surroundings.name, predicate=predicate)
         tests[name] = given.tests
+        found, read = found | given.found, read | given.read
         skipped.update(dict.fromkeys(given.skipped))
     if not any(tests.values()):
         names = ", ".join(module.functions)
         reason = next(iter(skipped), f"{path}: holds no test of {names}")
         raise InputError(reason)
-    return tests, list(skipped)
+    return Given(tests, tuple(skipped), found, read)
 
 
 def hunt(
