@@ -1,0 +1,32 @@
+# `just NAME`; each recipe is one plain command that works without just as well.
+
+# list the recipes
+default:
+    @just --list
+
+# install for development, into the active environment
+install:
+    pip install -e '.[dev]'
+
+# ruff, ruff format and mypy
+lint:
+    ruff check .
+    ruff format --check .
+    mypy --strict src
+
+# fix what ruff can fix
+format:
+    ruff check --fix .
+    ruff format .
+
+# tests, or a part of them: just test tests/sandbox
+test *ARGS:
+    pytest {{ ARGS }}
+
+# tests with the coverage of each file (of this process; what runs in the sandbox is not counted)
+coverage *ARGS:
+    pytest --cov=refute --cov-report=term-missing:skip-covered {{ ARGS }}
+
+# everything, in a fresh environment, as before a merge
+ci:
+    .ci/run

@@ -1,0 +1,165 @@
+"""What the documents name is there: commands with their options, links, files, recipes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from refute.cli import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/**/*.md", "benchmarks/*.md", ".github/**/*.md")
+    for path in ROOT.glob(pattern)
+    if path.name != "CHANGELOG.md"  # whose older entries name what is gone
+)
+HOMES = ("", "src", "src/refute", "tests")
+"""Folders that a file's name in a document may begin in, besides the document's own."""
+FOREIGN = {"--include", "--pdb"}
+"""Options of other programs that stand alone in a sentence."""
+FOREIGN_FILES = ("boltons/", "more_itertools/")
+"""Folders of other projects."""
+OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
+FENCE = re.compile(r"(?ms)^ *```(\w*)\n(.*?)^ *```$")
+INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+
+
+def leaves(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, click.Command]]:
+    """Each command with its name, `train sft`; groups too."""
+    yield " ".join(path), command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from leaves(found, (*path, name))
+
+
+COMMANDS = dict(leaves(cli, ()))
+
+
+def options(command: click.Command) -> set[str]:
+    """All spellings of its options."""
+    parameters = command.get_params(click.Context(command))
+    return {"-h", "--help"}.union(*((*each.opts, *each.secondary_opts) for each in parameters))
+
+
+SCRIPTS = {path.name: path.read_text() for path in (ROOT / "benchmarks").glob("*.py")}
+"""The benchmarks; an option of theirs stands in quotes in the source."""
+ALL_OPTIONS = {"--version", *FOREIGN}.union(
+    *map(options, COMMANDS.values()),
+    *(re.findall(r'"(--[\w-]+)"', text) for text in SCRIPTS.values()),
+)
+RECIPES = set(re.findall(r"(?m)^(\w+)[^:=\n]*:", (ROOT / "justfile").read_text()))
+
+
+def snippets(text: str) -> Iterator[tuple[str, bool]]:
+    """Each line of the shell in fences, without its comment, and each piece of inline code (True).
+
+    Fences with another language than the shell's are no commands.
+    """
+    for language, body in FENCE.findall(text):
+        if language in ("", "sh", "bash", "text"):
+            for line in body.replace("\\\n", " ").splitlines():
+                yield re.sub(r"(^|\s)#.*", "", line), False
+    for code in INLINE.findall(FENCE.sub("", text)):
+        yield " ".join(code.split()), True
+
+
+def of_command(line: str) -> str | None:
+    """What is wrong with a line that runs `refute`; None: nothing."""
+    words = re.split(r"[ \n]+", line.strip())
+    name = ""
+    while words and f"{name} {words[0]}".strip() in COMMANDS:
+        name = f"{name} {words.pop(0)}".strip()
+    inner = COMMANDS[name]
+    verb = words[0] if words else ""
+    if isinstance(inner, click.Group) and re.fullmatch(r"[a-z][a-z-]+", verb):
+        return f"`refute {name} {verb}`".replace("  ", " ") + " is no command"
+    unknown = set(OPTION.findall(" ".join(words))) - options(inner)
+    return f"`refute {name}` has no {', '.join(sorted(unknown))}" if unknown else None
+
+
+def faults(code: str, inline: bool) -> Iterator[str]:
+    """What a line or a piece of code names that is not there."""
+    for part in re.split(r"&&|\|\||[|;]| -- ", code):
+        words = part.split()
+        while words and (re.match(r"\w+=", words[0]) or "/bin/refute" in words[0]):
+            words[0:1] = ["refute"] if "/bin/refute" in words[0] else []
+        if not words:
+            continue
+        script = re.search(r"\bbenchmarks/(\w+\.py)(.*)", part)
+        if words[0] == "refute" and len(words) > 1:
+            fault = of_command(" ".join(words[1:]))
+            yield from [fault] if fault else ()
+        elif "-m refute" in part:
+            fault = of_command(part.partition("-m refute")[2])
+            yield from [fault] if fault else ()
+        elif words[0] == "just" and len(words) > 1 and not words[1].startswith("-"):
+            yield from [] if words[1] in RECIPES else [f"no recipe `just {words[1]}`"]
+        elif script and script[1] in SCRIPTS:
+            for option in OPTION.findall(script[2]):
+                yield from (
+                    [] if f'"{option}"' in SCRIPTS[script[1]] else [f"{script[1]} has no {option}"]
+                )
+        elif inline and words[0].startswith("--"):
+            for option in OPTION.findall(words[0].partition("=")[0]):
+                yield from [] if option in ALL_OPTIONS else [f"no command has {option}"]
+
+
+def anchors(path: Path) -> set[str]:
+    """The fragments of a document's headings, as GitHub makes them."""
+    heads = re.findall(r"(?m)^#+ (.*)$", FENCE.sub("", path.read_text()))
+    return {re.sub(r"[^\w -]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_and_options_exist(document: str) -> None:
+    text = (ROOT / document).read_text()
+    found = [
+        f"{code}: {fault}" for code, inline in snippets(text) for fault in faults(code, inline)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_and_files_exist(document: str) -> None:
+    path = ROOT / document
+    text = path.read_text()
+    missing = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, fragment = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        if not target.exists() or (fragment and fragment not in anchors(target)):
+            missing.append(link)
+    for code, inline in snippets(text):
+        named = re.fullmatch(r"[\w.-]+(?:/[\w.-]+)+\.(?:py|md|toml|jinja|yml)", code)
+        if not inline or not named or "NAME." in code or code.startswith(FOREIGN_FILES):
+            continue
+        if not any((home / code).exists() for home in (path.parent, *(ROOT / h for h in HOMES))):
+            missing.append(code)
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("refute hunt FILE.py --json", None),
+        ("refute debug FILE.py --no-such-thing 3", "`refute debug` has no --no-such-thing"),
+        ("refute seek FILE.py", "`refute seek` is no command"),
+        ("refute train sft DATA --lora-rnak 3", "`refute train sft` has no --lora-rnak"),
+        ("X=1 refute bench he-fix --method search", None),
+        ("--wirte", "no command has --wirte"),
+        ("just cverage", "no recipe `just cverage`"),
+        ("python benchmarks/soak.py --number 3", "soak.py has no --number"),
+    ],
+)
+def test_a_slip_is_found(code: str, fault: str | None) -> None:
+    assert list(faults(code, True)) == ([fault] if fault else [])
