@@ -5,8 +5,8 @@
 
 Each FOLDER holds installed packages (a flat site folder); `stdlib` is this interpreter's standard
 library. Tried is every public function whose docstring holds a doctest that calls it, at most
-`--most` of one package, drawn at random; and for each `--mutants` versions with one operator,
-constant or condition changed, loaded in the module's place. doctest runs in a plain process of its
+`--most` of one package, drawn at random; and for each `--mutants` versions with a bug of one line
+(`mutator.py`), loaded in the module's place. doctest runs in a plain process of its
 own; refute replays the examples in its sandbox (`refute.function.examples.understood`) and is red
 where a trusted test fails. "half" is red by doctest, and refute understood only a part of it.
 """
@@ -23,9 +23,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from loading import modules
+from mutator import bugs
 
 from refute.errors import InputError, SandboxUnavailable
 from refute.function.examples import understood
@@ -177,78 +179,11 @@ def verdict(problem: FunctionProblem, box: Sandbox) -> tuple[str, tuple[str, ...
     return ("not understood" if notes else "green"), notes, []
 
 
-class _Swap(ast.NodeTransformer):
-    """Changes the place with the given number; counts the places when there is none."""
-
-    def __init__(self, wanted: int) -> None:
-        self.left = wanted
-        self.count = 0
-
-    def _here(self) -> bool:
-        self.count += 1
-        return self.count - 1 == self.left
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        self.generic_visit(node)
-        other = {
-            ast.Lt: ast.LtE,
-            ast.LtE: ast.Lt,
-            ast.Gt: ast.GtE,
-            ast.GtE: ast.Gt,
-            ast.Eq: ast.NotEq,
-            ast.NotEq: ast.Eq,
-            ast.In: ast.NotIn,
-            ast.NotIn: ast.In,
-            ast.Is: ast.IsNot,
-            ast.IsNot: ast.Is,
-        }
-        if self._here():
-            node.ops[0] = other[type(node.ops[0])]()
-        return node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        other = {
-            ast.Add: ast.Sub,
-            ast.Sub: ast.Add,
-            ast.Mult: ast.Add,
-            ast.Div: ast.FloorDiv,
-            ast.FloorDiv: ast.Div,
-            ast.Mod: ast.FloorDiv,
-        }
-        if type(node.op) in other and self._here():
-            node.op = other[type(node.op)]()
-        return node
-
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        if type(node.value) is int and self._here():
-            return ast.copy_location(ast.Constant(node.value + 1), node)
-        return node
-
-    def visit_If(self, node: ast.If) -> ast.AST:
-        self.generic_visit(node)
-        if self._here():
-            node.test = ast.UnaryOp(ast.Not(), node.test)
-        return node
-
-
 def mutants(problem: FunctionProblem, rng: random.Random, count: int) -> list[str]:
-    """Versions of the module with one place of the function changed."""
-
-    def changed(place: int) -> tuple[str, int]:
-        tree = ast.parse(problem.code)
-        functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
-        node = next(n for n in reversed(functions) if n.name == problem.entry_point)
-        swap = _Swap(place)
-        node.body = [node.body[0], *[swap.visit(one) for one in node.body[1:]]]
-        return ast.unparse(ast.fix_missing_locations(tree)), swap.count
-
-    try:
-        places = list(range(changed(-1)[1]))
-    except StopIteration:
-        return []
-    rng.shuffle(places)
-    return [changed(place)[0] for place in places[:count]]
+    """Versions of the module with one line of the function changed."""
+    text = problem.code.encode()
+    found = (bug.into(text) for bug in bugs(text, problem.entry_point, rng) if not bug.several)
+    return [one.decode() for one in islice(found, count)]
 
 
 if __name__ == "__main__":
