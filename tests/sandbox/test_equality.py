@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from refute.problems import Call, UnitTest
 from refute.sandbox import Killed, OutOfMemory, Raised, Returned, TimedOut, values
+from refute.sandbox.decoding import decode
 from refute.sandbox.equality import CHECKERS, Expected, equal, expect, expect_test, matches
 
 NAN = math.nan
@@ -95,7 +96,7 @@ PLAIN = st.recursive(
 @given(PLAIN)
 def test_everything_equals_itself_through_the_codec(value: object) -> None:
     data = values.encode(value)
-    assert equal(values.decode(data), value)
+    assert equal(decode(data), value)
     assert matches(Returned(data), expect(value))
 
 

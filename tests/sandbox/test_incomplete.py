@@ -7,9 +7,10 @@ import pytest
 
 from refute.problems import Call
 from refute.sandbox import Limits, Program, Returned
+from refute.sandbox.decoding import decode
 from refute.sandbox.equality import Expected, equal, matches
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.values import decode, digest, encode
+from refute.sandbox.values import digest, encode
 
 CLASSES = """
 import array, collections, dataclasses, enum, functools, itertools, re, types

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refute.sandbox.decoding import decode
 from refute.sandbox.equality import equal
-from refute.sandbox.values import Incomplete, MalformedValue, Unencodable, decode, encode
+from refute.sandbox.values import Incomplete, MalformedValue, Unencodable, encode
 
 ATOMS = (
     st.none() | st.booleans() | st.integers() | st.integers(min_value=-(10**60), max_value=10**60)

@@ -9,12 +9,11 @@ not "this call equals that literal" becomes an expression for the sandbox to eva
 from __future__ import annotations
 
 import ast
-import copy
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from refute.function.bindings import Scope, Unreadable, inline, unpack, uses, with_values
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.syntax import parse_expression, parse_module
@@ -22,7 +21,6 @@ from refute.syntax import parse_expression, parse_module
 __all__ = ["Reading", "read_pytests"]
 
 MAX_ROWS = 10_000
-_LOCAL = "_refute_local_"
 _UNITTEST = {
     "assertEqual": ast.Eq,
     "assertNotEqual": ast.NotEq,
@@ -45,10 +43,6 @@ class Reading:
     skipped: list[str] = field(default_factory=list)
 
 
-class _Unreadable(ValueError):
-    """This statement is not understood; the message says why."""
-
-
 def read_pytests(
     text: str, name: str, entry_point: str, *, module: str, predicate: bool = False
 ) -> Reading:
@@ -61,7 +55,7 @@ def read_pytests(
     tree = parse_module(text)
     reader = _Reader(name, entry_point, module.rpartition(".")[2], predicate)
     reader.imports(tree)
-    reader.body(_declarations_last(tree.body), _Scope({}, (), _uses(tree)))
+    reader.body(_declarations_last(tree.body), Scope({}, (), uses(tree)))
     return reader.reading
 
 
@@ -70,58 +64,6 @@ def _declarations_last(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     rest = [node for node in body if not isinstance(node, kinds)]
     return rest + [node for node in body if isinstance(node, kinds)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """Names that stand for expressions, and what is evaluated before a check, in order."""
-
-    names: Mapping[str, ast.expr]
-    before: tuple[ast.expr, ...]
-    uses: Mapping[str, int] = field(default_factory=dict)
-    """How often each name is read in the test: what is read twice must stay one object."""
-
-    def bind(self, name: str, value: ast.expr, *, inline: bool) -> _Scope:
-        """The scope in which the name stands for `value`, or is a local that holds it."""
-        shared = self.uses.get(name, 0) > 1 and not isinstance(value, ast.Constant)
-        if inline and not shared:
-            return replace(self, names={**self.names, name: value})
-        local = ast.NamedExpr(ast.Name(_LOCAL + name, ast.Store()), value)
-        names = {**self.names, name: ast.Name(_LOCAL + name, ast.Load())}
-        return replace(self, names=names, before=(*self.before, local))
-
-
-class _Inline(ast.NodeTransformer):
-    """Replace names by what they stand for; names of comprehensions and lambdas are left alone."""
-
-    def __init__(self, names: Mapping[str, ast.expr], module: str) -> None:
-        self.names = names
-        self.module = module
-        self.bound: set[str] = set()
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if isinstance(node.ctx, ast.Load) and node.id in self.names and node.id not in self.bound:
-            return copy.deepcopy(self.names[node.id])
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id == self.module:
-            return ast.Name(node.attr, ast.Load())
-        if ast.unparse(node.value).rpartition(".")[2] == self.module:
-            return ast.Name(node.attr, ast.Load())
-        self.generic_visit(node)
-        return node
-
-
-def _inline(node: ast.expr, names: Mapping[str, ast.expr], module: str) -> ast.expr:
-    transformer = _Inline(names, module)
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.comprehension):
-            transformer.bound |= {n.id for n in ast.walk(inner.target) if isinstance(n, ast.Name)}
-        elif isinstance(inner, ast.Lambda):
-            transformer.bound |= {arg.arg for arg in inner.args.args}
-    result: ast.expr = transformer.visit(copy.deepcopy(node))
-    return result
 
 
 class _Reader:
@@ -159,12 +101,12 @@ class _Reader:
         for library in ("pytest", "unittest"):
             self.imported.pop(library, None)
 
-    def body(self, statements: Sequence[ast.stmt], scope: _Scope, *, test: bool = False) -> None:
+    def body(self, statements: Sequence[ast.stmt], scope: Scope, *, test: bool = False) -> None:
         """Read statements in order; inside of a `test`, what is not understood ends it."""
         for node in statements:
             try:
                 scope = self.statement(node, scope)
-            except (_Unreadable, NotLiteral) as error:
+            except (Unreadable, NotLiteral) as error:
                 self.skip(node, str(error))
                 if test and not isinstance(node, ast.Assert):
                     return
@@ -173,14 +115,14 @@ class _Reader:
         if any(isinstance(n, ast.Name | ast.Attribute) and self.means(n) for n in ast.walk(node)):
             self.reading.skipped.append(f"{self.file}:{node.lineno}: not read: {reason}")
 
-    def statement(self, node: ast.stmt, scope: _Scope) -> _Scope:
+    def statement(self, node: ast.stmt, scope: Scope) -> Scope:
         match node:
             case ast.FunctionDef() | ast.ClassDef() if not self.concerns(node, scope):
                 pass
             case ast.FunctionDef(name=name) if name.startswith("test"):
-                scope_of_test = replace(scope, uses=_uses(node))
+                scope_of_test = replace(scope, uses=uses(node))
                 for values in self.rows(node, scope):
-                    self.body(node.body, _bound(scope_of_test, values), test=True)
+                    self.body(node.body, with_values(scope_of_test, values), test=True)
             case ast.ClassDef(body=body):
                 self.body(_declarations_last(body), scope)
             case ast.Assert(test=test):
@@ -193,7 +135,7 @@ class _Reader:
                 self.raises(node, manager, body, scope)
             case ast.For(target=target, iter=table, body=body, orelse=[]):
                 for row in self.table(table, scope):
-                    self.body(body, _bound(scope, _unpack(target, row)), test=True)
+                    self.body(body, with_values(scope, unpack(target, row)), test=True)
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Import() | ast.ImportFrom():
                 pass
             case ast.Expr(value=ast.Call() as call):
@@ -202,21 +144,21 @@ class _Reader:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.If():
                 self.skip(node, f"{type(node).__name__} around it")
             case _:
-                raise _Unreadable(f"{type(node).__name__} before a check")
+                raise Unreadable(f"{type(node).__name__} before a check")
         return scope
 
-    def assign(self, name: str, value: ast.expr, scope: _Scope) -> _Scope:
+    def assign(self, name: str, value: ast.expr, scope: Scope) -> Scope:
         """A literal or a single call is inlined; anything else is computed before the check."""
         inlined = self.inline(value, scope)
         simple = _is_literal(inlined) or (not scope.before and self.called(inlined) is not None)
         return scope.bind(name, inlined, inline=simple)
 
-    def rows(self, node: ast.FunctionDef, scope: _Scope) -> Iterator[dict[str, ast.expr]]:
+    def rows(self, node: ast.FunctionDef, scope: Scope) -> Iterator[dict[str, ast.expr]]:
         """What the parameters of a test function stand for, once for each of its cases."""
         tables: list[list[dict[str, ast.expr]]] = []
         for decorator in node.decorator_list:
             if not ast.unparse(decorator).startswith(("pytest.mark.", "mark.")):
-                raise _Unreadable(f"decorator {ast.unparse(decorator)[:60]}")
+                raise Unreadable(f"decorator {ast.unparse(decorator)[:60]}")
             if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(
                 "parametrize"
             ):
@@ -224,13 +166,13 @@ class _Reader:
         known = {name for table in tables for row in table[:1] for name in row} | {"self", "cls"}
         for arg in node.args.args:
             if arg.arg not in known:
-                raise _Unreadable(f"needs the fixture {arg.arg}")
+                raise Unreadable(f"needs the fixture {arg.arg}")
         for rows in product(*reversed(tables)):  # pytest's order
             yield {name: value for row in rows for name, value in row.items()}
 
-    def parameters(self, call: ast.Call, scope: _Scope) -> list[dict[str, ast.expr]]:
+    def parameters(self, call: ast.Call, scope: Scope) -> list[dict[str, ast.expr]]:
         if len(call.args) < 2:
-            raise _Unreadable("parametrize without a table")
+            raise Unreadable("parametrize without a table")
         wanted = read_literal(call.args[0])
         names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
         single = isinstance(wanted, str) and len(names) == 1 and "," not in wanted
@@ -240,11 +182,11 @@ class _Reader:
                 row = row.args[0] if single else ast.Tuple(row.args, ast.Load())
             values = [row] if single else getattr(row, "elts", [])
             if len(values) != len(names):
-                raise _Unreadable(f"a row of the table does not have {len(names)} values")
+                raise Unreadable(f"a row of the table does not have {len(names)} values")
             rows.append(dict(zip(names, values, strict=True)))
         return rows
 
-    def table(self, node: ast.expr, scope: _Scope) -> list[ast.expr]:
+    def table(self, node: ast.expr, scope: Scope) -> list[ast.expr]:
         node = self.inline(node, scope)
         held = {
             value.target.id: value.value
@@ -259,14 +201,14 @@ class _Reader:
             try:
                 span = range(*(read_literal(arg) for arg in node.args))
             except TypeError:
-                raise _Unreadable("not a literal table") from None
+                raise Unreadable("not a literal table") from None
             if len(span) <= MAX_ROWS:
                 return [ast.Constant(value) for value in span]
-        raise _Unreadable(f"not a literal table: {ast.unparse(node)[:60]}")
+        raise Unreadable(f"not a literal table: {ast.unparse(node)[:60]}")
 
     # -- checks -----------------------------------------------------------------------------------
 
-    def check(self, at: ast.stmt, test: ast.expr, scope: _Scope) -> None:
+    def check(self, at: ast.stmt, test: ast.expr, scope: Scope) -> None:
         """One assertion; conjunctions are taken apart."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             for part in test.values:
@@ -289,7 +231,7 @@ class _Reader:
         truth = ast.Call(ast.Name("bool", ast.Load()), [inner], [])
         self.add(at, self.expression(scope, truth), not negated)
 
-    def equality(self, at: ast.stmt, left: ast.expr, right: ast.expr, scope: _Scope) -> bool:
+    def equality(self, at: ast.stmt, left: ast.expr, right: ast.expr, scope: Scope) -> bool:
         """`left == right`, either way round, with one side a literal or an approximation of one."""
         for side, other in ((left, right), (right, left)):
             tolerance: tuple[float, float] | None = None
@@ -309,34 +251,34 @@ class _Reader:
                     close = parse_expression(source)
                     self.add(at, self.expression(scope, close), True)
                     return True
-                raise _Unreadable("a tolerance for something that is not a number")
+                raise Unreadable("a tolerance for something that is not a number")
             call = None if scope.before else self.called(side)
             self.add(at, call or self.expression(scope, side), expected)
             return True
         return False
 
     def raises(
-        self, at: ast.stmt, manager: ast.Call, body: Sequence[ast.stmt], scope: _Scope
+        self, at: ast.stmt, manager: ast.Call, body: Sequence[ast.stmt], scope: Scope
     ) -> None:
         name = ast.unparse(manager.func).rpartition(".")[2]
         if name == "subTest":
             self.body(body, scope)
             return
         if name not in ("raises", "assertRaises", "assertRaisesRegex") or not manager.args:
-            raise _Unreadable(f"with {ast.unparse(manager)[:60]}")
+            raise Unreadable(f"with {ast.unparse(manager)[:60]}")
         if isinstance(manager.args[0], ast.Tuple):
-            raise _Unreadable("more than one exception type")
+            raise Unreadable("more than one exception type")
         for node in body[:-1]:
             scope = self.statement(node, scope)
         if not isinstance(body[-1], ast.Expr | ast.Assign):
-            raise _Unreadable("what should raise is not one call")
+            raise Unreadable("what should raise is not one call")
         value = self.inline(body[-1].value, scope)
         call = None if scope.before else self.called(value)
         error = ast.unparse(manager.args[0]).rpartition(".")[2]
         if any(self.means(node) for node in ast.walk(_sequence(scope.before, value))):
             self.add(at, call or self.expression(scope, value), None, error)
 
-    def unittest(self, at: ast.stmt, call: ast.Call, scope: _Scope) -> bool:
+    def unittest(self, at: ast.stmt, call: ast.Call, scope: Scope) -> bool:
         """`self.assertEqual(f(x), y)` and the like."""
         if not isinstance(call.func, ast.Attribute) or not call.func.attr.startswith("assert"):
             return False
@@ -357,14 +299,14 @@ class _Reader:
             close = ast.Call(ast.Name("approx", ast.Load()), [args[1]], [slack])
             self.check(at, ast.Compare(args[0], [ast.Eq()], [close]), scope)
         else:
-            raise _Unreadable(f"{name} in this form")
+            raise Unreadable(f"{name} in this form")
         return True
 
     # -- names and calls --------------------------------------------------------------------------
 
-    def inline(self, node: ast.expr, scope: _Scope) -> ast.expr:
-        once = _inline(node, scope.names, self.module)
-        return _inline(once, self.imported, self.module)
+    def inline(self, node: ast.expr, scope: Scope) -> ast.expr:
+        once = inline(node, scope.names, self.module)
+        return inline(once, self.imported, self.module)
 
     def means(self, node: ast.AST) -> bool:
         """Whether the node names the function under test."""
@@ -372,7 +314,7 @@ class _Reader:
             return node.attr == self.entry_point
         return isinstance(node, ast.Name) and node.id == self.entry_point
 
-    def concerns(self, node: ast.AST, scope: _Scope) -> bool:
+    def concerns(self, node: ast.AST, scope: Scope) -> bool:
         """Whether the function under test is named in `node`, directly or by another name."""
         others = {**self.imported, **scope.names}
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & others.keys()
@@ -391,12 +333,12 @@ class _Reader:
         except NotLiteral:
             return None
 
-    def expression(self, scope: _Scope, node: ast.expr) -> Expression:
+    def expression(self, scope: Scope, node: ast.expr) -> Expression:
         """For the sandbox to evaluate; helpers of the test file are not known there."""
         whole = _sequence(scope.before, node)
         for inner in ast.walk(whole):
             if isinstance(inner, ast.Name) and inner.id in ("self", "cls", "pytest", "unittest"):
-                raise _Unreadable(f"uses {inner.id}")
+                raise Unreadable(f"uses {inner.id}")
         return Expression(ast.unparse(ast.fix_missing_locations(whole)))
 
     def add(
@@ -411,29 +353,6 @@ def _import(module: str) -> ast.expr:
     if "." not in module:
         return parse_expression(f"__import__({module!r})")
     return parse_expression(f"__import__('importlib').import_module({module!r})")
-
-
-def _unpack(target: ast.expr, row: ast.expr) -> dict[str, ast.expr]:
-    if isinstance(target, ast.Name):
-        return {target.id: row}
-    if isinstance(target, ast.Tuple) and isinstance(row, ast.Tuple | ast.List):
-        if len(target.elts) != len(row.elts):
-            raise _Unreadable("a row of the table does not fit the loop's names")
-        pairs = zip(target.elts, row.elts, strict=True)
-        return {name: value for t, r in pairs for name, value in _unpack(t, r).items()}
-    raise _Unreadable("not a literal table")
-
-
-def _bound(scope: _Scope, values: Mapping[str, ast.expr]) -> _Scope:
-    for name, value in values.items():
-        scope = scope.bind(name, value, inline=True)
-    return scope
-
-
-def _uses(node: ast.AST) -> Counter[str]:
-    """How often each name is read."""
-    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-    return Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
 
 
 def _is_literal(node: ast.expr) -> bool:

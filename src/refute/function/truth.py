@@ -37,6 +37,7 @@ from refute.sandbox import (
     Returned,
     Sandbox,
     TimedOut,
+    decoding,
     values,
 )
 from refute.sandbox.equality import Expected
@@ -254,7 +255,7 @@ def _read(file: Path, count: int, limits: Limits) -> _Results | None:
             at += size
         for output in outputs:
             if output is not None:
-                values.decode(output)
+                decoding.decode(output)
     except (OSError, ValueError):  # a `MalformedValue` is one
         return None
     allowed = _allowances([(level, large) for level, large in steps], limits)

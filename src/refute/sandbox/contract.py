@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any, Protocol
 
 from refute.problems import Invocation
-from refute.sandbox import values
+from refute.sandbox import decoding, values
 
 Code = str | CodeType
 """Source, or what the trusted side compiled: for a sandbox of this version of Python only (see
@@ -101,7 +101,7 @@ class Returned:
         try:
             return self._value
         except AttributeError:
-            self._value: Any = values.decode(self.data)
+            self._value: Any = decoding.decode(self.data)
             return self._value
 
     @property

@@ -33,6 +33,8 @@ from typing import Any
 
 from refute.problems import UnitTest, Want
 from refute.sandbox.contract import Outcome, Raised, Returned
+from refute.sandbox.decoding import decode
+from refute.sandbox.shown import shows
 from refute.sandbox.values import (
     TOO_LARGE,
     Incomplete,
@@ -40,7 +42,6 @@ from refute.sandbox.values import (
     MalformedValue,
     NDArray,
     Opaque,
-    decode,
     digest,
     encode,
     is_complete,
@@ -55,7 +56,6 @@ __all__ = [
     "expect",
     "expect_test",
     "matches",
-    "shows",
 ]
 
 RTOL = 1e-07
@@ -213,42 +213,6 @@ def _same_types(out: Any, expected: Any) -> bool:
     if isinstance(expected, dict):
         return all(_same_types(out[key], value) for key, value in expected.items() if key in out)
     return True
-
-
-# -- sessions --------------------------------------------------------------------------------------
-
-
-def shows(shown: Any, want: Want) -> bool:
-    """Whether an example showed what is wanted, as `doctest.DocTestRunner` decides it.
-
-    `shown`: what a `Session` returned; anything else is a "no".
-    """
-    match shown:
-        case (str() as text, None, bool()):
-            if want.text is None or want.raised is not None:
-                return want.raised is None
-            return _printed(want.text, text, want.options)
-        case (str(), str() as raised, bool()):
-            if want.raised is None:
-                return False
-            if _printed(want.raised, raised, want.options):
-                return True
-            import doctest
-
-            lax = want.options & doctest.IGNORE_EXCEPTION_DETAIL
-            return bool(lax) and _printed(_kind(want.raised), _kind(raised), want.options)
-    return False
-
-
-def _printed(want: str, got: str, options: int) -> bool:
-    import doctest  # slow to import, and few programs need it
-
-    return doctest.OutputChecker().check_output(want, got, options)
-
-
-def _kind(line: str) -> str:
-    """The exception's bare name: what IGNORE_EXCEPTION_DETAIL compares."""
-    return line.split("\n", 1)[0].partition(":")[0].rpartition(".")[2]
 
 
 # -- special checkers ------------------------------------------------------------------------------

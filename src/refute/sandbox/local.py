@@ -22,7 +22,7 @@ from typing import Any
 
 from refute.errors import SandboxUnavailable
 from refute.problems import Call, Invocation, Session
-from refute.sandbox import values
+from refute.sandbox import decoding, values
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
     Code,
@@ -365,7 +365,7 @@ def _outcome(body: bytes, on_import: bool = False) -> Outcome:
     if len(body) > _EXCEPTION_BYTES:
         return malformed
     try:
-        kind, message, line = values.decode(b"M" + body[1:])
+        kind, message, line = decoding.decode(b"M" + body[1:])
     except (values.MalformedValue, TypeError, ValueError):
         return malformed
     if type(kind) is not str or type(message) is not str:

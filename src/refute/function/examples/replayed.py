@@ -25,7 +25,8 @@ from refute.function.observed import Made, makes, observed
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, Expression, FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
-from refute.sandbox.equality import equal_types, expect_test, matches, shows
+from refute.sandbox.equality import equal_types, expect_test, matches
+from refute.sandbox.shown import shows
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_expression
 

@@ -1,0 +1,92 @@
+"""Names of a test that stand for expressions: locals, loops' variables, rows of a table."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+__all__ = ["Scope", "Unreadable", "inline", "unpack", "uses", "with_values"]
+
+_LOCAL = "_refute_local_"
+
+
+class Unreadable(ValueError):
+    """This statement is not understood; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Names that stand for expressions, and what is evaluated before a check, in order."""
+
+    names: Mapping[str, ast.expr]
+    before: tuple[ast.expr, ...]
+    uses: Mapping[str, int] = field(default_factory=dict)
+    """How often each name is read in the test: what is read twice must stay one object."""
+
+    def bind(self, name: str, value: ast.expr, *, inline: bool) -> Scope:
+        """The scope in which the name stands for `value`, or is a local that holds it."""
+        shared = self.uses.get(name, 0) > 1 and not isinstance(value, ast.Constant)
+        if inline and not shared:
+            return replace(self, names={**self.names, name: value})
+        local = ast.NamedExpr(ast.Name(_LOCAL + name, ast.Store()), value)
+        names = {**self.names, name: ast.Name(_LOCAL + name, ast.Load())}
+        return replace(self, names=names, before=(*self.before, local))
+
+
+class _Inline(ast.NodeTransformer):
+    """Replace names by what they stand for; names of comprehensions and lambdas are left alone."""
+
+    def __init__(self, names: Mapping[str, ast.expr], module: str) -> None:
+        self.names = names
+        self.module = module
+        self.bound: set[str] = set()
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and node.id in self.names and node.id not in self.bound:
+            return copy.deepcopy(self.names[node.id])
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id == self.module:
+            return ast.Name(node.attr, ast.Load())
+        if ast.unparse(node.value).rpartition(".")[2] == self.module:
+            return ast.Name(node.attr, ast.Load())
+        self.generic_visit(node)
+        return node
+
+
+def inline(node: ast.expr, names: Mapping[str, ast.expr], module: str) -> ast.expr:
+    transformer = _Inline(names, module)
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.comprehension):
+            transformer.bound |= {n.id for n in ast.walk(inner.target) if isinstance(n, ast.Name)}
+        elif isinstance(inner, ast.Lambda):
+            transformer.bound |= {arg.arg for arg in inner.args.args}
+    result: ast.expr = transformer.visit(copy.deepcopy(node))
+    return result
+
+
+def unpack(target: ast.expr, row: ast.expr) -> dict[str, ast.expr]:
+    if isinstance(target, ast.Name):
+        return {target.id: row}
+    if isinstance(target, ast.Tuple) and isinstance(row, ast.Tuple | ast.List):
+        if len(target.elts) != len(row.elts):
+            raise Unreadable("a row of the table does not fit the loop's names")
+        pairs = zip(target.elts, row.elts, strict=True)
+        return {name: value for t, r in pairs for name, value in unpack(t, r).items()}
+    raise Unreadable("not a literal table")
+
+
+def with_values(scope: Scope, values: Mapping[str, ast.expr]) -> Scope:
+    for name, value in values.items():
+        scope = scope.bind(name, value, inline=True)
+    return scope
+
+
+def uses(node: ast.AST) -> Counter[str]:
+    """How often each name is read."""
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    return Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
