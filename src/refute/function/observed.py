@@ -11,37 +11,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from refute.problems import Call, Expression, Session
-from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox
+from refute.sandbox import Outcome, Raised, Returned
 from refute.sandbox.equality import equal, equal_types
 from refute.sandbox.values import MalformedValue
 
-__all__ = ["Made", "makes", "observed"]
+__all__ = ["Made", "calls_made", "looking_at", "makes"]
 
 Made = tuple["tuple[Any, ...] | None", "dict[str, Any] | None", "tuple[str, Any] | None"]
 """A call of the function: arguments, keywords, ("returned" or "raised", what). None: not known."""
 
 
-def observed(
-    sessions: Sequence[Session], program: Program, box: Sandbox, limits: Limits
-) -> list[list[list[Made]]]:
-    """Of each session, the calls that each of its watched steps makes; [] where it is cut short.
-
-    Raises `SandboxUnavailable`.
-    """
-    asked = [Session(one.steps, one.watched, observed=True) for one in sessions]
-    outcomes = box.run(program, asked, limits) if asked else []
-    return [_read(outcome, one.watched) for one, outcome in zip(asked, outcomes, strict=True)]
+def looking_at(call: Expression | Session) -> Session:
+    """What to run so that the calls that it makes come back (see `calls_made`)."""
+    steps = call.steps if isinstance(call, Session) else (f"{call.source}\n",)
+    return Session(steps, len(steps), observed=True)
 
 
-def _read(outcome: Outcome, size: int) -> list[list[Made]]:
-    """The calls, or [] where this is not what a session that was observed returns."""
+def calls_made(outcome: Outcome) -> list[list[Made]]:
+    """The calls that each step made; [] where it was cut short, or returned anything else."""
     if not isinstance(outcome, Returned):
         return []
     try:
         value = outcome.value
     except MalformedValue:
         return []
-    if not isinstance(value, list) or len(value) != size:
+    if not isinstance(value, list):
         return []
     rows = all(isinstance(step, list) and all(map(_is_made, step)) for step in value)
     return value if rows else []
@@ -55,19 +49,12 @@ def _is_made(value: Any) -> bool:
 
 
 def makes(
-    call: Call | Expression,
-    outcome: Outcome,
-    made: Sequence[Made],
-    program: Program,
-    box: Sandbox,
-    limits: Limits,
+    made: Sequence[Made], call: Call | Expression, outcome: Outcome, mine: Sequence[Made]
 ) -> bool:
     """Whether `call`, whose outcome by itself is known, is among the calls that were seen, and came
-    out alike. An expression: whether all calls that it makes are. Raises `SandboxUnavailable`."""
+    out alike. An expression: whether all calls that it makes by itself, `mine`, are."""
     if isinstance(call, Call):
-        return any(_is_same((call.args, dict(call.kwargs), _told(outcome)), one) for one in made)
-    (alone,) = observed([Session((f"{call.source}\n",))], program, box, limits)
-    mine = [one for step in alone for one in step]
+        mine = [(call.args, dict(call.kwargs), _told(outcome))]
     return bool(mine) and all(any(_is_same(one, other) for other in made) for one in mine)
 
 

@@ -12,11 +12,11 @@ import ast
 import builtins
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from refute.function.examples.scripts import imported_packages
-from refute.function.observed import Made, makes, observed
+from refute.function.observed import Made, calls_made, looking_at, makes
 from refute.problems import Expression, FunctionProblem, Session, UnitTest, Want
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches
@@ -70,7 +70,13 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
     if not tests:
         return Verified(())
     program = Program(problem.code, problem.entry_point)
-    outcomes = box.run(program, [test.call for test in tests], _LIMITS)
+    wholes = [test for test in tests if is_whole(test)]
+    looks = {id(test): look for test in tests if (look := _look(test, tests, program.entry_point))}
+    calls = [test.call for test in tests]  # all in one run, which imports the program once
+    outcomes = box.run(program, [*calls, *looks.values()], _LIMITS)
+    seen = [[made for step in calls_made(one) for made in step] for one in outcomes[len(tests) :]]
+    made = dict(zip(looks, seen, strict=True))
+    outcomes = outcomes[: len(tests)]
     good = [matches(o, expect_test(t)) for o, t in zip(outcomes, tests, strict=True)]
     failing = [test for test, ok in zip(tests, good, strict=True) if not ok]
     again = box.run(program, [t.call for t in failing], replace(_LIMITS, seed=1)) if failing else []
@@ -82,7 +88,6 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
     unclear: list[str] = []
     lost: list[UnitTest] = []
     rows: list[tuple[UnitTest, bool]] = []
-    wholes = [test for test in tests if is_whole(test)]
     imported = imported_packages(problem.code)
     for test, outcome, ok in zip(tests, outcomes, good, strict=True):
         reason = None if ok else _own_fault(outcome, imported)
@@ -96,13 +101,12 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
         else:
             rows.append((test, ok))
     rows = [(t, ok) for t, ok in rows if ok or not any(_holds(whole, t) for whole in lost)]
-    made = _made([whole for whole in wholes if _reads_from(whole, rows)], program, box)
     alone = {id(test): outcome for test, outcome in zip(tests, outcomes, strict=True)}
     believed: list[tuple[UnitTest, bool]] = []
     for test, ok in rows:
         around = [whole for whole in wholes if _holds(whole, test)]
-        seen = [one for whole in around for one in made.get(id(whole), ())]
-        if is_whole(test) or not around or _is_made(test, alone[id(test)], seen, program, box):
+        there = [one for whole in around for one in made.get(id(whole), ())]
+        if is_whole(test) or not around or _is_made(test, alone[id(test)], there, made):
             believed.append((test, ok))
     kept = _agreeing(believed)
     slow = _slow([test for test, ok in kept if ok and is_whole(test)], program, box)
@@ -129,30 +133,23 @@ def _agreeing(rows: Sequence[tuple[UnitTest, bool]]) -> list[tuple[UnitTest, boo
     return kept
 
 
-def _reads_from(whole: UnitTest, rows: Sequence[tuple[UnitTest, bool]]) -> bool:
-    return any(not is_whole(test) and _holds(whole, test) for test, _ in rows)
-
-
-def _made(wholes: Sequence[UnitTest], program: Program, box: Sandbox) -> dict[int, list[Made]]:
-    """Which calls of the function each of the tests makes itself."""
-    sessions = [whole.call for whole in wholes if isinstance(whole.call, Session)]
-    watched = [Session(one.steps, len(one.steps)) for one in sessions]
-    seen = observed(watched, program, box, _LIMITS)
-    return {
-        id(whole): [one for step in steps for one in step]
-        for whole, steps in zip(wholes, seen, strict=True)
-    }
+def _look(test: UnitTest, tests: Sequence[UnitTest], entry_point: str) -> Session | None:
+    """What to run to see which calls a test makes; None where nothing hangs on it."""
+    if is_whole(test):
+        checked = any(not is_whole(one) and _holds(test, one) for one in tests)
+        return looking_at(test.call) if checked and isinstance(test.call, Session) else None
+    if isinstance(test.call, Expression) and not _foreign(test.call.source, entry_point):
+        return looking_at(test.call)
+    return None
 
 
 def _is_made(
-    test: UnitTest, outcome: Outcome, seen: Sequence[Made], program: Program, box: Sandbox
+    test: UnitTest, outcome: Outcome, there: Sequence[Made], made: Mapping[int, Sequence[Made]]
 ) -> bool:
     """Whether a check is what its test does, and stands there as it was written."""
-    if isinstance(test.call, Session) or not seen:
+    if isinstance(test.call, Session):
         return False
-    if isinstance(test.call, Expression) and _foreign(test.call.source, program.entry_point):
-        return False
-    return makes(test.call, outcome, seen, program, box, _LIMITS)
+    return makes(there, test.call, outcome, made.get(id(test), ()))
 
 
 def _foreign(source: str, entry_point: str) -> bool:

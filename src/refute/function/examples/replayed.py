@@ -21,7 +21,7 @@ from refute.function.examples.formal import doctests
 from refute.function.examples.grounding import grounded
 from refute.function.examples.scripts import Script, Step, imported_packages, scripts, slice_of
 from refute.function.examples.subject import Reading, subject
-from refute.function.observed import Made, makes, observed
+from refute.function.observed import calls_made, looking_at, makes
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, Expression, FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
@@ -356,51 +356,59 @@ def _agreed(
             test = _test_of(found[0], step)
             if test is not None:
                 drafts[index] = test
+    doubtful = _doubtful(script.steps)
+    looks = _looks(drafts, doubtful, script.steps, judged)
+    calls = [test.call for test in drafts.values()]  # all in one run: it imports the program once
     limits = replace(_LIMITS, cpu=1.0, wall=3.0)
-    outcomes = box.run(program, [test.call for test in drafts.values()], limits) if drafts else []
-    agreed, alone = {}, {}
-    for (index, test), outcome in zip(drafts.items(), outcomes, strict=True):
+    outcomes = box.run(program, [*calls, *looks.values()], limits) if drafts else []
+    seen = dict(zip(looks, map(calls_made, outcomes[len(calls) :]), strict=True))
+    there = seen.get(None, [])
+    agreed = {}
+    for (index, test), outcome in zip(drafts.items(), outcomes, strict=False):
         row = judged.outcomes[index]
         passes = index not in judged.failing
         if isinstance(outcome, NotRun) or matches(outcome, expect_test(test)) is not passes:
             continue
-        if _is_condition(script.steps[index]) or _does_the_same(outcome, row):
-            agreed[index], alone[index] = test, outcome
-    agreed = _made_so(agreed, alone, script.steps, judged, program, box)
+        if not _is_condition(script.steps[index]) and not _does_the_same(outcome, row):
+            continue
+        if index in doubtful:
+            made = there[index] if index < len(there) else []
+            mine = [one for step in seen.get(index, []) for one in step]
+            if isinstance(test.call, Session) or not makes(made, test.call, outcome, mine):
+                continue
+        agreed[index] = test
     said: dict[str, set[str]] = {}
     for test in agreed.values():
         said.setdefault(repr(test.call), set()).add(repr((test.expected, test.raises)))
     return {i: test for i, test in agreed.items() if len(said[repr(test.call)]) == 1}
 
 
-def _made_so(
-    agreed: dict[int, UnitTest],
-    alone: Mapping[int, Outcome],
-    steps: Sequence[Step],
-    judged: _Judged,
-    program: Program,
-    box: Sandbox,
-) -> dict[int, UnitTest]:
-    """Those whose session was seen to make the call that was read, as it is at that moment: what
-    the session bound before may be another function, or have changed since."""
+def _doubtful(steps: Sequence[Step]) -> set[int]:
+    """The steps that read what the session bound before: it may be another function of that name,
+    or have changed since it was made."""
     bound: set[str] = set()
-    doubtful: set[int] = set()
+    found = set()
     for index, step in enumerate(steps):
         if step.reads & bound or "*" in bound:
-            doubtful.add(index)
+            found.add(index)
         bound |= step.binds
-    looked = [i for i in agreed if i in doubtful and isinstance(judged.outcomes[i], tuple)]
-    made: list[list[Made]] = []
-    if looked:
-        sources = [step.source for step in steps[: max(looked) + 1]]
-        (made,) = observed([Session((*sources,), len(sources))], program, box, _LIMITS)
-    kept = {}
-    for index, test in agreed.items():
-        seen = made[index] if index in looked and made else []
-        assert not isinstance(test.call, Session)
-        if index not in doubtful or makes(test.call, alone[index], seen, program, box, _LIMITS):
-            kept[index] = test
-    return kept
+    return found
+
+
+def _looks(
+    drafts: Mapping[int, UnitTest], doubtful: set[int], steps: Sequence[Step], judged: _Judged
+) -> dict[int | None, Session]:
+    """What to run to see which calls are made: by the session (None), and by each expression."""
+    looked = [i for i in drafts if i in doubtful and isinstance(judged.outcomes[i], tuple)]
+    if not looked:
+        return {}
+    whole = Session(tuple(step.source for step in steps[: max(looked) + 1]))
+    found: dict[int | None, Session] = {None: looking_at(whole)}
+    for index in looked:
+        call = drafts[index].call
+        if isinstance(call, Expression):
+            found[index] = looking_at(call)
+    return found
 
 
 def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:
