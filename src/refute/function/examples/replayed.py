@@ -12,23 +12,18 @@ import ast
 import doctest
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.function.definitions import parse_statements
-from refute.function.examples.formal import doctests
-from refute.function.examples.grounding import grounded
+from refute.function.examples.agreeing import Row, agreed
 from refute.function.examples.scripts import Script, Step, imported_packages, scripts, slice_of
-from refute.function.examples.subject import Reading, subject
-from refute.function.observed import calls_made, looking_at, makes
 from refute.literals import NotLiteral, parse_literal
-from refute.problems import Call, Expression, FunctionProblem, Invocation, Session, Trust, UnitTest
+from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
-from refute.sandbox.equality import equal_types, expect_test, matches
 from refute.sandbox.shown import shows
 from refute.sandbox.values import MalformedValue
-from refute.syntax import parse_expression
 
 __all__ = ["Replayed", "replayed"]
 
@@ -39,9 +34,6 @@ _OTHER = Limits(cpu=2.0, wall=4.0, seed=1)
 """The second look: another process, other hashes, other random numbers, another time."""
 _QUICK = Limits(cpu=0.12, wall=1.0)
 """What a test may take that thousands of candidates are run on."""
-
-_Row = tuple[str, "str | None", bool]
-"""What an example showed: see `Session`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +87,7 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
 # -- replaying -------------------------------------------------------------------------------------
 
 
-def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[_Row | Outcome]:
+def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[Row | Outcome]:
     """What each step showed; where one ended the process, that outcome is the last."""
     rows = _rows(steps, program, box, _LIMITS)
     if isinstance(rows, list):
@@ -104,7 +96,7 @@ def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[_Ro
         return []
     sources = [step.source for step in steps]
     sessions = [Session((*sources[:size],), size) for size in range(1, len(sources) + 1)]
-    known: list[_Row] = []
+    known: list[Row] = []
     outcomes = box.run(program, sessions, _PATIENT)
     for size, outcome in enumerate(outcomes, 1):
         found = _read_rows(outcome, size)
@@ -118,13 +110,13 @@ def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[_Ro
 
 def _rows(
     steps: Sequence[Step], program: Program, box: Sandbox, limits: Limits
-) -> list[_Row] | Outcome:
+) -> list[Row] | Outcome:
     session = Session(tuple(step.source for step in steps), len(steps))
     (outcome,) = box.run(program, [session], limits)
     return _read_rows(outcome, len(steps))
 
 
-def _read_rows(outcome: Outcome, size: int) -> list[_Row] | Outcome:
+def _read_rows(outcome: Outcome, size: int) -> list[Row] | Outcome:
     if not isinstance(outcome, Returned):
         return outcome
     try:
@@ -148,7 +140,7 @@ class _Judged:
     """The verdict on each step of a script."""
 
     def __init__(
-        self, script: Script, outcomes: Sequence[_Row | Outcome], imported: frozenset[str]
+        self, script: Script, outcomes: Sequence[Row | Outcome], imported: frozenset[str]
     ) -> None:
         self.steps = script.steps
         self.outcomes = outcomes
@@ -196,7 +188,7 @@ class _Judged:
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
-def _stable(one: _Row, two: _Row, step: Step) -> bool:
+def _stable(one: Row, two: Row, step: Step) -> bool:
     """Whether two runs failed alike: addresses may differ where none is wanted."""
     if one[:2] == two[:2]:
         return True
@@ -217,7 +209,7 @@ _FORBIDDEN = {"PermissionError", "ConnectionError", "gaierror", "MaxRetryError",
 _PACKAGE = {"ImportError", "ModuleNotFoundError"}
 
 
-def _own_fault(step: Step, outcome: _Row | Outcome, imported: frozenset[str]) -> str | None:
+def _own_fault(step: Step, outcome: Row | Outcome, imported: frozenset[str]) -> str | None:
     """Why a failure says nothing about the function; None: it does."""
     if not isinstance(outcome, tuple):
         return None if step.depends else "it does not end here"
@@ -292,7 +284,7 @@ def _tests(
     ]
     if not chosen:
         return {}
-    calls = _agreed(script, judged, chosen, problem, program, box)
+    calls = agreed(script, judged.outcomes, judged.failing, chosen, problem, program, box)
     sessions = [index for index in chosen if index not in calls]
     slices = [slice_of(steps, index) for index in sessions]
     short = [Session(tuple(steps[i].source for i in kept)) for kept in slices]
@@ -323,152 +315,12 @@ def _stated(session: Session, step: Step) -> UnitTest:
     return UnitTest(session, step.want, None, Trust.STATED, source, None, 0.99)
 
 
-def _same(outcome: Outcome, row: _Row) -> bool:
+def _same(outcome: Outcome, row: Row) -> bool:
     if not isinstance(outcome, Returned):
         return False
     try:
         return _is_row(outcome.value) and outcome.value[:2] == row[:2]
     except MalformedValue:
-        return False
-
-
-# -- calls -----------------------------------------------------------------------------------------
-
-
-def _agreed(
-    script: Script,
-    judged: _Judged,
-    chosen: Sequence[int],
-    problem: FunctionProblem,
-    program: Program,
-    box: Sandbox,
-) -> dict[int, UnitTest]:
-    """The examples that are one call (or one expression) and do the same without their session."""
-    about = subject(script.text, problem.entry_point, problem.code)
-    readings: dict[int, list[Reading]] = {}
-    for reading in grounded(doctests(about)[0], about):
-        readings.setdefault(about.line(reading.span[0]), []).append(reading)
-    drafts: dict[int, UnitTest] = {}
-    for index in chosen:
-        step = script.steps[index]
-        found = readings.get(step.line - script.first + 1, [])
-        if len(found) == 1 and _is_plain(found[0], step, problem.entry_point):
-            test = _test_of(found[0], step)
-            if test is not None:
-                drafts[index] = test
-    doubtful = _doubtful(script.steps)
-    looks = _looks(drafts, doubtful, script.steps, judged)
-    calls = [test.call for test in drafts.values()]  # all in one run: it imports the program once
-    limits = replace(_LIMITS, cpu=1.0, wall=3.0)
-    outcomes = box.run(program, [*calls, *looks.values()], limits) if drafts else []
-    seen = dict(zip(looks, map(calls_made, outcomes[len(calls) :]), strict=True))
-    there = seen.get(None, [])
-    agreed = {}
-    for (index, test), outcome in zip(drafts.items(), outcomes, strict=False):
-        row = judged.outcomes[index]
-        passes = index not in judged.failing
-        if isinstance(outcome, NotRun) or matches(outcome, expect_test(test)) is not passes:
-            continue
-        if not _is_condition(script.steps[index]) and not _does_the_same(outcome, row):
-            continue
-        if index in doubtful:
-            made = there[index] if index < len(there) else []
-            mine = [one for step in seen.get(index, []) for one in step]
-            if isinstance(test.call, Session) or not makes(made, test.call, outcome, mine):
-                continue
-        agreed[index] = test
-    said: dict[str, set[str]] = {}
-    for test in agreed.values():
-        said.setdefault(repr(test.call), set()).add(repr((test.expected, test.raises)))
-    return {i: test for i, test in agreed.items() if len(said[repr(test.call)]) == 1}
-
-
-def _doubtful(steps: Sequence[Step]) -> set[int]:
-    """The steps that read what the session bound before: it may be another function of that name,
-    or have changed since it was made."""
-    bound: set[str] = set()
-    found = set()
-    for index, step in enumerate(steps):
-        if step.reads & bound or "*" in bound:
-            found.add(index)
-        bound |= step.binds
-    return found
-
-
-def _looks(
-    drafts: Mapping[int, UnitTest], doubtful: set[int], steps: Sequence[Step], judged: _Judged
-) -> dict[int | None, Session]:
-    """What to run to see which calls are made: by the session (None), and by each expression."""
-    looked = [i for i in drafts if i in doubtful and isinstance(judged.outcomes[i], tuple)]
-    if not looked:
-        return {}
-    whole = Session(tuple(step.source for step in steps[: max(looked) + 1]))
-    found: dict[int | None, Session] = {None: looking_at(whole)}
-    for index in looked:
-        call = drafts[index].call
-        if isinstance(call, Expression):
-            found[index] = looking_at(call)
-    return found
-
-
-def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:
-    """Whether the reading is what stands there, nothing put in, and so fit to be shown."""
-    if isinstance(reading.call, Call):
-        return True
-    try:
-        written = ast.unparse(parse_expression(step.source.strip()))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return isinstance(reading.call, Expression) and reading.call.source == written
-
-
-def _is_condition(step: Step) -> bool:
-    """Whether it is an assertion, or a comparison that is to be true: read as its two sides."""
-    match parse_statements(step.source):
-        case [ast.Assert()]:
-            return not step.want.text
-        case [ast.Expr(value=ast.Compare())]:
-            return step.want.text == "True\n"
-    return False
-
-
-def _test_of(reading: Reading, step: Step) -> UnitTest | None:
-    """The reading as a test, where its outcome is what `doctest` wants, nothing more or less."""
-    source = f"doctest line {step.line}"
-    if _is_condition(step):
-        if not isinstance(reading.call, Call) or reading.raises is not None:
-            return None
-        return UnitTest(reading.call, reading.expected, None, Trust.STATED, source, None, 0.99)
-    if reading.raises is not None:
-        said = (step.want.raised or "").partition(":")[0].strip().rpartition(".")[2]
-        if said != reading.raises:
-            return None
-        return UnitTest(reading.call, None, reading.raises, Trust.STATED, source, None, 0.99)
-    try:
-        value = parse_literal(step.want.text) if step.want.text else None
-    except NotLiteral:
-        return None
-    if not equal_types(value, reading.expected):
-        return None
-    return UnitTest(reading.call, value, None, Trust.STATED, source, None, 0.99, typed=True)
-
-
-def _does_the_same(outcome: Outcome, row: _Row | Outcome) -> bool:
-    """Whether a call did what its session showed."""
-    if not isinstance(row, tuple):
-        return type(outcome) is type(row) and isinstance(outcome, TimedOut)
-    text, raised, _ = row
-    if raised is not None:
-        kind = raised.partition(":")[0].strip().rpartition(".")[2]
-        return isinstance(outcome, Raised) and outcome.type == kind
-    if not isinstance(outcome, Returned):
-        return False
-    try:
-        value = outcome.value
-        if not text:
-            return value is None
-        return repr(value) == text.rstrip("\n") or equal_types(parse_literal(text), value)
-    except (MalformedValue, NotLiteral, ValueError, RecursionError):
         return False
 
 

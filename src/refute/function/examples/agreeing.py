@@ -1,0 +1,171 @@
+"""Which doctest examples are one call of the function, the same with and without their session.
+
+Only such a call is fit to be shown, and varied by the search. What a session bound before may be
+another function of that name, or have changed since it was made: then the session itself is asked
+what it calls, and with what (`function.observed`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+
+from refute.function.definitions import parse_statements
+from refute.function.examples.formal import doctests
+from refute.function.examples.grounding import grounded
+from refute.function.examples.scripts import Script, Step
+from refute.function.examples.subject import Reading, subject
+from refute.function.observed import calls_made, looking_at, makes
+from refute.literals import NotLiteral, parse_literal
+from refute.problems import Call, Expression, FunctionProblem, Session, Trust, UnitTest
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
+from refute.sandbox.equality import equal_types, expect_test, matches
+from refute.sandbox.values import MalformedValue
+from refute.syntax import parse_expression
+
+__all__ = ["Row", "agreed"]
+
+_LIMITS = Limits(cpu=1.0, wall=3.0)
+
+Row = tuple[str, "str | None", bool]
+"""What an example showed: see `Session`."""
+
+
+def agreed(
+    script: Script,
+    shown: Sequence[Row | Outcome],
+    failing: Collection[int],
+    chosen: Sequence[int],
+    problem: FunctionProblem,
+    program: Program,
+    box: Sandbox,
+) -> dict[int, UnitTest]:
+    """Those of the `chosen` examples that are one call (or one expression) and do the same without
+    their session, in which each showed what is in `shown`. Raises `SandboxUnavailable`."""
+    about = subject(script.text, problem.entry_point, problem.code)
+    readings: dict[int, list[Reading]] = {}
+    for reading in grounded(doctests(about)[0], about):
+        readings.setdefault(about.line(reading.span[0]), []).append(reading)
+    drafts: dict[int, UnitTest] = {}
+    for index in chosen:
+        step = script.steps[index]
+        found = readings.get(step.line - script.first + 1, [])
+        if len(found) == 1 and _is_plain(found[0], step, problem.entry_point):
+            test = _test_of(found[0], step)
+            if test is not None:
+                drafts[index] = test
+    doubtful = _doubtful(script.steps)
+    looks = _looks(drafts, doubtful, script.steps, shown)
+    calls = [test.call for test in drafts.values()]  # all in one run: it imports the program once
+    outcomes = box.run(program, [*calls, *looks.values()], _LIMITS) if drafts else []
+    seen = dict(zip(looks, map(calls_made, outcomes[len(calls) :]), strict=True))
+    there = seen.get(None, [])
+    kept = {}
+    for (index, test), outcome in zip(drafts.items(), outcomes, strict=False):
+        passes = index not in failing
+        if isinstance(outcome, NotRun) or matches(outcome, expect_test(test)) is not passes:
+            continue
+        if not _is_condition(script.steps[index]) and not _does_the_same(outcome, shown[index]):
+            continue
+        if index in doubtful:
+            made = there[index] if index < len(there) else []
+            mine = [one for step in seen.get(index, []) for one in step]
+            if isinstance(test.call, Session) or not makes(made, test.call, outcome, mine):
+                continue
+        kept[index] = test
+    said: dict[str, set[str]] = {}
+    for test in kept.values():
+        said.setdefault(repr(test.call), set()).add(repr((test.expected, test.raises)))
+    return {i: test for i, test in kept.items() if len(said[repr(test.call)]) == 1}
+
+
+def _doubtful(steps: Sequence[Step]) -> set[int]:
+    """The steps that read what the session bound before: it may be another function of that name,
+    or have changed since it was made."""
+    bound: set[str] = set()
+    found = set()
+    for index, step in enumerate(steps):
+        if step.reads & bound or "*" in bound:
+            found.add(index)
+        bound |= step.binds
+    return found
+
+
+def _looks(
+    drafts: Mapping[int, UnitTest],
+    doubtful: set[int],
+    steps: Sequence[Step],
+    shown: Sequence[Row | Outcome],
+) -> dict[int | None, Session]:
+    """What to run to see which calls are made: by the session (None), and by each expression."""
+    looked = [i for i in drafts if i in doubtful and isinstance(shown[i], tuple)]
+    if not looked:
+        return {}
+    whole = Session(tuple(step.source for step in steps[: max(looked) + 1]))
+    found: dict[int | None, Session] = {None: looking_at(whole)}
+    for index in looked:
+        call = drafts[index].call
+        if isinstance(call, Expression):
+            found[index] = looking_at(call)
+    return found
+
+
+def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:
+    """Whether the reading is what stands there, nothing put in, and so fit to be shown."""
+    if isinstance(reading.call, Call):
+        return True
+    try:
+        written = ast.unparse(parse_expression(step.source.strip()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return isinstance(reading.call, Expression) and reading.call.source == written
+
+
+def _is_condition(step: Step) -> bool:
+    """Whether it is an assertion, or a comparison that is to be true: read as its two sides."""
+    match parse_statements(step.source):
+        case [ast.Assert()]:
+            return not step.want.text
+        case [ast.Expr(value=ast.Compare())]:
+            return step.want.text == "True\n"
+    return False
+
+
+def _test_of(reading: Reading, step: Step) -> UnitTest | None:
+    """The reading as a test, where its outcome is what `doctest` wants, nothing more or less."""
+    source = f"doctest line {step.line}"
+    if _is_condition(step):
+        if not isinstance(reading.call, Call) or reading.raises is not None:
+            return None
+        return UnitTest(reading.call, reading.expected, None, Trust.STATED, source, None, 0.99)
+    if reading.raises is not None:
+        said = (step.want.raised or "").partition(":")[0].strip().rpartition(".")[2]
+        if said != reading.raises:
+            return None
+        return UnitTest(reading.call, None, reading.raises, Trust.STATED, source, None, 0.99)
+    try:
+        value = parse_literal(step.want.text) if step.want.text else None
+    except NotLiteral:
+        return None
+    if not equal_types(value, reading.expected):
+        return None
+    return UnitTest(reading.call, value, None, Trust.STATED, source, None, 0.99, typed=True)
+
+
+def _does_the_same(outcome: Outcome, row: Row | Outcome) -> bool:
+    """Whether a call did what its session showed."""
+    if not isinstance(row, tuple):
+        return type(outcome) is type(row) and isinstance(outcome, TimedOut)
+    text, raised, _ = row
+    if raised is not None:
+        kind = raised.partition(":")[0].strip().rpartition(".")[2]
+        return isinstance(outcome, Raised) and outcome.type == kind
+    if not isinstance(outcome, Returned):
+        return False
+    try:
+        value = outcome.value
+        if not text:
+            return value is None
+        return repr(value) == text.rstrip("\n") or equal_types(parse_literal(text), value)
+    except (MalformedValue, NotLiteral, ValueError, RecursionError):
+        return False
