@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -217,3 +219,25 @@ def test_a_slow_import_is_not_a_slow_call(tmp_path: Path) -> None:
     busy = "import time\nend = time.process_time() + 1.5\nwhile time.process_time() < end: pass\n"
     project(tmp_path, {"pkg/__init__.py": busy, "pkg/mod.py": "def f(x): return x"})
     assert value(tmp_path / "pkg/mod.py", 1) == 1
+
+
+def test_a_module_is_loaded_once_for_all_its_functions(tmp_path: Path) -> None:
+    """A folder's worth of functions took one import each before any of them was looked at."""
+    text = "def f(x): return x\ndef g(x): return x\nif True:\n    def h(x): return x\n"
+    project(tmp_path, {"mod.py": text})
+    module = open_target(str(tmp_path / "mod.py::f"))
+    loads: list[int] = []
+    with house(module) as box:
+        run = box.run
+
+        def counting(*args: Any, **more: Any) -> list[Outcome]:
+            loads.append(1)
+            return run(*args, **more)
+
+        box.run = counting  # type: ignore[method-assign]
+        check_loads(module, box)
+        assert present(module, box).functions == ("f",)
+        assert present(open_target(str(tmp_path / "mod.py::g")), box).functions == ("g",)
+        assert len(loads) == 1
+        assert present(replace(module, functions=("h",)), box).functions == ("h",)
+        assert len(loads) == 2

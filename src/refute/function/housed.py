@@ -23,6 +23,7 @@ from refute.sandbox import (
 )
 from refute.sandbox.contract import takes_code
 from refute.sandbox.interpreter import this_interpreter
+from refute.syntax import Function, readable_module
 
 __all__ = ["LOADING", "HousedSandbox", "check_loads", "present"]
 
@@ -44,6 +45,23 @@ class HousedSandbox:
         self._box = box
         self._name = module.surroundings.name
         self._file = str(module.source.path.resolve())
+        self._kinds: dict[tuple[str, str], Outcome] = {}
+
+    def kinds(self, module: Module) -> list[Outcome]:
+        """Of which type each function of the module is once it is loaded; what became of the load.
+
+        It is loaded once for all functions of its text, whichever are asked for first.
+        """
+        text = module.source.text
+        if any((text, name) not in self._kinds for name in module.functions):
+            own = (node.name for node in readable_module(text).body if isinstance(node, Function))
+            names = list(dict.fromkeys((*module.functions, *own)))
+            asked = [Expression(_KIND.format(name=name)) for name in names]
+            outcomes = self.run(Program(text, "__name__"), asked)
+            self._kinds |= {
+                (text, name): outcome for name, outcome in zip(names, outcomes, strict=True)
+            }
+        return [self._kinds[text, name] for name in module.functions]
 
     @property
     def takes_code(self) -> bool:
@@ -88,7 +106,7 @@ def _with_time_to_load(limits: Limits) -> Limits:
     return replace(limits, loading=LOADING) if limits.loading is None else limits
 
 
-def check_loads(module: Module, box: Sandbox) -> None:
+def check_loads(module: Module, box: HousedSandbox) -> None:
     """Raise `InputError` when the module itself cannot be loaded in the sandbox, or when it holds
     none of the functions asked for once it is loaded."""
     there = present(module, box)
@@ -96,18 +114,16 @@ def check_loads(module: Module, box: Sandbox) -> None:
         raise InputError(f"{module.source.path}::{there.skipped[len(module.skipped)]}")
 
 
-def present(module: Module, box: Sandbox) -> Module:
+def present(module: Module, box: HousedSandbox) -> Module:
     """The module with those functions only that it holds, written in Python, once it is loaded.
 
     A function may be deleted at the module's end, or give way to a twin written in C: what would
     run is then not the text. A line about each goes to `skipped`. Raises `InputError` when the
     module cannot be loaded.
     """
-    kinds = [Expression(_KIND.format(name=name)) for name in module.functions]
-    outcomes = box.run(Program(module.source.text, "__name__"), kinds)
     kept: list[str] = []
     skipped: list[str] = []
-    for name, outcome in zip(module.functions, outcomes, strict=True):
+    for name, outcome in zip(module.functions, box.kinds(module), strict=True):
         if not isinstance(outcome, Returned) and getattr(outcome, "on_import", True):
             raise InputError(_why_not_loaded(module, outcome))
         reason = _REASONS.get(outcome.value) if isinstance(outcome, Returned) else None

@@ -14,6 +14,7 @@ from pathlib import Path
 from refute.errors import InputError
 from refute.function import verbs
 from refute.function.contract import Ask
+from refute.function.housed import HousedSandbox
 from refute.function.target import Module
 from refute.function.targets import Skipped
 from refute.function.verbs import Fix, Hunt, Solver, open_box, searching
@@ -99,7 +100,7 @@ def work_on(
             yield unit, one
 
 
-def present(unit: Unit, box: Sandbox) -> tuple[Unit, list[Skipped]]:
+def present(unit: Unit, box: HousedSandbox) -> tuple[Unit, list[Skipped]]:
     """The unit with the functions that its module holds once it is loaded, and the others."""
     known = len(unit.module.skipped)
     module = verbs.present(unit.module, box)
@@ -152,7 +153,7 @@ class _Worker:
         self._settings = settings
         self._opened = opened
         self._path: Path | None = None
-        self._box: Sandbox | None = None
+        self._box: HousedSandbox | None = None
         self._refusal = ""
 
     def __enter__(self) -> _Worker:
@@ -175,7 +176,7 @@ class _Worker:
         yield from left
         yield from solved(here, settings, searching(box, seed=settings.seed), box)
 
-    def _open(self, module: Module) -> Sandbox | None:
+    def _open(self, module: Module) -> HousedSandbox | None:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""
         if self._path == module.source.path:
             return self._box

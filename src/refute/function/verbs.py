@@ -109,7 +109,7 @@ class Fix:
         return unified_diff(self.before, self.code, name)
 
 
-def open_box(module: Module) -> Sandbox:
+def open_box(module: Module) -> HousedSandbox:
     """A sandbox in which the module loads. Raises `InputError` when it does not."""
     from refute.sandbox.local import LocalSandbox
 
