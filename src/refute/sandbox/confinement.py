@@ -5,6 +5,7 @@ Loaded by path into the server (`server.py`): standard library only, nothing of 
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import signal
@@ -164,8 +165,33 @@ class Confinement:
         if self.program_filter:
             self.linux.install_filter(self.program_filter(os.getpid()))
 
-    def sweep(self) -> bool:
-        """End every descendant and empty the private directory; True when something resisted."""
+    def warms(self) -> bool:
+        """Whether warm processes can be kept in: by a pid namespace and a filter of their calls."""
+        return self.own_pids and self.program_filter is not None
+
+    def filter_warm(self) -> int:
+        """In a forked warm process, as `filter_child`; where its filter's questions are read."""
+        code = self.filters.warm_filter(self.machine)
+        return int(self.linux.install_asking_filter(code, self.machine))
+
+    def copying(self) -> tuple[Any, Any]:
+        """What a warm process calls to be copied, and what its copies call to be given a job."""
+        linux, filters = self.linux, self.filters
+        fork = functools.partial(linux.copy_of_this, filters.FORK, self.machine)
+        return fork, functools.partial(linux.say, filters.HELLO)
+
+    def is_clean(self) -> bool:
+        """Whether nothing was left in the private directory."""
+        try:
+            return not os.listdir(self.config["scratch"])
+        except OSError:
+            return False
+
+    def sweep(self, kill: bool = True) -> bool:
+        """End every descendant (`kill`: False where a filter lets a program make none, and others
+        are to live) and empty the private directory; True when something resisted."""
+        if not kill:
+            return not self.tidy.empty(self.config["scratch"], self.scratch_inode)
         if self.own_pids:
             try:
                 os.kill(-1, signal.SIGKILL)

@@ -27,6 +27,8 @@ _SIGKILL = 9
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _SYS_MOUNT_SETATTR, _SYS_PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
 _SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT = 444, 445, 446
+_SYS_SECCOMP, _SYS_CLONE = {"x86_64": 317, "aarch64": 277}, {"x86_64": 56, "aarch64": 220}
+_SECCOMP_SET_MODE_FILTER, _SECCOMP_NEW_LISTENER = 1, 8
 _SYS_CAPSET = {"x86_64": 126, "aarch64": 91}
 _SYS_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
@@ -290,3 +292,26 @@ def install_filter(code: bytes) -> None:
     program = _FilterProgram(len(code) // 8, code)
     result = _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)
     _check(result, "seccomp")
+
+
+def install_asking_filter(code: bytes, machine: str) -> int:
+    """The same for a filter that asks; returns the descriptor from which the questions are read."""
+    program = ctypes.byref(_FilterProgram(len(code) // 8, code))
+    arguments = ctypes.c_ulong(_SECCOMP_SET_MODE_FILTER), ctypes.c_ulong(_SECCOMP_NEW_LISTENER)
+    return _check(_syscall(_SYS_SECCOMP[machine], *arguments, program), "seccomp")
+
+
+_libc_held = ctypes.PyDLL(None)  # keeps the lock of the interpreter, as `os.fork` does
+
+
+def copy_of_this(flags: int, machine: str) -> int:
+    """Fork with `flags` and without a word to the interpreter: of a process with one thread, whose
+    copy goes on as if it were the same (no handlers run, random states stay). As `os.fork`."""
+    zeros = [ctypes.c_ulong(0)] * 4
+    call = ctypes.c_long(_SYS_CLONE[machine])
+    return int(_libc_held.syscall(call, ctypes.c_ulong(flags), *zeros))
+
+
+def say(option: int) -> bool:
+    """Make a `prctl` that means something to a filter; whether it was answered."""
+    return int(_libc.prctl(option, *[ctypes.c_ulong(0)] * 4)) == 0

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -44,7 +46,7 @@ ALL_MEASURES = frozenset({"namespaces", "landlock", "seccomp"})
 """Every layer of isolation that a machine may offer."""
 
 _SERVER = Path(__file__).with_name("server.py")
-_REQUEST = struct.Struct("<IIIQQQddddI?")  # as `server.REQUEST`
+_REQUEST = struct.Struct("<IIIQQQddddI?IQQ")  # as `server.REQUEST`
 _FRAME = struct.Struct("<II")
 _FIRST_FRAME = 16
 _HEADER = struct.Struct("<Q")
@@ -56,6 +58,9 @@ _PRELOAD = (
 _HEAVY = ("numpy",)
 """Modules that a second server imports up front, used for programs that mention them."""
 
+
+_QUICK = 0.02
+"""CPU seconds of an import below which it is made anew for each job."""
 
 _Kind = tuple[tuple[str, ...], int]
 """What a server has imported, and its seed."""
@@ -87,6 +92,7 @@ class LocalSandbox:
         self._readable = [str(Path(path).resolve()) for path in readable]
         self._measures = frozenset(measures)
         self._servers: dict[_Kind, _Connection] = {}
+        self._heads = _Heads()
         self._owner = os.getpid()
         self._held: list[str] = []  # measures that the first server got
 
@@ -130,7 +136,9 @@ class LocalSandbox:
         heavies = _HEAVY if self._interpreter.own else ()
         heavy = tuple(name for name in heavies if any(_mentions(p.code, name) for p in programs))
         kind = heavy, limits.seed
-        payload = marshal.dumps((*_programs(programs), _calls(calls), len(calls)))
+        head = self._heads.of(programs[0])
+        rest = (*_programs(programs, head.codes), _calls(calls), len(calls), limits.output)
+        payload = head.content + marshal.dumps(rest)
         width = len(calls) + 1
         total = len(programs) * width
         answers = _Answers(total, limits)
@@ -138,7 +146,7 @@ class LocalSandbox:
         while start < total:
             server = self._server(kind)
             try:
-                start, tainted = server.job(payload, start, total, width, limits, answers)
+                start, tainted = server.job(payload, head, start, total, width, limits, answers)
             except (
                 BaseException
             ):  # also Ctrl-C: an answer under way must not meet the next question
@@ -191,6 +199,7 @@ class LocalSandbox:
             "path_code": list(python.code),
             "scratch": tempfile.gettempdir(),
             "preload": [*_PRELOAD, *heavy],
+            "quick": _QUICK,
             "seed": seed,
             "processes": 64 if "namespaces" in measures else 4096,
         }
@@ -265,14 +274,15 @@ class _Connection:
             self.process.stderr.close()
 
     def job(
-        self, payload: bytes, start: int, total: int, width: int, limits: Limits, answers: _Answers
+        self, payload: bytes, head: _Head, start: int, total: int, width: int, limits: Limits,
+        answers: _Answers,
     ) -> tuple[int, bool]:  # fmt: skip
         """Run from step `start`, fill `answers`; returns (next step, tainted)."""
         capacity = 2 * limits.output + (32 << 20)
         request = _REQUEST.pack(
             start, total, width, capacity, limits.memory, limits.output, limits.cpu,
             limits.wall_seconds, limits.loading_seconds, answers.left, limits.stop_after or 0,
-            limits.retry,
+            limits.retry, len(head.content), head.key, head.place,
         )  # fmt: skip
         with _sealed(payload) as source, _shared(capacity) as results:
             fds = array.array("i", [source.fileno(), results.fileno()])
@@ -377,14 +387,58 @@ def _outcome(body: bytes, on_import: bool = False) -> Outcome:
     return Raised(values.printable(kind), values.printable(message), line, on_import)
 
 
-def _programs(programs: Sequence[Program]) -> tuple[list[bytes | str], list[tuple[Any, ...]]]:
-    """The codes, each once, and a row for each program that refers to them by index."""
-    places: dict[int, int] = {}
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The module that a run's first program is, which a warm process may have imported."""
+
+    codes: tuple[Code, ...] = ()
+    content: bytes = b""
+    key: int = 0
+    place: int = 0
+    """What it is recognised by, and its name and file."""
+
+
+class _Heads:
+    """The last heads, so that what many runs share is written and recognised at once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[object, ...], _Head] = {}
+
+    def of(self, program: Program) -> _Head:
+        """The head of a run of this program first; an empty one where nobody imports it."""
+        if program.module is None:
+            return _Head()
+        codes = program.code if isinstance(program.code, tuple) else (program.code,)
+        # Marshalling the same object twice need not give the same bytes.
+        by = program.module, program.filename, *map(id, codes)
+        made = self._made.pop(by, None)
+        if made is None:
+            sent = [marshal.dumps(c) if isinstance(c, CodeType) else c for c in codes]
+            content = marshal.dumps((program.module, program.filename, sent))
+            place = marshal.dumps((program.module, program.filename))
+            made = _Head(codes, content, _hash(content), _hash(place))
+        while len(self._made) > 3:
+            del self._made[next(iter(self._made))]
+        self._made[by] = made
+        return made
+
+
+def _hash(content: bytes) -> int:
+    return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
+
+
+def _programs(
+    programs: Sequence[Program], head: Sequence[Code]
+) -> tuple[list[bytes | str], list[tuple[Any, ...]]]:
+    """The codes but those of the head, each once, and a row for each program that refers to them
+    by index, the head's first."""
+    places = {id(code): at for at, code in enumerate(head)}
+    first = len(head)
     sent: list[bytes | str] = []
 
     def send(code: str | CodeType) -> int:
-        at = places.setdefault(id(code), len(sent))
-        if at == len(sent):
+        at = places.setdefault(id(code), first + len(sent))
+        if at == first + len(sent):
             sent.append(marshal.dumps(code) if isinstance(code, CodeType) else code)
         return at
 

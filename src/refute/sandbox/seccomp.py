@@ -11,7 +11,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-__all__ = ["machine_is_supported", "program_filter", "server_filter"]
+__all__ = ["FORK", "HELLO", "machine_is_supported", "number", "program_filter", "server_filter",
+           "warm_filter"]  # fmt: skip
 
 # name: (x86-64, aarch64); -1 where the architecture has no such call
 _ALLOWED: dict[str, tuple[int, int]] = {
@@ -52,6 +53,7 @@ _ALLOWED: dict[str, tuple[int, int]] = {
     "getrandom": (318, 278), "membarrier": (324, 283), "copy_file_range": (326, 285),
     "statx": (332, 291), "rseq": (334, 293), "pidfd_open": (434, 434), "close_range": (436, 436),
     "faccessat2": (439, 439), "socketpair": (53, 199), "mlock": (149, 228), "munlock": (150, 229),
+    "seccomp": (317, 277),
 }  # fmt: skip
 
 _CLONE3 = (435, 435)
@@ -59,10 +61,15 @@ _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 
 _LD_ABS, _JEQ, _JSET, _RET = 0x20, 0x15, 0x45, 0x06
-_KILL, _ALLOW, _ERRNO = 0x80000000, 0x7FFF0000, 0x00050000
+_KILL, _ALLOW, _ERRNO, _ASK = 0x80000000, 0x7FFF0000, 0x00050000, 0x7FC00000
 _EPERM, _ENOSYS = 1, 38
 _NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 _CLONE_THREAD = 0x00010000
+_MAP_SHARED = 1
+FORK = 0x00008000 | 17
+"""How a warm process forks: CLONE_PARENT, so that the copy is the server's child, and SIGCHLD."""
+HELLO = 0x52656675
+"""The `prctl` of a copy that waits for its job."""
 _PR_SET_NAME, _PR_GET_NAME = 15, 16
 _AF_UNIX = 1
 _SOCK_NONBLOCK, _SOCK_CLOEXEC = 0o4000, 0o2000000
@@ -127,36 +134,68 @@ def server_filter(machine: str) -> bytes:
     return code + _instruction(_RET, _ERRNO | _EPERM)
 
 
+def number(name: str, machine: str) -> int:
+    """The number of an allowed system call; -1: this machine has no such call."""
+    return _ALLOWED[name][_COLUMN[machine]]
+
+
 def program_filter(machine: str) -> Callable[[int], bytes]:
     """On top of the allowlist: threads but no processes, signals and limits for the process only.
 
     Returns a function of the process's own pid, so that a fork pays for a few replaced bytes only.
     """
-    column = _COLUMN[machine]
     pid = 0x5EC0C0DE  # stands for the pid, no other number in the filter
-    code = _prologue(machine)
-    for name in ("fork", "vfork", "pidfd_open"):
-        number = _ALLOWED[name][column]
-        if number >= 0:
-            code += _instruction(_JEQ, number, 0, 1) + _instruction(_RET, _ERRNO | _EPERM)
+    itself = _load(0) + _each((pid,))
     # clone: a thread only
-    code += _instruction(_JEQ, _ALLOWED["clone"][column], 0, 4)
-    code += _instruction(_LD_ABS, _ARGUMENT)
-    code += _instruction(_JSET, _CLONE_THREAD, 0, 1)
-    code += _instruction(_RET, _ALLOW) + _instruction(_RET, _ERRNO | _EPERM)
-    deny = _instruction(_RET, _ERRNO | _EPERM)
-    unix = _load(0) + _instruction(_JEQ, _AF_UNIX, 1, 0) + deny
-    for name, body in (
-        ("kill", _load(0) + _each((pid,))),
-        ("tgkill", _load(0) + _each((pid,))),
+    thread = _load(0) + _instruction(_JSET, _CLONE_THREAD, 0, 1) + _instruction(_RET, _ALLOW)
+    template = _stricter(
+        machine,
+        ("clone", thread),
+        ("kill", itself),
+        ("tgkill", itself),
         ("prlimit64", _load(0) + _each((0, pid))),
         ("prctl", _load(0) + _each((_PR_SET_NAME, _PR_GET_NAME))),
+    )
+    placeholder = struct.pack("=I", pid)
+    return lambda own: template.replace(placeholder, struct.pack("=I", own))
+
+
+def warm_filter(machine: str) -> bytes:
+    """The same for a warm process and its copies, but the server is asked where it depends on who
+    calls, and told of what a copy would share with the next (see `warm`)."""
+    ask = _instruction(_RET, _ASK)
+    thread = _load(0) + _instruction(_JSET, _CLONE_THREAD, 0, 1) + ask + _each((FORK,), _ASK)
+    shared = _load(3) + _instruction(_JSET, _MAP_SHARED, 0, 1) + ask + _instruction(_RET, _ALLOW)
+    return _stricter(
+        machine,
+        ("clone", thread),
+        ("kill", ask),
+        ("tgkill", ask),
+        ("prlimit64", _load(0) + _each((0,)) + ask),
+        ("prctl", _load(0) + _each((_PR_SET_NAME, _PR_GET_NAME)) + _each((HELLO,), _ASK)),
+        ("mmap", shared),
+        ("setitimer", ask),
+        ("alarm", ask),
+    )
+
+
+def _stricter(machine: str, *rules: tuple[str, bytes]) -> bytes:
+    """A filter that denies what no program needs, and where a rule of its own says nothing."""
+    column = _COLUMN[machine]
+    code = _prologue(machine)
+    deny = _instruction(_RET, _ERRNO | _EPERM)
+    for name in ("fork", "vfork", "pidfd_open", "seccomp"):
+        if _ALLOWED[name][column] >= 0:
+            code += _instruction(_JEQ, _ALLOWED[name][column], 0, 1) + deny
+    unix = _load(0) + _instruction(_JEQ, _AF_UNIX, 1, 0) + deny
+    for name, body in (
+        *rules,
         ("fcntl", _load(1) + _each(_FCNTL) + _each(_LOCKS, _ERRNO | 0)),
         ("ioctl", _load(1) + _each(_IOCTL)),
         ("socketpair", unix + _load(1) + _each(_STREAMS)),
     ):
         body += deny
-        code += _instruction(_JEQ, _ALLOWED[name][column], 0, len(body) // 8) + body
-    template = code + _instruction(_RET, _ALLOW)
-    placeholder = struct.pack("=I", pid)
-    return lambda own: template.replace(placeholder, struct.pack("=I", own))
+        if _ALLOWED[name][column] >= 0:
+            jump = _instruction(_JEQ, _ALLOWED[name][column], 0, len(body) // 8)
+            code += jump + body
+    return code + _instruction(_RET, _ALLOW)

@@ -30,13 +30,17 @@ import time
 import types
 from typing import Any
 
-REQUEST = struct.Struct("<IIIQQQddddI?")
+REQUEST = struct.Struct("<IIIQQQddddI?IQQ")
 """start, total and calls + 1 in steps; capacity, memory, output in bytes; cpu, wall, cpu of an
-import, wall of all that is left; stop after; whether cuts are tried again."""
+import, wall of all that is left; stop after; whether cuts are tried again. Of the module that the
+first program is: its bytes at the payload's head, which it is recognised by, and by which without
+its text (see `warm`)."""
 
 _LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
+DESCRIPTORS = 64  # of a child
+READY = ("ready", "")  # how the import of a warm process ends
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
 
 
@@ -60,6 +64,8 @@ class Server:
         self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
         self.child.path_code = config["path_code"]  # type: ignore[attr-defined]
+        self.warm = load_neighbour("warm")
+        self.kept = self.warm.Kept()
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
         parts = (linux, load_neighbour("seccomp"), load_neighbour("tidy"))
@@ -67,6 +73,7 @@ class Server:
         self.baseline = 0
         self.next_beat = 0.0
         self.left = 0.0  # wall seconds for what is still to be run
+        self.tainted = False  # whether something resisted the clearing up behind a child
         self.client = _watch_process(config["client"])
 
     # -- serving -----------------------------------------------------------------------------------
@@ -96,7 +103,7 @@ class Server:
                 os.dup2(null.fileno(), fd)
         self.limits = _limits(
             ("RLIMIT_CORE", 0),
-            ("RLIMIT_NOFILE", 64),
+            ("RLIMIT_NOFILE", DESCRIPTORS),
             ("RLIMIT_FSIZE", self.confined.scratch_bytes),
             ("RLIMIT_NPROC", self.config["processes"]),
         )
@@ -108,13 +115,13 @@ class Server:
             poll.register(self.client, select.POLLIN)
         while True:
             if any(fd == self.client for fd, _ in poll.poll()):
-                return
+                break
             try:
                 data, ancillary, _, _ = self.channel.recvmsg(256, socket.CMSG_SPACE(8))
             except OSError:
-                return
+                break
             if not data:
-                return
+                break
             fds = array.array("i")
             fds.frombytes(ancillary[0][2])
             self.next_beat = time.monotonic() + self.config["heartbeat"]
@@ -124,29 +131,25 @@ class Server:
                 for fd in fds:
                     os.close(fd)
             self.channel.send(json.dumps(reply).encode())
+        self.kept.end()  # before this process does, so that what they used is counted
 
     def job(self, payload: int, results: int, request: tuple[Any, ...]) -> dict[str, Any]:
         """Run steps until all are done, the result file is full, or too many were cut short."""
-        start, total, width, capacity, memory, output, cpu, wall, loading, left = request[:10]
-        stop_after, retry = request[10:]
-        self.left = left
+        start, total, width, capacity = request[:4]
+        self.left, stop_after, retry = request[9:12]
+        self.tainted = False
         begun, committed = start, self.child.FIRST
         header = self.child.HEADER
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
-        tainted = False
 
         def reply(following: int) -> dict[str, Any]:
-            return {"cuts": cuts, "next": following, "tainted": tainted, "left": self.left}
+            return {"cuts": cuts, "next": following, "tainted": self.tainted, "left": self.left}
 
         while start < total and self.left > 0:
             first = start
-            os.pwrite(results, header.pack(committed, start, self.child.IMPORTING), 0)
-            pid = os.fork()
-            if pid == 0:
-                self._be_child(payload, results, capacity, start, committed, memory, output)
-            end = self.watch(pid, results, total, cpu, wall, loading)
-            tainted = self.confined.sweep() or tainted
+            end = self.attempt(payload, results, request, start, committed)
+            self.tainted = self._sweep() or self.tainted
             at, step, phase = header.unpack(os.pread(results, header.size, 0))
             if not (committed <= at <= capacity and first <= step <= total):
                 at, step, phase = committed, first, self.child.CALLING
@@ -176,17 +179,104 @@ class Server:
                 return reply(start)
         return reply(total)
 
-    def watch(
-        self, pid: int, results: int, total: int, cpu: float, wall: float, loading: float
+    def attempt(
+        self, payload: int, results: int, request: tuple[Any, ...], start: int, committed: int
     ) -> tuple[str, str]:
-        """Wait for the child's end, or kill it when a step or the run overruns: (kind, detail)."""
+        """Run from step `start` in one process, a copy of a warm one where that can be: how it
+        ended, or how the import of the first program did."""
+        header = self.child.HEADER
+        os.pwrite(results, header.pack(committed, start, self.child.IMPORTING), 0)
+        total, width, capacity, memory = request[1:5]
+        space = self.baseline + capacity + os.fstat(payload).st_size + memory
+        warm, end = self.warm_process(payload, request)
+        if end is not None and (end[0] == "spent" or start < width):
+            return end
+        if warm is None:
+            pid = os.fork()
+            if pid == 0:
+                self._be_child(payload, results, request[12], space)
+            return self.watch(pid, total, request, results)
+        begun = time.monotonic()
+        try:
+            pid = warm.copy()
+            for number, value in (*self.limits, *_limits(("RLIMIT_AS", min(space, warm.space)))):
+                resource.prlimit(pid, number, (value, value))
+            warm.employ(payload, results)
+            end = self.watch(pid, total, request, results, warm)
+            if not warm.doubtful:
+                return end
+        except (self.warm.InDoubt, OSError):
+            self.left -= time.monotonic() - begun
+        self.kept.refuse(_key(request), request[14])
+        self.confined.sweep()
+        self.kept.forget()
+        return self.attempt(payload, results, request, start, committed)
+
+    def warm_process(
+        self, payload: int, request: tuple[Any, ...]
+    ) -> tuple[Any, tuple[str, str] | None]:
+        """The warm process for a job, made now if need be; or None, and how its import was cut
+        short where it was."""
+        head, _, place = request[12:]
+        key = _key(request)
+        if not (head and self.kept.possible and self.confined.warms()):
+            return None, None
+        warm = self.kept.get(key)
+        if warm is not None or key in self.kept.never or place in self.kept.never:
+            return warm, None
+        self.kept.refuse(key)
+        space = self.baseline + BASELINE_SLACK + sum(request[3:5])
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                pid = os.fork()
+                if pid == 0:
+                    self._be_warm(payload, head, theirs, space)
+            listener = self.warm.received(ours)
+        if listener < 0:
+            self.kept.possible = False
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return None, None
+        warm = self.warm.Warm(pid, listener, self.confined, space)
+        end = self.watch(pid, 0, request, -1, warm)
+        if end != READY:
+            warm.close()
+            if end[0] == "spent":  # another run may have more time
+                self.kept.never.discard(key)
+        elif (
+            not warm.seal(0, DESCRIPTORS)
+            or not self.confined.is_clean()
+            or _cpu_time(pid) < self.config["quick"]
+        ):
+            self.kept.refuse(place)
+            self.warm.end(warm)
+        else:
+            self.kept.never.discard(key)
+            self.kept.add(key, warm)
+            return warm, None
+        self.tainted = self._sweep() or self.tainted
+        return None, None if end[0] in ("killed", READY[0]) else end
+
+    def _sweep(self) -> bool:
+        """Clear up behind a child: the filter that keeps warm processes in lets it make no other,
+        so that they can live on."""
+        return bool(self.confined.sweep(kill=not self.kept.warm))
+
+    def watch(
+        self, pid: int, total: int, request: tuple[Any, ...], results: int, warm: Any = None
+    ) -> tuple[str, str]:
+        """Wait for the child's end, or kill it when a step or the run overruns: (kind, detail).
+
+        `warm`: whose copy it is. Without `results` it is that process itself, until it is `READY`.
+        """
+        cpu, wall, loading = request[6:9]
         tick = min(0.05, max(0.002, cpu / 20))
-        clock = (~pid << 3) | 2
         most = 5 * tick  # to count between two looks: a frozen machine is not the program's fault
         seen, cpu_then, wall_then = (-1, False), 0.0, time.monotonic()
         cpu_used = waited = 0.0
         header, calling = self.child.HEADER, self.child.CALLING
-        with _Exit(pid, self.channel, self.client) as exited:
+        with _Exit(pid, self.channel, self.client, warm) as exited:
             while True:
                 if exited.wait(tick):
                     _, status = os.waitpid(pid, 0)
@@ -198,13 +288,14 @@ class Server:
                     os.kill(pid, signal.SIGKILL)
                     self.confined.sweep()
                     os._exit(0)
-                _, step, phase = header.unpack(os.pread(results, header.size, 0))
-                mark = (step, phase == calling)
+                mark = (0, False)
+                if results >= 0:
+                    _, step, phase = header.unpack(os.pread(results, header.size, 0))
+                    mark = (step, phase == calling)
+                elif warm.waits is not None:
+                    return READY
                 wall_now = time.monotonic()
-                try:
-                    cpu_now = time.clock_gettime(clock)
-                except (OSError, ValueError):
-                    cpu_now = 0.0
+                cpu_now = _cpu_time(pid)
                 cpu_used += min(cpu_now - cpu_then, most)
                 waited += min(wall_now - wall_then, most)
                 self.left -= min(wall_now - wall_then, most)
@@ -214,7 +305,7 @@ class Server:
                 # programs can write there (any phase, any step), reads can be torn.
                 if mark > seen and self.left > 0:
                     seen, cpu_used, waited = mark, 0.0, 0.0
-                    if mark[0] >= total:  # nothing is left to do but to exit
+                    if mark[0] >= total > 0:  # nothing is left to do but to exit
                         cpu, wall = min(cpu, 0.2), min(wall, 0.5)
                     continue
                 kind = ""
@@ -240,35 +331,49 @@ class Server:
         except OSError:  # the client is stopped, or gone: seen elsewhere
             pass
 
-    def _be_child(
-        self, payload: int, results: int, capacity: int, start: int, committed: int, memory: int,
-        output: int,
-    ) -> None:  # fmt: skip
+    def _be_child(self, payload: int, results: int, head: int, space: int) -> None:
         """The forked child: limits, the program's filter, then the job. Never returns."""
         try:
-            view = mmap.mmap(results, capacity)
-            content = _read_all(payload)
+            view = mmap.mmap(results, 0)
+            content = self.child.read_all(payload)
             self.confined.begin_child()
             os.closerange(3, 256)
-            address_space = self.baseline + capacity + len(content) + memory
-            for number, value in (*self.limits, *_limits(("RLIMIT_AS", address_space))):
-                resource.setrlimit(number, (value, value))
+            self._limit(space)
             self.confined.filter_child()
             random.seed(self.config["seed"])
-            self.child.run_job(content, view, capacity, start, committed, output, self.values)
+            self.child.run_job(content, head, view, self.values)
         except BaseException:
             os._exit(97)
         os._exit(0)
+
+    def _be_warm(self, payload: int, head: int, door: socket.socket, space: int) -> None:
+        """The forked warm process: it knows the module, and nothing of any job. Never returns."""
+        try:
+            content = os.pread(payload, head, 0)
+            self._limit(space)
+            self.warm.send(door, self.confined.filter_warm())
+            os.closerange(3, 256)
+            random.seed(self.config["seed"])
+            self.child.be_warm(content, *self.confined.copying(), self.values)
+        except BaseException:
+            os._exit(97)
+        os._exit(0)
+
+    def _limit(self, space: int) -> None:
+        for number, value in (*self.limits, *_limits(("RLIMIT_AS", space))):
+            resource.setrlimit(number, (value, value))
 
 
 class _Exit:
     """Waits for the end of a child: by a pid descriptor, or by polling where there is none.
 
-    `orphaned` is set when the client has gone meanwhile.
+    `orphaned` is set when the client has gone meanwhile. Questions to a `warm` process's server
+    are answered while it waits.
     """
 
-    def __init__(self, pid: int, channel: socket.socket, client: int) -> None:
+    def __init__(self, pid: int, channel: socket.socket, client: int, warm: Any) -> None:
         self.pid = pid
+        self.warm = warm
         self.orphaned = False
         self.poll = select.poll()
         self.poll.register(channel, 0)  # hang-up only
@@ -279,6 +384,8 @@ class _Exit:
             self.poll.register(self.fd, select.POLLIN)
         except (AttributeError, OSError):
             self.fd = -1
+        if warm is not None:
+            self.poll.register(warm.listener, select.POLLIN)
 
     def __enter__(self) -> _Exit:
         return self
@@ -291,14 +398,22 @@ class _Exit:
         """True once the child has ended (it is not yet reaped)."""
         deadline = time.monotonic() + seconds
         while True:
-            pause = seconds if self.fd >= 0 else 0.0005
-            for fd, _ in self.poll.poll(pause * 1000):
-                if fd == self.fd:
-                    return True
+            pause = max(0.0, deadline - time.monotonic()) if self.fd >= 0 else 0.0005
+            events = dict(self.poll.poll(pause * 1000))
+            if self.fd in events:
+                return True
+            if self.warm is not None and self.warm.listener in events:
+                if not events.pop(self.warm.listener) & select.POLLIN:
+                    self.poll.unregister(self.warm.listener)  # all have ended
+                elif self.warm.attend():
+                    return False
+            if events:
                 self.orphaned = True
                 return False
             if self.fd >= 0:
-                return False
+                if time.monotonic() >= deadline:
+                    return False
+                continue
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                 return True
             if time.monotonic() >= deadline:
@@ -316,12 +431,17 @@ def _watch_process(pid: int) -> int:
         return -1
 
 
-def _read_all(fd: int) -> bytes:
-    size, parts, at = os.fstat(fd).st_size, [], 0
-    while at < size:  # one pread returns at most 2 GiB
-        parts.append(os.pread(fd, size - at, at))
-        at += len(parts[-1])
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+def _key(request: tuple[Any, ...]) -> tuple[int, ...]:
+    """What a warm process must agree in with a job: memory and capacity, and what it imports."""
+    return (*request[3:5], request[13])
+
+
+def _cpu_time(pid: int) -> float:
+    """CPU seconds of a process so far; 0.0 where they are not to be had."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _limits(*wanted: tuple[str, int]) -> list[tuple[int, int]]:
