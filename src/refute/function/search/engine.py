@@ -289,7 +289,7 @@ def _failing(
 
 
 def _without_oracle(
-    problem: FunctionProblem, state: _State, inputs: Sequence[tuple[Invocation, Tier]], box: Sandbox
+    problem: FunctionProblem, state: _State, inputs: Sequence[tuple[Invocation, Tier]], box: Timed
 ) -> list[Finding]:
     """What can be shown when no trusted test fails."""
     count = len(state.trusted)
@@ -313,7 +313,7 @@ def _without_oracle(
                     "a hint alone is not believed"
                 )
                 break
-    return again(problem, find_crashes(problem, calls, outcomes), box)
+    return [] if box.over else again(problem, find_crashes(problem, calls, outcomes), box)
 
 
 def again(problem: FunctionProblem, findings: Sequence[Finding], box: Sandbox) -> list[Finding]:

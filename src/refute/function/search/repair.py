@@ -120,6 +120,7 @@ def _search(
     reached: list[set[int] | None],
     budget: float,
 ) -> None:
+    trial.check_budget()
     facts = trial.facts(problem.description)
     bonus = _Bonus(reached, found.passed, every=True)
     edits = singles(trial.focus, facts, bonus, until=trial.listing)
