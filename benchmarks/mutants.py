@@ -1,6 +1,7 @@
 """Bugs in real functions, in place inside their packages: what refute shows, and what it fixes.
 
     python benchmarks/mutants.py --half dev --count 120 [--budget 10] [--out FILE] [--bugs FILE]
+    python benchmarks/mutants.py --half dev --most 3000 ...     # candidates instead of seconds
 
 A bug of `mutator.py` goes into a public function that has a doctest (one in eight: only a test
 file, given with `--tests`), in a private copy of its site folder, and is kept when at least 2 of
@@ -8,7 +9,8 @@ up to 200 sessions (`sessions.py`) show something else than the original, and on
 Three of four change one line, the others several. Then: does plain `doctest` (or the test file)
 fail; which of the tests that `refute debug` shows pass on the original; is its first fix equal to
 the original on all sessions, exceptions included. The bugs are written to `--bugs` once and read
-from there again, so that versions of refute are compared on the same ones.
+from there again, so that versions of refute are compared on the same ones. `--most N` tries N
+candidates a search whatever the time, in this process: figures that a busy machine does not change.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import random
 import shutil
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +36,7 @@ from packages import (
     Function,
     Half,
     Inside,
+    Run,
     draw,
     functions,
     half_of,
@@ -45,6 +49,16 @@ from packages import (
 )
 from sessions import distinct, from_docstring, from_tests, varied
 
+from refute.cli.status import status_of_states
+from refute.errors import InputError
+from refute.function.contract import Ask, MethodResult
+from refute.function.search import search
+from refute.function.targets import open_targets
+from refute.function.verbs import debug, open_box, present, read_given
+from refute.problems import FunctionProblem
+from refute.report.documents import debug_document
+
+AMPLE = 600.0  # seconds, where candidates are counted
 SESSIONS = 200
 FEWEST = 20  # sessions that tell anything about a function
 TESTS_ONLY = 8  # one bug in so many belongs to a function that only a test file shows
@@ -68,7 +82,7 @@ def main() -> None:
         def measure(case: Row) -> Row:
             site = sites.get()
             try:
-                return measured(case, half, site, options.budget)
+                return measured(case, half, site, options.budget, options.most)
             finally:
                 sites.put(site)
 
@@ -80,6 +94,7 @@ def arguments() -> argparse.ArgumentParser:
     """The shared options and where the bugs are."""
     made = parser(__doc__, count=120, budget=10.0)
     made.add_argument("--bugs", type=Path, help="JSONL file of bugs: written once, then read")
+    made.add_argument("--most", type=int, help="candidates, instead of the budget")
     return made
 
 
@@ -262,7 +277,7 @@ def seen(place: Path, module: str, sessions: list[list[str]]) -> list[list[str]]
     return found if isinstance(found, list) and len(found) == len(sessions) else None
 
 
-def measured(case: Row, half: Half, site: Path, budget: float) -> Row:
+def measured(case: Row, half: Half, site: Path, budget: float, most: int | None = None) -> Row:
     """Run refute on one bug and compare what it says with the original."""
     place = housed(case["path"], site, half)
     original = Path(case["path"]).read_bytes()
@@ -280,7 +295,11 @@ def measured(case: Row, half: Half, site: Path, budget: float) -> Row:
             else:
                 tried = inside.ask("doctest_of", case["module"], case["function"])
                 red = tried is None or tried[1] > 0
-        run = refute("debug", target, "--json", "--budget", str(budget), *extra)
+        run = (
+            refute("debug", target, "--json", "--budget", str(budget), *extra)
+            if most is None
+            else counted(target, site / case["tests"] if case["tests"] else None, most)
+        )
     verdict = verdict_of(run)
     stated = [t for t in verdict.tests if t.get("expected") is not None]
     crashes = [t for t in verdict.tests if t.get("expected") is None]
@@ -318,6 +337,26 @@ def measured(case: Row, half: Half, site: Path, budget: float) -> Row:
         "seconds": round(run.seconds, 2),
         "cpu": round(run.cpu, 2),
     }
+
+
+def counted(target: str, tests: Path | None, most: int) -> Run:
+    """What `refute debug --json` does, with so many candidates and no clock."""
+    start = time.monotonic()
+    try:
+        (module,) = open_targets([target]).modules
+        with open_box(module) as box:
+
+            def solver(problem: FunctionProblem, ask: Ask | None) -> MethodResult:
+                return search(problem, box=box, budget=AMPLE, ask=ask, max_candidates=most)
+
+            given = read_given(module, tests)[0]
+            fixes = list(debug(present(module, box), solver=solver, box=box, tests=given))
+    except InputError as error:
+        return Run(2, None, str(error), time.monotonic() - start, 0.0)
+    document = debug_document(fixes, module.source.path.name)
+    status = status_of_states([fix.state for fix in fixes], mending=True)
+    notes = " ".join(note for fix in fixes for note in fix.hunt.notes)
+    return Run(status, document, notes[-2000:], time.monotonic() - start, 0.0)
 
 
 def show(pairs: list[tuple[Row, Row]], *, each: bool) -> None:
