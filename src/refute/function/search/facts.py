@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refute.function.search.sites import Site
+from refute.function.search.vocabulary import Vocabulary
 
 __all__ = ["Facts", "gather", "type_of"]
 
@@ -67,12 +68,24 @@ class Facts:
     """Variables in the role of an index: loops over `range` and `enumerate`, subscripts."""
     atoms: tuple[ast.expr, ...]
     """Conditions of the program without `and`, `or`, `not`."""
+    around: Vocabulary
+    """What the whole module offers."""
+
+    def idle(self, name: str) -> bool:
+        """Whether a variable is never read although its name does not say that it is not to be."""
+        return not self.used.get(name) and not name.startswith("_")
 
 
-def gather(tree: ast.Module, description: str, near: Sequence[str] = ()) -> Facts:
+def gather(
+    tree: ast.Module,
+    description: str,
+    near: Sequence[str] = (),
+    around: Vocabulary | None = None,
+) -> Facts:
     """Collect the facts about a program and its description.
 
-    `near`: functions that it may call although `tree`, a part of a module, does not hold them.
+    `near`: functions that it may call although `tree`, a part of a module, does not hold them;
+    `around`: what the whole module offers.
     """
     integers: dict[int, None] = {}
     strings: dict[str, None] = {}
@@ -109,6 +122,7 @@ def gather(tree: ast.Module, description: str, near: Sequence[str] = ()) -> Fact
         used,
         _indices(tree),
         tuple(atoms.values())[:12],
+        around if around is not None else Vocabulary(),
     )
     for _ in range(2):
         for node in ast.walk(tree):

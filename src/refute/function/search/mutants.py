@@ -13,6 +13,7 @@ from refute.function.search.edit import Edit, copy_of, located
 from refute.function.search.facts import Facts
 from refute.function.search.operators import (
     Draft,
+    borrowed_statements,
     early_returns,
     final_returns,
     normalised_arguments,
@@ -70,6 +71,7 @@ def singles(
         if within is not None and within.isdisjoint(map(id, body)):
             continue
         drafts = list(statements(owner, field, body, context, facts))
+        drafts += borrowed_statements(owner, field, body, context, facts)
         if isinstance(owner, ast.FunctionDef) and within is None:
             drafts += swapped_returns(owner)
             drafts += early_returns(owner, facts)

@@ -144,6 +144,11 @@ WEIGHTS: dict[str, float] = {
     "count all": 0.06,
     "strip to replace": 0.2,
     "drop check": 0.8,
+    # taken from the code around
+    "wrap borrowed": 0.25,
+    "add argument": 0.25,
+    "borrow condition": 0.1,
+    "borrow statement": 0.2,
     # idioms
     "copy first": 0.8,
     "signed digits": 0.3,

@@ -6,6 +6,7 @@ import ast
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from refute.function.search.closeness import progress
 from refute.function.search.edit import Edit, applied
@@ -45,8 +46,6 @@ class Repair:
     unrun: tuple[UnitTest, ...] = ()
     """Tests that there was no time for; they are not among `tests`."""
     trial: Trial | None = None
-    complete: bool = False
-    """Whether every single edit was tried."""
     notes: list[str] = field(default_factory=list)
     pairs: Callable[[], Iterator[tuple[tuple[Edit, ...], float]]] | None = None
     """The pairs of edits, best first, while they are untried."""
@@ -126,21 +125,40 @@ def _search(
     edits = singles(trial.focus, facts, bonus, until=trial.listing)
     if found.passed.count(False) < GUARDED:
         edits = [edit for edit in edits if edit.kind != "early return"]
+    head = sum(edit.weight > WEAK for edit in edits)
     results: list[Result] = []
-    for result in trial.run(((edit,), edit.weight) for edit in edits):
+    found.pairs = lambda: _pairs(trial, facts, found, results, reached)
+
+    def singly(some: Sequence[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
+        return (((edit,), edit.weight) for edit in some)
+
+    _collect(trial.run(singly(edits[:head])), found, results)
+    if not found.survivors:
+        _once_more(trial, found, results)
+    if not found.survivors:
+        # What is left of the single edits is no likelier than the first pairs.
+        pairs, found.pairs = found.pairs(), None
+        _follow(trial, found, _in_turns(singly(edits[head:]), pairs))
+        return
+    _collect(trial.run(singly(edits[head:])), found, results)
+    if max(r.weight for r in found.survivors) <= WEAK:
+        trial.deadline = min(trial.deadline, time.monotonic() + 0.3 * budget)
+        _try_pairs(trial, found)
+
+
+def _collect(ran: Iterator[Result], found: Repair, results: list[Result]) -> None:
+    for result in ran:
         results.append(result)
         if result.fits:
             found.survivors.append(result)
-    found.complete = True
-    if not found.survivors:
-        _once_more(trial, found, results)
-    found.pairs = lambda: _pairs(trial, facts, found, results, reached)
-    best = max((r.weight for r in found.survivors), default=WEAK)
-    if best > WEAK:
-        return
-    if found.survivors:
-        trial.deadline = min(trial.deadline, time.monotonic() + 0.3 * budget)
-    _try_pairs(trial, found)
+
+
+def _in_turns(
+    one: Iterator[tuple[tuple[Edit, ...], float]], other: Iterator[tuple[tuple[Edit, ...], float]]
+) -> Iterator[tuple[tuple[Edit, ...], float]]:
+    """One of each in turn, and what is left of the longer."""
+    for pair in zip_longest(one, other):
+        yield from (item for item in pair if item is not None)
 
 
 def look_further(found: Repair, seconds: float) -> bool:
@@ -162,8 +180,17 @@ def look_further(found: Repair, seconds: float) -> bool:
 def _try_pairs(trial: Trial, found: Repair) -> None:
     assert found.pairs is not None
     pairs, found.pairs = found.pairs, None
+    _follow(trial, found, pairs())
+
+
+def _follow(
+    trial: Trial,
+    found: Repair,
+    candidates: Iterator[tuple[tuple[Edit, ...], float]],
+) -> None:
+    """Run candidates; once one fits, only some more of them."""
     before = len(found.survivors)
-    for result in trial.run(pairs()):
+    for result in trial.run(candidates):
         if result.fits:
             found.survivors.append(result)
             if len(found.survivors) == 1 + before:
@@ -212,7 +239,9 @@ def _pairs(
             seen.add(result.outcomes)
             scored.append((result.weight + 3.0 * gain + fresh, result.edits[0]))
         else:
-            scored.append((result.weight - 1.0, result.edits[0]))
+            # What changes nothing at all is seldom one half of a fix.
+            idle = gain < 0 or result.outcomes == found.outcomes
+            scored.append((result.weight - 1.0 * idle, result.edits[0]))
     scored.sort(key=lambda pair: -pair[0])
     firsts = scored[:FIRSTS]
     standing = singles(trial.focus, facts, some, until=trial.listing)

@@ -27,6 +27,7 @@ from refute.function.search.fuel import (
 from refute.function.search.reach import neighbours, reachable
 from refute.function.search.state import keeps_state
 from refute.function.search.variants import Parts, Variants, compiled
+from refute.function.search.vocabulary import vocabulary
 from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.contract import Code, takes_code
@@ -92,7 +93,8 @@ class Trial:
 
     def facts(self, description: str) -> Facts:
         """What edits go by: of the part of the module that matters, and its neighbours' names."""
-        return gather(self.focus, description, neighbours(self.tree, self.entry_point))
+        near = neighbours(self.tree, self.entry_point)
+        return gather(self.focus, description, near, vocabulary(self.tree, self.entry_point))
 
     def _names(self) -> set[str]:
         """The names that the tests' calls start from."""

@@ -7,6 +7,12 @@ from collections.abc import Iterator
 
 from refute.function.search.facts import Facts
 from refute.function.search.operators.algebra import operators
+from refute.function.search.operators.borrowing import (
+    added_arguments,
+    borrowed_calls,
+    borrowed_conditions,
+    borrowed_statements,
+)
 from refute.function.search.operators.build import Variant
 from refute.function.search.operators.calls import arguments, callees
 from refute.function.search.operators.extending import extensions
@@ -24,13 +30,13 @@ from refute.function.search.operators.wrapping import slices, wraps
 from refute.function.search.sites import Site
 
 __all__ = [
-    "Draft", "Variant", "early_returns", "final_returns", "normalised_arguments", "statements",
-    "swapped_returns", "variants",
+    "Draft", "Variant", "borrowed_statements", "early_returns", "final_returns",
+    "normalised_arguments", "statements", "swapped_returns", "variants",
 ]  # fmt: skip
 
 _FAMILIES = (
     constants, names, operators, hoists, callees, arguments, extensions, wraps, slices,
-    replacements, idioms, patterns,
+    replacements, idioms, patterns, borrowed_calls, added_arguments, borrowed_conditions,
 )  # fmt: skip
 
 

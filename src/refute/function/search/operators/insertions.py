@@ -90,6 +90,8 @@ def updates(loop: ast.For | ast.While, context: Context) -> Iterator[Draft]:
     tested: list[str] = []
     if isinstance(loop, ast.While):
         tested = [n.id for n in ast.walk(loop.test) if isinstance(n, ast.Name)]
+    leaves = any(isinstance(node, ast.Break | ast.Return | ast.Raise) for node in ast.walk(loop))
+    endless = bool(tested) and not leaves and assigned.isdisjoint(tested)
     nested = [
         n.id
         for inner in ast.walk(loop)
@@ -109,7 +111,7 @@ def updates(loop: ast.For | ast.While, context: Context) -> Iterator[Draft]:
                 continue
             update = ast.AugAssign(target=store(name), op=op, value=number(value))
             changes = (Change(loop, "body", None, [*loop.body, update]),)
-            yield "insert update", changes, missing, (loop,)
+            yield "insert update", changes, missing + (endless and name in tested), (loop,)
 
 
 def clamps(loop: ast.For | ast.While) -> Iterator[Draft]:

@@ -167,7 +167,7 @@ def names(site: Site, facts: Facts) -> Iterator[Variant]:
         if name == node.id:
             continue
         extra = 0.0 if fits(site, name, facts) else -2.0
-        if facts.used.get(name, 0) == 0:
+        if facts.idle(name):
             extra += 1.5
         if name in site.context.fresh:
             extra += 0.4
@@ -203,7 +203,7 @@ def replacements(site: Site, facts: Facts) -> Iterator[Variant]:
             return
         for place, name in enumerate(site.context.names):
             extra = 0.0 if fits(site, name, facts) else -2.0
-            if facts.used.get(name, 0) == 0:
+            if facts.idle(name):
                 extra += 1.5
             yield "constant to variable", load(name), extra - 0.08 * place
             if isinstance(node.value, int) and fits(site, name, facts):
@@ -215,7 +215,7 @@ def replacements(site: Site, facts: Facts) -> Iterator[Variant]:
         if isinstance(node, ast.Subscript) and getattr(node.value, "id", None) == name:
             continue  # that is hoisting
         extra = 0.0 if fits(site, name, facts) else -2.0
-        if facts.used.get(name, 0) == 0:
+        if facts.idle(name):
             extra += 1.5
         yield "expression to variable", load(name), extra - 0.08 * place
     if isinstance(node, ast.Call | ast.BinOp | ast.Subscript) and not site.is_test:

@@ -146,7 +146,7 @@ def slices(site: Site, facts: Facts) -> Iterator[Variant]:
         if name == getattr(node, "id", None):
             continue
         if facts.types.get(name, "?") in ("?", "int", "num"):
-            unused = 1.5 if facts.used.get(name, 0) == 0 else 0.0
+            unused = 1.5 if facts.idle(name) else 0.0
             extra = known + unused - 0.1 * place
             yield "slice name", part(None, load(name), None), extra
             yield "slice name", part(load(name), None, None), extra - 0.4

@@ -1,0 +1,148 @@
+"""What the module does elsewhere, done here: a call, an argument, a condition, a statement."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from refute.function.search.edit import Change, copy_of
+from refute.function.search.facts import Facts
+from refute.function.search.fuel import FUEL, is_mark
+from refute.function.search.operators.build import Variant, const, load, method, number
+from refute.function.search.operators.insertions import Draft, is_docstring
+from refute.function.search.sites import Context, Site
+
+__all__ = ["added_arguments", "borrowed_calls", "borrowed_conditions", "borrowed_statements"]
+
+NEAREST = 6
+"""Variables of the scope that are tried as a new argument."""
+RENAMED = 4
+"""Variables that are tried in the place of a name that a borrowed statement brings along."""
+_BUILTIN = frozenset(dir(builtins))
+
+
+def borrowed_calls(site: Site, facts: Facts) -> Iterator[Variant]:
+    """`f(e)`, `e.m()` with a function or method that the code around uses so."""
+    node = site.node
+    if isinstance(node, ast.Starred | ast.Slice | ast.Lambda | ast.Constant):
+        return
+    if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del) or site.field == "func":
+        return
+    if isinstance(site.owner, ast.Expr | ast.Attribute):
+        return
+    around = ast.dump(site.owner.func) if isinstance(site.owner, ast.Call) else ""
+    for place, taker in enumerate(facts.around.takers):
+        if ast.dump(taker) != around:
+            yield "wrap borrowed", ast.Call(taker, [node], []), -0.05 * place
+    for place, name in enumerate(facts.around.methods):
+        yield "wrap borrowed", method(node, name), -0.5 - 0.05 * place
+
+
+def added_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
+    """One more argument: a variable of the scope, by place or by its own name, or a constant."""
+    node = site.node
+    if not isinstance(node, ast.Call):
+        return
+    func, args, keywords = node.func, node.args, node.keywords
+    name = getattr(func, "id", getattr(func, "attr", ""))
+    here = {n.id for n in (*args, *(k.value for k in keywords)) if isinstance(n, ast.Name)}
+    given = {keyword.arg for keyword in keywords}
+    for place, variable in enumerate(n for n in site.context.names if n not in here):
+        if place == NEAREST:
+            break
+        unused = 1.0 if facts.idle(variable) else 0.0
+        extra = unused - 0.1 * place
+        if not any(isinstance(a, ast.Starred) for a in args):
+            yield "add argument", ast.Call(func, [*args, load(variable)], keywords), extra
+        if args:
+            yield "add argument", ast.Call(func, [load(variable), *args], keywords), extra - 0.7
+        if variable not in given:
+            more = [*keywords, ast.keyword(variable, load(variable))]
+            yield "add argument", ast.Call(func, args, more), extra
+    for keyword in facts.around.keywords.get(name, ()):
+        if keyword.arg not in given:
+            yield "add argument", ast.Call(func, args, [*keywords, keyword]), 0.5
+    for value in facts.integers[:4]:
+        yield "add argument", ast.Call(func, [*args, number(value)], keywords), -0.7
+    for text in facts.strings[:4]:
+        yield "add argument", ast.Call(func, [*args, const(text)], keywords), -0.7
+
+
+def borrowed_conditions(site: Site, facts: Facts) -> Iterator[Variant]:
+    """`e and c`, `e or c` with a condition of the code around."""
+    if not site.is_test or (site.field == "values" and isinstance(site.owner, ast.BoolOp)):
+        return
+    inside = {ast.dump(n) for n in ast.walk(site.node)}
+    known = _known(site.context, facts)
+    for condition in facts.around.conditions:
+        if ast.dump(condition) not in inside and _mentioned(condition) <= known:
+            for op in (ast.And(), ast.Or()):
+                yield "borrow condition", ast.BoolOp(op=op, values=[condition, site.node]), 0.0
+
+
+def borrowed_statements(
+    owner: ast.AST, field: str, body: list[ast.stmt], context: Context, facts: Facts
+) -> Iterator[Draft]:
+    """A statement of the code around, put between the statements of a list.
+
+    One name that means nothing here may be replaced by a variable that does.
+    """
+    function = context.function
+    if function is None:
+        return
+    nodes = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+    read = {n.id for n in nodes if isinstance(n.ctx, ast.Load)}
+    known = _known(context, facts)
+    fitting = [s for one in facts.around.statements for s in _fitted(one, context, known, read)]
+    gaps = [at for at, s in enumerate(body) if not is_mark(s) and not is_docstring(s)]
+    ends = isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue)
+    for at in [*gaps, *([] if ends else [len(body)])]:
+        near = body[at] if at < len(body) else body[-1]
+        beside = [ast.dump(s) for s in body[max(0, at - 1) : at + 1]]
+        for stmt, extra in fitting:
+            if ast.dump(stmt) in beside:
+                continue
+            items = [*body[:at], stmt, *body[at:]]
+            yield "borrow statement", (Change(owner, field, None, items),), extra, (near,)
+
+
+def _fitted(
+    stmt: ast.stmt, context: Context, known: set[str], read: set[str]
+) -> Iterator[tuple[ast.stmt, float]]:
+    """The statement as it may stand here: as it is, or with one foreign name replaced."""
+    names = _mentioned(stmt)
+    loops = [n.target for n in ast.walk(stmt) if isinstance(n, ast.For | ast.comprehension)]
+    foreign = sorted(names - known - {name for target in loops for name in _mentioned(target)})
+    if len(foreign) > 1:
+        return
+    if not foreign:
+        if _useful(stmt, read):
+            yield stmt, 0.0
+        return
+    local = [name for name in context.names if name not in names][:RENAMED]
+    for place, name in enumerate(local):
+        new = copy_of(stmt)
+        for node in ast.walk(new):
+            if isinstance(node, ast.Name) and node.id == foreign[0]:
+                node.id = name
+        if _useful(new, read):
+            yield new, -0.5 - 0.1 * place
+
+
+def _useful(stmt: ast.stmt, read: set[str]) -> bool:
+    """Whether what it assigns is read somewhere in the function."""
+    if not isinstance(stmt, ast.Assign | ast.AugAssign):
+        return True
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+    return any(_mentioned(target) & read for target in targets)
+
+
+def _known(context: Context, facts: Facts) -> set[str]:
+    """The names that mean something here."""
+    own = set() if context.function is None else _mentioned(context.function)
+    return own | set(context.names) | facts.around.known | _BUILTIN
+
+
+def _mentioned(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - {FUEL}

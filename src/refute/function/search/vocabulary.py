@@ -1,0 +1,158 @@
+"""What the code around a function does: calls, conditions and statements that an edit may take.
+
+Most changes that people make consist of pieces that stand somewhere in the same file already, most
+often in code like the one changed (Barr et al., "The Plastic Surgery Hypothesis", FSE 2014).
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from refute.function.search.edit import copy_of
+from refute.function.search.fuel import is_mark
+from refute.syntax import Function
+
+__all__ = ["Vocabulary", "vocabulary"]
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+_BUILTIN = frozenset(dir(builtins))
+SIBLINGS = 12
+"""Functions that are read, those that share most names with the own one first."""
+TAKERS = 24
+STATEMENTS = 60
+SMALL = 3
+"""Statements, at most, of a block that is taken as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Pieces of a module, those of the likest functions first."""
+
+    takers: tuple[ast.expr, ...] = ()
+    """What is called with one argument somewhere, and the functions that are imported by name."""
+    methods: tuple[str, ...] = ()
+    """Methods that are called without arguments."""
+    keywords: dict[str, tuple[ast.keyword, ...]] = field(default_factory=dict)
+    """Callee's last name -> keyword arguments that it is given somewhere."""
+    conditions: tuple[ast.expr, ...] = ()
+    """Conditions that are no comparisons: calls, names, negations of such."""
+    statements: tuple[ast.stmt, ...] = ()
+    """Short statements: assignments, calls, checks, loops of one line or two."""
+    known: frozenset[str] = frozenset()
+    """Names that the module defines or imports."""
+
+
+def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
+    """What the functions of a module offer to the one called `entry_point`."""
+    every = [node for node in ast.walk(tree) if isinstance(node, Function)]
+    own = next((f for f in every if f.name == entry_point.rpartition(".")[2]), None)
+    wanted = _names(own) if own is not None else set()
+
+    def likeness(function: Function) -> float:
+        names = _names(function)
+        return len(names & wanted) / max(1, len(names | wanted))
+
+    near = sorted(every, key=lambda f: -likeness(f))[:SIBLINGS]
+    takers: dict[str, ast.expr] = {}
+    methods: dict[str, None] = {}
+    keywords: dict[str, dict[str, ast.keyword]] = {}
+    conditions: dict[str, ast.expr] = {}
+    statements: dict[str, ast.stmt] = {}
+    known = frozenset(_defined(tree))
+    raised = {id(n.exc) for n in ast.walk(tree) if isinstance(n, ast.Raise)}
+    for node in (node for function in near for node in ast.walk(function)):
+        if isinstance(node, ast.Call) and not is_mark(node) and id(node) not in raised:
+            name = _last(node.func)
+            if len(node.args) == 1 and not node.keywords and _root(node.func) in known | _BUILTIN:
+                takers.setdefault(ast.dump(node.func), node.func)
+            elif not node.args and not node.keywords and isinstance(node.func, ast.Attribute):
+                methods.setdefault(node.func.attr)
+            given = keywords.setdefault(name, {})
+            for keyword in node.keywords:
+                if keyword.arg is not None:
+                    given.setdefault(ast.dump(keyword), keyword)
+        for test in _tests(node):
+            conditions.setdefault(ast.dump(test), test)
+    for function in near:
+        for stmt in _short(function):
+            statements.setdefault(ast.dump(stmt), stmt)
+    for stmt in tree.body:
+        if isinstance(stmt, ast.ImportFrom) and stmt.module != "__future__":
+            for alias in stmt.names:
+                made = ast.Name(id=alias.asname or alias.name, ctx=ast.Load())
+                if made.id.islower():
+                    takers.setdefault(ast.dump(made), made)
+    return Vocabulary(
+        _copies(takers, TAKERS),
+        tuple(methods)[:TAKERS],
+        {name: _copies(given, TAKERS) for name, given in keywords.items() if given},
+        _copies(conditions, TAKERS),
+        _copies(statements, STATEMENTS),
+        known,
+    )
+
+
+def _copies(found: dict[str, _Node], most: int) -> tuple[_Node, ...]:
+    """The first as nodes of their own: a piece that is put inside of itself would have no end."""
+    return tuple(copy_of(node) for node in list(found.values())[:most])
+
+
+def _names(node: ast.AST) -> set[str]:
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return found | {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+
+
+def _last(callee: ast.expr) -> str:
+    return str(getattr(callee, "id", getattr(callee, "attr", "")))
+
+
+def _root(callee: ast.expr) -> str:
+    """`f` of `f` and of `f.g`: what has to be there for it to be called."""
+    return _last(callee.value if isinstance(callee, ast.Attribute) else callee)
+
+
+def _tests(node: ast.AST) -> Iterator[ast.expr]:
+    tests: list[ast.expr] = []
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        tests = [node.test]
+    elif isinstance(node, ast.comprehension):
+        tests = list(node.ifs)
+    for test in tests:
+        for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+            bare = part.operand if isinstance(part, ast.UnaryOp) else part
+            if not is_mark(part) and isinstance(bare, ast.Call | ast.Name | ast.Attribute):
+                yield part
+
+
+def _short(function: ast.AST) -> Iterator[ast.stmt]:
+    """The statements that may be taken as a whole."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.stmt) and not is_mark(node):
+            match node:
+                case ast.Assign() | ast.AugAssign() | ast.Raise():
+                    yield node
+                case ast.Expr(value=ast.Call()):
+                    yield node
+                case ast.If() | ast.For():
+                    inner = [n for n in ast.walk(node) if isinstance(n, ast.stmt)]
+                    if sum(not is_mark(n) for n in inner) <= SMALL:
+                        yield node
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, Function | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        else:
+            yield from (
+                n.id
+                for n in ast.walk(node)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            )

@@ -1,0 +1,104 @@
+"""What the code around a function offers to it: calls, arguments, conditions, statements."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from refute.function.search.edit import applied, same
+from refute.function.search.facts import gather
+from refute.function.search.fuel import fuelled, stripped
+from refute.function.search.mutants import singles
+from refute.function.search.vocabulary import vocabulary
+
+AROUND = """\
+from math import exp, floor as down
+from pathlib import Path as Folder
+import re
+
+def clean(text, width=3):
+    if not text:
+        raise ValueError(text)
+    text = text.casefold()
+    word = re.escape(text)
+    for mark in word:
+        text = text.replace(mark, "")
+    return text
+
+def shown(values, limit, width):
+    if isinstance(values, dict):
+        values = list(values)
+    count = len(values)
+    if count > limit and callable(width):
+        return clean(values, width=width)
+    return [x for x in values if x]
+"""
+CASES = [
+    # kind, faulty body, right body of `def f(text, limit, width)`
+    ("wrap borrowed", "return text + limit", "return exp(text + limit)"),
+    ("wrap borrowed", "return text[0]", "return re.escape(text[0])"),
+    ("wrap borrowed", "return text", "return text.casefold()"),
+    ("add argument", "return text.split()", "return text.split(limit)"),
+    ("add argument", "return clean(text)", "return clean(text, width=width)"),
+    ("add argument", "return max(limit)", "return max(text, limit)"),
+    ("borrow condition", "if limit:\n    return text",
+     "if callable(width) and limit:\n    return text"),
+    ("borrow statement", "return text", "text = text.casefold()\nreturn text"),
+    ("borrow statement", "return limit", "if not text:\n    raise ValueError(text)\nreturn limit"),
+    ("borrow statement", "return text",
+     "if isinstance(text, dict):\n    text = list(text)\nreturn text"),
+    ("borrow statement", "word = 'x'\nreturn text",
+     "word = 'x'\nfor mark in word:\n    text = text.replace(mark, '')\nreturn text"),
+    ("borrow statement", "count = 0\nreturn count",
+     "count = 0\ncount = len(text)\nreturn count"),
+]  # fmt: skip
+
+
+def module(body: str) -> ast.Module:
+    lines = "\n".join("    " + line for line in body.splitlines())
+    return ast.parse(f"{AROUND}\ndef f(text, limit, width):\n{lines}\n")
+
+
+def edited(body: str, kind: str) -> list[ast.Module]:
+    tree = fuelled(module(body))
+    made = []
+    for edit in singles(tree, gather(tree, "", (), vocabulary(tree, "f")), lambda stmts: 0.0):
+        if edit.kind == kind:
+            with applied([edit]):
+                made.append(stripped(tree))
+    return made
+
+
+@pytest.mark.parametrize(("kind", "faulty", "right"), CASES)
+def test_what_stands_elsewhere_is_done_here(kind: str, faulty: str, right: str) -> None:
+    made = edited(faulty, kind)
+    wanted = module(right)
+    assert any(same(new, wanted) for new in made), [ast.unparse(m.body[-1]) for m in made][:30]
+
+
+def test_a_piece_is_never_put_inside_of_itself() -> None:
+    body = "if clean(text, width=clean(text)):\n    return text"
+    for kind in ("add argument", "borrow condition", "wrap borrowed", "borrow statement"):
+        for new in edited(body, kind):
+            ast.unparse(new)  # which would not end
+
+
+def test_what_would_mean_nothing_is_not_taken() -> None:
+    made = [ast.unparse(new.body[-1]) for new in edited("return limit", "borrow statement")]
+    assert made
+    assert not any("word" in text or "count" in text for text in made), "nobody reads these"
+    assert not any("ValueError(" in ast.unparse(new.body[-1])
+                   for new in edited("return limit", "wrap borrowed"))  # fmt: skip
+    assert not any("Folder(" in text for text in made)
+    offered = vocabulary(ast.parse(AROUND), "shown")
+    assert {ast.unparse(taker) for taker in offered.takers} >= {"len", "list", "re.escape", "exp"}
+    assert "ValueError" not in {ast.unparse(taker) for taker in offered.takers}
+
+
+def test_variables_that_are_not_meant_to_be_read_are_not_tried_first() -> None:
+    text = "def f(size, _):\n    return [n for n in range(limit) if size]"
+    facts = gather(ast.parse(text), "")
+    assert not facts.idle("_")
+    assert not facts.idle("size")
+    assert facts.idle("other")
