@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import time
+from dataclasses import replace
 
 import pytest
 
-from refute.function.search.choose import Cluster, rivals
+from refute.function.search.choose import Cluster, clustered, differs, rivals, shares
 from refute.function.search.confidence import of_fix, of_test
+from refute.function.search.inputs import Tier
+from refute.function.search.mutants import singles
 from refute.function.search.suspicion import Suspicion, suspicions
+from refute.function.search.trial import Trial
+from refute.problems import Call, UnitTest
 from refute.sandbox import Outcome, Returned
+from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import encode
 
 MODULE = """\
@@ -75,14 +82,51 @@ def test_what_changes_more_than_it_must_is_no_rival() -> None:
     assert rivals([first, more], before) == [first, more], "where most must change, who knows"
 
 
+def test_what_goes_further_takes_nothing_from_the_firsts_share() -> None:
+    before = tuple(map(out, (0, 0, 0, 0)))
+    first = cluster(0.0, 1, 0, 0, 0)
+    more, other = cluster(0.0, 1, 2, 0, 0), cluster(0.0, 2, 0, 0, 0)
+    assert shares([first, more], before) == [1.0, 0.5]
+    assert shares([first, more, other], before) == pytest.approx([1 / 2, 1 / 3, 1 / 3])
+    first.kept = 0.1
+    assert shares([first, more], before) == [0.5, 0.5], "where most must change, who knows"
+
+
+def test_the_function_that_was_asked_about_is_changed_first() -> None:
+    """However many likelier edits of a helper do the same on every input."""
+    code = "def less(x):\n    return x - 1\n\ndef f(x):\n    return less(x) - 1\n"
+    tests = (UnitTest(Call((5,)), 4),)
+    with LocalSandbox() as box:
+        trial = Trial(code, "f", tests, box, time.monotonic() + 60, max_candidates=500)
+        edits = singles(trial.focus, trial.facts(""), lambda stmts: 0.0)
+        found = [r for r in trial.run(((e,), e.weight) for e in edits) if r.fits]
+        inside = [r for r in found if r.edits[0].line == 5]
+        others = [replace(r, weight=0.0) for r in found if r.edits[0].line == 2]
+        assert len(others) >= 5
+        survivors = [*others, replace(inside[0], weight=-1.0)]
+        best = clustered(trial, survivors, [(Call((n,)), Tier.IN_DOMAIN) for n in range(9)])[0]
+        assert best.best.edits == inside[0].edits
+        assert not best.suspicions
+
+
+def test_functions_that_come_back_tell_nothing() -> None:
+    """Neither that a fix changes everything, nor that another does what it does and more."""
+    unclear = Returned(encode(lambda: 1))
+    assert not differs(unclear, Returned(encode(lambda: 2)))
+    assert differs(unclear, out(1))
+    first, other = (Cluster([], (unclear, unclear), 0.0, kept=1.0) for _ in range(2))
+    assert rivals([first, other], [unclear, unclear]) == [first, other]
+
+
 def test_confidence_grows_with_what_speaks_for_a_fix() -> None:
     plain, better = cluster(-2.0, 1), cluster(0.0, 1)
-    assert 0 < of_fix(plain, 0.5, 1) < of_fix(better, 0.5, 1) < 1
-    assert of_fix(plain, 0.5, 1) < of_fix(plain, 0.9, 1) <= of_fix(plain, 1.0, 1)
-    assert of_fix(plain, 0.5, 1) <= of_fix(plain, 0.5, 3)
-    doubted = cluster(0.0, 1)
+    assert 0 < of_fix(plain, 0.5) < of_fix(better, 0.5) < 1
+    assert of_fix(plain, 0.5) < of_fix(plain, 0.9) <= of_fix(plain, 1.0)
+    doubted, turned = cluster(0.0, 1), cluster(0.0, 1)
     doubted.suspicions = (Suspicion("why", -1.0),)
-    assert of_fix(doubted, 0.5, 1) < of_fix(better, 0.5, 1)
+    assert of_fix(doubted, 0.5) < of_fix(better, 0.5)
+    turned.suspicions = (Suspicion("why", 0.0, turns=True),)
+    assert of_fix(turned, 0.5) == of_fix(better, 0.5), "as often the fix as an accident"
     assert of_test(0.5, 2, inside=True) < of_test(0.9, 2, inside=True) < 1
     assert of_test(0.9, 1, inside=True) < of_test(0.9, 3, inside=True)
     assert of_test(0.9, 3, inside=False) < of_test(0.9, 3, inside=True)

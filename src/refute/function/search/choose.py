@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from refute.function.contract import Question
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
-from refute.function.search.suspicion import Suspicion, suspicions
+from refute.function.search.suspicion import ELSEWHERE, Suspicion, suspicions
 from refute.function.search.trial import Result, Trial
 from refute.problems import Call, Invocation, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Raised, Returned
@@ -125,16 +125,31 @@ def clustered(
             groups[key] = Cluster([result], tuple(outcomes[:count]))
             groups[key].score = _plausibility(trial, before, outcomes, inputs, hints)
             groups[key].kept = _kept(before, outcomes, inputs)
-    original = stripped(trial.tree)
+    original, elsewhere = stripped(trial.tree), _elsewhere(trial)
     for cluster in groups.values():
-        _put_likeliest_first(trial, original, cluster)
+        _put_likeliest_first(trial, original, cluster, elsewhere)
         size = math.log2(len(cluster.members))
         cluster.score += PER_DOUBLING * size + CHANGED * (1.0 - cluster.kept)
     return sorted(groups.values(), key=lambda c: -c.score)
 
 
-def _put_likeliest_first(trial: Trial, original: ast.Module, cluster: Cluster) -> None:
+def _elsewhere(trial: Trial) -> frozenset[int]:
+    """The ids of the nodes outside of the function that was asked about."""
+    own = trial.entry_point.partition(".")[0]
+    others = [stmt for stmt in trial.tree.body if getattr(stmt, "name", None) != own]
+    return frozenset(id(node) for stmt in others for node in ast.walk(stmt))
+
+
+def _put_likeliest_first(
+    trial: Trial, original: ast.Module, cluster: Cluster, elsewhere: frozenset[int]
+) -> None:
     """Order the first members by their weight less what speaks against them; add that weight."""
+
+    def weight_of(result: Result) -> float:
+        owners = (id(change.owner) for edit in result.edits for change in edit.changes)
+        return result.weight + ELSEWHERE * any(owner in elsewhere for owner in owners)
+
+    cluster.members.sort(key=lambda result: -weight_of(result))
     ranked = []
     for place, result in enumerate(cluster.members[:COMPARED]):
         against = suspicions(original, trial.mutated(result.edits), trial.entry_point)
@@ -172,8 +187,8 @@ def _plausibility(
         kinds = {type(t.expected).__name__ for t in trial.tests if t.raises is None}
         odd = sum(_kind(after[i]) not in (None, *kinds) for i in inside)
         score += ODD_TYPE * odd / len(inside)
-        varied = len({behaviour([after[i]]) for i in inside})
-        if len(inside) >= 6 and varied == 1:
+        whole = [i for i in inside if not _unclear(after[i])]
+        if len(whole) >= 6 and len({behaviour([after[i]]) for i in whole}) == 1:
             score += CONSTANT
     for test, old, new in zip(
         hints.tests, before[len(inputs) :], after[len(inputs) :], strict=True
@@ -211,6 +226,8 @@ def rivals(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[Clust
 
 def _goes_further(first: Cluster, other: Cluster, before: Sequence[Outcome]) -> bool:
     """Whether `other` does what `first` does wherever that changes anything."""
+    if all(map(_unclear, first.outcomes)):
+        return False
     return not any(
         differs(old, a) and differs(a, b)
         for old, a, b in zip(before, first.outcomes, other.outcomes, strict=True)
@@ -260,16 +277,16 @@ def crashing(cluster: Cluster, inputs: Sequence[tuple[Invocation, Tier]]) -> boo
     return sum(not isinstance(o, Returned) for o in inside) > 0.3 * len(inside)
 
 
-def believable(clusters: Sequence[Cluster], tests: Sequence[UnitTest]) -> bool:
+def believable(clusters: Sequence[Cluster], part: float, tests: Sequence[UnitTest]) -> bool:
     """Whether the first cluster may be believed: one example alone fits many wrong programs.
 
-    How much one example says depends on its output: a truth value is met by accident half of the
-    time, a number now and then, a long list hardly ever. Thresholds from the development data and
-    other programs like them.
+    `part`: its share (`shares`). How much one example says depends on its output: a truth value is
+    met by accident half of the time, a number now and then, a long list hardly ever. Thresholds
+    from the development data and other programs like them.
     """
     if len(tests) > 1:
         return True
-    first, part = clusters[0], shares(clusters)[0]
+    first = clusters[0]
     expected = tests[0].expected
     if met_by_accident(tests[0]):
         return part >= 0.9 and first.score >= -3.5
@@ -290,15 +307,29 @@ def met_by_accident(test: UnitTest) -> bool:
 _POOR = ("", "True", "False", "None")
 
 
-def shares(clusters: Sequence[Cluster]) -> list[float]:
-    """Each cluster's share of the weight of all."""
+def shares(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[float]:
+    """Each cluster's share of the weight of all; of the first, of those that do not go further.
+
+    What does all that the first does and more (see `rivals`) is no reason to doubt the first.
+    """
     top = max(cluster.score for cluster in clusters)
     masses = [math.exp(cluster.score - top) for cluster in clusters]
-    return [mass / sum(masses) for mass in masses]
+    first = clusters[0]
+    against = sum(
+        mass
+        for other, mass in zip(clusters[1:], masses[1:], strict=True)
+        if not (first.kept >= MOSTLY and _goes_further(first, other, before))
+    )
+    return [masses[0] / (masses[0] + against), *(mass / sum(masses) for mass in masses[1:])]
 
 
 def differs(a: Outcome, b: Outcome) -> bool:
     """Whether two outcomes are different and both were observed."""
-    if isinstance(a, NotRun) or isinstance(b, NotRun):
+    if isinstance(a, NotRun) or isinstance(b, NotRun) or (_unclear(a) and _unclear(b)):
         return False
     return behaviour([a]) != behaviour([b])
+
+
+def _unclear(outcome: Outcome) -> bool:
+    """Whether a value came back that nobody can compare, such as a function."""
+    return isinstance(outcome, Returned) and not outcome.complete

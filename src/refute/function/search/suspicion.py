@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from refute.function.definitions import Function
 from refute.function.search.edit import copy_of, same
 
-__all__ = ["Suspicion", "suspicions"]
+__all__ = ["ELSEWHERE", "Suspicion", "suspicions"]
 
 
 @dataclass(frozen=True, slots=True)
