@@ -191,7 +191,7 @@ def test_search_falls_back_on_it(box: LocalSandbox) -> None:
     problem = problem_of(
         code, ("one two", "two one"), ("a bc  d", "d bc a"), ("left right", "right left")
     )
-    result = search(problem, box=box, budget=10.0)
+    result = search(problem, box=box, budget=60.0, max_candidates=1500)
     assert result.candidates
     assert "synthesis" in result.candidates[0].edits[0]
     assert value(box, result.candidates[0].code, "x y z") == "z y x"
