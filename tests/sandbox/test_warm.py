@@ -103,7 +103,7 @@ def is_sound(box: LocalSandbox) -> None:
     assert isinstance(second, Returned)
     assert (len(first.value), len(second.value)) == (2, 2), "a call's trace is seen by the next"
     assert first.value[0] == second.value[0]
-    assert processes(box) <= 3
+    assert processes(box) <= 4
     assert sentinel(box)
 
 
@@ -306,7 +306,7 @@ def test_few_are_kept_and_all_are_ended(made: Made) -> None:
     box = made()
     for number in range(9):
         assert is_warm(box, f"x = {number}")
-        assert processes(box) <= 3
+        assert processes(box) <= 4
     (connection,) = box._servers.values()
     below = children_of(connection.process.pid)
     box.close()

@@ -34,7 +34,7 @@ _THREAD = 0x00010000
 _PATIENCE = 40  # twentieths of a second without a sign of a copy that was asked for
 _QUESTIONS = 1000  # that may come meanwhile
 _MOST_REMEMBERED = 10_000
-MOST = 3  # warm processes of a server
+MOST = 4  # warm processes of a server
 
 PAYLOAD, RESULTS = 3, 4
 """The descriptors that a copy is given."""
