@@ -292,6 +292,20 @@ def test_attacks_of_programs(made: Made, attack: Attack, canary: Canary) -> None
     assert canary.state() == canary.seen
 
 
+def test_what_is_kept_outlives_hostile_jobs_that_import_for_themselves(box: LocalSandbox) -> None:
+    assert is_warm(box, HONEST)
+    (connection,) = box._servers.values()
+    kept = children_of(connection.process.pid)
+    forking = [attack for attack in ATTACKS if "fork" in attack.code or "kill(" in attack.code]
+    assert len(forking) > 5
+    for attack in forking:
+        if not attack.respawns:
+            limits = Limits(cpu=attack.cpu, wall=attack.wall, memory=attack.memory)
+            box.run(Program(attack.code, "f"), [Call(args=(1,))], limits)
+            assert children_of(connection.process.pid) == kept, attack.name
+    is_sound(box)
+
+
 def test_a_job_finds_nothing_of_those_before(box: LocalSandbox) -> None:
     program = module(SEARCH)
     known = [f"MARKER-{number:032x}" for number in (1, 2)]
