@@ -12,6 +12,7 @@ from refute.function.search.choose import Cluster, clustered, differs, rivals, s
 from refute.function.search.confidence import of_fix, of_test
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
+from refute.function.search.showing import CONFIDENT
 from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Trial
 from refute.problems import Call, UnitTest
@@ -127,6 +128,11 @@ def test_confidence_grows_with_what_speaks_for_a_fix() -> None:
     assert of_fix(doubted, 0.5) < of_fix(better, 0.5)
     turned.suspicions = (Suspicion("why", 0.0, turns=True),)
     assert of_fix(turned, 0.5) == of_fix(better, 0.5), "as often the fix as an accident"
-    assert of_test(0.5, 2, inside=True) < of_test(0.9, 2, inside=True) < 1
-    assert of_test(0.9, 1, inside=True) < of_test(0.9, 3, inside=True)
-    assert of_test(0.9, 3, inside=False) < of_test(0.9, 3, inside=True)
+
+
+def test_confidence_of_a_predicted_test_is_what_was_measured() -> None:
+    assert of_test(0.5, 2) < of_test(0.9, 2) < 1
+    assert of_test(0.9, 1) < of_test(0.9, 3)
+    assert of_test(1.0, 1) < CONFIDENT, "what one example asks for is right in half of the cases"
+    assert 0.87 < of_test(1.0, 2) < 0.92
+    assert 0.97 < of_test(1.0, 5) == of_test(1.0, 50) < 0.99

@@ -30,15 +30,26 @@ def of_fix(cluster: Cluster, share: float) -> float:
     return 1 / (1 + math.exp(-raw))
 
 
-def of_test(vote: float, tests: int, *, inside: bool) -> float:
+def of_test(vote: float, tests: int) -> float:
     """Probability that a predicted output is right.
 
-    `vote`: the share of the fixes' weight that predicts it; `inside`: whether the input is like
-    those of the `tests` examples.
+    `vote`: the share of the fixes' weight that predicts it; `tests`: the examples that they pass.
     """
-    support = 1 - 0.5 / tests**2
-    return support * vote * (1.0 if inside else 0.7)
+    known = math.log2(min(tests, MOST_TESTS))
+    raw = TEST_INTERCEPT + TEST_PER_LOGIT * _logit(vote) + TEST_PER_KNOWN * known
+    return 1 / (1 + math.exp(-raw))
 
+
+MOST_TESTS = 5
+"""More examples than this add nothing to the confidence of a predicted test."""
+TEST_INTERCEPT = -1.86
+TEST_PER_LOGIT = 0.5
+TEST_PER_KNOWN = 1.71
+"""Fitted on 415 predicted tests of 24 bugs in packages (`dev`), each bug with the same weight, 397
+of them right, and on 7 fixes there that one example asked for, 3 right; with Platt's targets, so
+that no error among so few is not certainty. The slope of the vote is the one of the share of a fix:
+nearly all votes were unanimous. Whether an input is like those of the examples made no difference.
+"""
 
 INTERCEPT = 0.61
 PER_LOGIT = 0.51

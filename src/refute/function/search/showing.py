@@ -26,7 +26,7 @@ __all__ = ["SHOWN", "candidate", "derived", "sound", "statable"]
 
 SHOWN = 3
 MOST_DERIVED = 5
-CONFIDENT = 0.6
+CONFIDENT = 0.65
 """Least confidence of an emitted derived test."""
 
 
@@ -55,24 +55,24 @@ def written(trial: Trial, cluster: Cluster) -> str:
 def derived(
     trial: Trial, clusters: Sequence[Cluster], inputs: Sequence[tuple[Invocation, Tier]]
 ) -> list[FailingTest]:
-    """Failing tests that the chosen fix predicts, surest first (`confidence.of_test`)."""
+    """Failing tests that the chosen fix predicts, surest first (`confidence.of_test`), and of these
+    the ones with inputs like those of the examples."""
     actual = trial.behaviours([()], [call for call, _ in inputs])[0]
-    drafts: list[tuple[float, int, UnitTest]] = []
+    drafts: list[tuple[float, Tier, int, UnitTest]] = []
     for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
         wanted = clusters[0].outcomes[index]
         if not isinstance(wanted, Returned) or not outcomes_differ(wanted, got):
             continue
-        inside = tier == Tier.IN_DOMAIN
-        confidence = of_test(vote(clusters, index), len(trial.tests), inside=inside)
+        confidence = of_test(vote(clusters, index), len(trial.tests))
         if confidence < CONFIDENT:
             continue
         stated = statable(call, wanted, trial.entry_point)
         if stated is None:
             continue
         test = UnitTest(*stated, trust=Trust.PREDICTED, source="search", confidence=confidence)
-        drafts.append((-confidence, index, test))
-    drafts.sort(key=lambda draft: draft[:2])
-    return confirmed(trial, [draft[2] for draft in drafts[:MOST_DERIVED]])
+        drafts.append((-confidence, tier, index, test))
+    drafts.sort(key=lambda draft: draft[:3])
+    return confirmed(trial, [draft[3] for draft in drafts[:MOST_DERIVED]])
 
 
 def statable(
