@@ -10,6 +10,7 @@ from refute.function.search.edit import applied, same
 from refute.function.search.facts import gather
 from refute.function.search.fuel import fuelled, stripped
 from refute.function.search.mutants import singles
+from refute.function.search.operators.borrowing import MOST
 from refute.function.search.vocabulary import vocabulary
 
 AROUND = """\
@@ -94,6 +95,14 @@ def test_what_would_mean_nothing_is_not_taken() -> None:
     offered = vocabulary(ast.parse(AROUND), "shown")
     assert {ast.unparse(taker) for taker in offered.takers} >= {"len", "list", "re.escape", "exp"}
     assert "ValueError" not in {ast.unparse(taker) for taker in offered.takers}
+
+
+def test_a_long_function_is_not_filled_up() -> None:
+    tree = fuelled(module("\n".join(f"text = text[{n}:]" for n in range(900))))
+    every = singles(tree, gather(tree, "", (), vocabulary(tree, "f")), lambda stmts: 0.0)
+    own = [edit for edit in every if edit.line > len(AROUND.splitlines())]
+    count = sum(edit.kind == "borrow statement" for edit in own)
+    assert 0 < count <= MOST
 
 
 def test_variables_that_are_not_meant_to_be_read_are_not_tried_first() -> None:

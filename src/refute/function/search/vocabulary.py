@@ -10,6 +10,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
 from refute.function.search.edit import copy_of
@@ -21,8 +22,11 @@ __all__ = ["Vocabulary", "vocabulary"]
 _Node = TypeVar("_Node", bound=ast.AST)
 
 _BUILTIN = frozenset(dir(builtins))
+_NAMED = ast.Name | ast.arg
 SIBLINGS = 12
 """Functions that are read, those that share most names with the own one first."""
+READ = 20_000
+"""Nodes of them that are read for calls and conditions: a function may have thousands of lines."""
 TAKERS = 24
 STATEMENTS = 60
 SMALL = 3
@@ -65,7 +69,7 @@ def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
     statements: dict[str, ast.stmt] = {}
     known = frozenset(_defined(tree))
     raised = {id(n.exc) for n in ast.walk(tree) if isinstance(n, ast.Raise)}
-    for node in (node for function in near for node in ast.walk(function)):
+    for node in islice((node for function in near for node in ast.walk(function)), READ):
         if isinstance(node, ast.Call) and not is_mark(node) and id(node) not in raised:
             name = _last(node.func)
             if len(node.args) == 1 and not node.keywords and _root(node.func) in known | _BUILTIN:
@@ -78,9 +82,10 @@ def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
                     given.setdefault(ast.dump(keyword), keyword)
         for test in _tests(node):
             conditions.setdefault(ast.dump(test), test)
-    for function in near:
-        for stmt in _short(function):
-            statements.setdefault(ast.dump(stmt), stmt)
+    for stmt in (stmt for function in near for stmt in _short(function)):
+        statements.setdefault(ast.dump(stmt), stmt)
+        if len(statements) == STATEMENTS:
+            break
     for stmt in tree.body:
         if isinstance(stmt, ast.ImportFrom) and stmt.module != "__future__":
             for alias in stmt.names:
@@ -103,8 +108,8 @@ def _copies(found: dict[str, _Node], most: int) -> tuple[_Node, ...]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return found | {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+    nodes = ast.walk(node)
+    return {n.id if isinstance(n, ast.Name) else n.arg for n in nodes if isinstance(n, _NAMED)}
 
 
 def _last(callee: ast.expr) -> str:

@@ -17,6 +17,8 @@ __all__ = ["added_arguments", "borrowed_calls", "borrowed_conditions", "borrowed
 
 NEAREST = 6
 """Variables of the scope that are tried as a new argument."""
+MOST = 2_000
+"""Statements put into one list in all: a long one gets those of the likest functions alone."""
 RENAMED = 4
 """Variables that are tried in the place of a name that a borrowed statement brings along."""
 _BUILTIN = frozenset(dir(builtins))
@@ -96,8 +98,10 @@ def borrowed_statements(
     known = _known(context, facts)
     fitting = [s for one in facts.around.statements for s in _fitted(one, context, known, read)]
     gaps = [at for at, s in enumerate(body) if not is_mark(s) and not is_docstring(s)]
-    ends = isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue)
-    for at in [*gaps, *([] if ends else [len(body)])]:
+    if not isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue):
+        gaps.append(len(body))
+    fitting = fitting[: MOST // max(1, len(gaps))]
+    for at in gaps:
         near = body[at] if at < len(body) else body[-1]
         beside = [ast.dump(s) for s in body[max(0, at - 1) : at + 1]]
         for stmt, extra in fitting:
