@@ -25,17 +25,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from refute.datasets import Item, load
+from refute.function.contract import MethodResult
 from refute.function.grade import grade_program, grade_tests
-from refute.function.llm.methods import METHODS
 from refute.function.llm.options import Options
-from refute.function.llm.record import LlmResult
 from refute.function.llm.trials import certain_tests, try_code
 from refute.function.show import call_source, value_source
 from refute.function.truth import expected_outputs
 from refute.literals import NotLiteral, source_of
+from refute.method import Context
 from refute.models.contract import Completion, Message, Sampling, Tally
 from refute.models.scripted import ScriptedModel
 from refute.problems import UnitTest
+from refute.registry import METHODS
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import matches
 from refute.sandbox.local import LocalSandbox
@@ -171,11 +172,12 @@ class Verdict:
 
 async def debugged(
     item: Item, model: str, knowledge: Knowledge, pool: SandboxPool, options: Options
-) -> tuple[LlmResult, int]:
+) -> tuple[MethodResult, int]:
     """What UTDebug makes of a problem with one of the models, and the samples it asked for."""
     make = {"oracle": oracle, "liar": liar}[model]
     asker = Asker(ScriptedModel(make(knowledge)))
-    result = await METHODS["utgen"].make(options)(item.problem, ask=asker, box=pool)
+    ctx = Context(model=asker, sandbox=pool)
+    result = await METHODS.get("utgen")(item.problem, ctx=ctx, options=options)
     return result, asker.tally.samples
 
 
@@ -185,19 +187,20 @@ async def check(
     """Debug one problem and grade what came of it."""
     knowledge = known(item, box)
     result, samples = await debugged(item, model, knowledge, pool, options)
-    grade = grade_tests(result.tests, item.problem, item.key, box)
+    last = result.candidates[0].code if result.candidates else item.problem.code
+    grade = grade_tests(result.derived, item.problem, item.key, box)
     tests, name = certain_tests(item.problem), item.problem.entry_point
     before = await try_code(item.problem.code, name, tests, pool)
-    after = await try_code(result.codes[-1], name, tests, pool)
+    after = await try_code(last, name, tests, pool)
     return Verdict(
         item.problem.id,
-        len(result.tests),
+        len(result.derived),
         grade.accurate,
         grade.attacks,
-        grade_program(result.codes[-1], item.key, box).passed,
+        grade_program(last, item.key, box).passed,
         len(after.breaks(before)),
         samples,
-        result.saved,
+        0 if result.trace is None else result.trace.saved,
     )
 
 

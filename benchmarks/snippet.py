@@ -23,8 +23,8 @@ from typing import Any
 
 from refute.datasets.swe import load_issues
 from refute.errors import WorkspaceUnavailable
-from refute.issue.contract import Bounds
 from refute.issue.snippet import snippet
+from refute.method import Bounds
 from refute.problems import IssueProblem
 from refute.workspace.opening import open_local, prepare
 

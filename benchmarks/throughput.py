@@ -87,12 +87,11 @@ def measure(
     items = load_items(settings, None)
 
     async def run() -> None:
-        assert settings.options is not None
         model = OpenAIModel("m", base_url=f"http://127.0.0.1:{port}/v1", concurrency=slots)
         cache = SampleCache(scratch / "samples.sqlite3")
         with SandboxPool(cores()) as box, SandboxPool(cores()) as graders:
             async with Session(model, cache=cache, concurrency=slots) as session:
-                solve = solver("utgen", settings.options, box, session)
+                solve = solver("utgen", settings.options, box, {"model": session})
                 ending = await run_asking(
                     items,
                     settings,

@@ -7,11 +7,12 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import refute
-from refute.function.contract import Method
-from refute.issue.contract import Reproducer
+from refute.method import Bounds, Context, Given, Method, MethodSpec
 from refute.problems import (
     FunctionKey,
     FunctionPrediction,
@@ -20,11 +21,12 @@ from refute.problems import (
     IssuePrediction,
     IssueProblem,
 )
+from refute.registry import METHODS
 from refute.workspace.recipe import Recipe
 
 ROOT = Path(refute.__file__).parent
 KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item|IssueItem)\b")
-DOERS = re.compile(r"\b(Method|Model|Asker|TestGenerator|Debugger|Reproducer)\b")
+DOERS = re.compile(r"\b(Method|Model|Asker|TestGenerator|Debugger|MethodSpec|Context)\b")
 GRADERS = {
     *("function/grade.py", "function/metrics.py", "function/truth.py"),
     *(
@@ -111,10 +113,17 @@ def test_graders_do_not_know_methods() -> None:
 
 
 def test_a_method_is_given_a_problem_only() -> None:
-    parameters = inspect.signature(Method.__call__).parameters
-    assert list(parameters) == ["self", "problem", "budget", "seed"]
-    parameters = inspect.signature(Reproducer.__call__).parameters
-    assert list(parameters) == ["self", "problem", "spawn", "ask", "bounds"]
+    expected = {"problem", "ctx", "options"}
+    for call in (Method.__call__, MethodSpec.__call__):
+        assert set(inspect.signature(call).parameters) == {"self", *expected}
+    problems = {"function": FunctionProblem, "issue": IssueProblem}
+    for spec in METHODS.all():
+        hints = get_type_hints(spec.run)
+        assert set(inspect.signature(spec.run).parameters) == expected, spec.name
+        assert hints["problem"] is problems[spec.level]
+        assert hints["ctx"] is Context
+        for kind in (spec.options, Context, Bounds, Given):
+            assert not any(KEYS.search(str(f.type)) for f in fields(kind)), spec.name
     for kind in (FunctionProblem, FunctionPrediction, IssueProblem, IssuePrediction):
         assert not any(KEYS.search(str(f.type)) for f in kind.__dataclass_fields__.values())
     assert "reference" in FunctionKey.__dataclass_fields__

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from refute.errors import SandboxUnavailable
-from refute.function import housed, verbs
+from refute.function import housed
 from refute.function.contract import (
     Ask,
     Candidate,
@@ -94,7 +94,7 @@ class Scripted:
 @pytest.fixture
 def method(monkeypatch: pytest.MonkeyPatch) -> Scripted:
     scripted = Scripted()
-    monkeypatch.setattr(verbs, "_search", lambda: scripted)
+    monkeypatch.setattr("refute.function.search.search", scripted)
     return scripted
 
 
@@ -140,7 +140,7 @@ def test_hunt_json(refute: Run, method: Scripted, file: Path) -> None:
     }
     assert err == ""
     [more] = method.more
-    assert more.keys() == {"budget", "seed"}
+    assert more.keys() == {"budget", "seed", "max_candidates"}
     assert more["seed"] == 3
     assert 0 < more["budget"] < 2  # what the replay of the examples left
     assert method.problems[0].description.startswith("Half of n.")

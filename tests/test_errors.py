@@ -60,5 +60,6 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
     assert sorted(strays) == [
         "refute.models.bodies.BodyRefused",  # said by the HTTP client only
         "refute.models.microbatch.TooLarge",  # halves the batch
+        "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
         "refute.workspace.gitrun.GitFailed",  # each caller makes it one of the tree
     ]

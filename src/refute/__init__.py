@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from refute.datasets import load
     from refute.errors import InputError, SandboxUnavailable
-    from refute.function.contract import Candidate, FailingTest, Finding, Method, MethodResult
+    from refute.function.contract import Candidate, FailingTest, Finding, MethodResult
     from refute.function.examples import read_examples
     from refute.function.search import search
     from refute.function.target import open_target, problem_of
+    from refute.method import Context, Method, MethodSpec, method
     from refute.problems import (
         Call,
         Expression,
@@ -44,7 +45,8 @@ _HOMES = {
         "Trust",
         "UnitTest",
     ),
-    "refute.function.contract": ("Candidate", "FailingTest", "Finding", "Method", "MethodResult"),
+    "refute.function.contract": ("Candidate", "FailingTest", "Finding", "MethodResult"),
+    "refute.method": ("Context", "Method", "MethodSpec", "method"),
     "refute.function.examples": ("read_examples",),
     "refute.function.search": ("search",),
     "refute.function.target": ("open_target", "problem_of"),
@@ -58,6 +60,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "Call",
     "Candidate",
+    "Context",
     "Expression",
     "FailingTest",
     "Finding",
@@ -69,6 +72,7 @@ __all__ = [
     "LocalSandbox",
     "Method",
     "MethodResult",
+    "MethodSpec",
     "Outcome",
     "Program",
     "Sandbox",
@@ -76,6 +80,7 @@ __all__ = [
     "Trust",
     "UnitTest",
     "load",
+    "method",
     "open_target",
     "problem_of",
     "read_examples",

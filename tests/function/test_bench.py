@@ -19,6 +19,7 @@ from refute.errors import InputError
 from refute.function.bench import Settings, load_items, resumed, run_bench, summarize
 from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict
 from refute.function.metrics import metrics
+from refute.registry import METHODS
 from refute.runs import Journal, read_header
 
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
@@ -116,7 +117,8 @@ def test_a_run_goes_on_with_its_own_settings(
 
 
 def test_stored_settings_are_kept_unless_given_again() -> None:
-    stored = Settings("d", "search", limit=3, ids=("a",), seed=7)
+    options = METHODS.get("search").options(budget=2.5)
+    stored = Settings("d", "search", limit=3, ids=("a",), seed=7, options=options)
     header = json.loads(json.dumps({**stored.header([]), "new": 1}))
     assert resumed(Settings("d", "none"), header, set()) == stored
     assert resumed(Settings("d", "none"), header, {"method"}).method == "none"

@@ -81,7 +81,8 @@ def test_it_is_counted(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        verbs, "_search", lambda: lambda problem, **_: breaking(TypeError())(problem, None, 1.0)
+        "refute.function.search.search",
+        lambda problem, **_: breaking(TypeError())(problem, None, 1.0),
     )
     assert cli.run(["hunt", str(file)]) == 5
     said = capsys.readouterr()

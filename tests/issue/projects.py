@@ -5,11 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
-from refute.issue.contract import Spawn
+from refute.issue.contract import Reproduction
+from refute.issue.passes import issue_method, with_samples
+from refute.method import MethodSpec, Spawn
 from refute.problems import IssueKey, IssueProblem
+from refute.registry import METHODS
 from refute.workspace.opening import open_local, prepare
 from refute.workspace.recipe import Recipe
 
@@ -149,3 +153,14 @@ def make_project(folder: Path, more: Mapping[str, str] | None = None) -> Project
     )
     key = IssueKey(problem.id, FIX, GOLDEN_TESTS, ("tests/test_line.py::test_above",))
     return Project(folder, problem, key)
+
+
+ISSUE_METHODS = [spec.name for spec in METHODS.all() if spec.level == "issue"]
+
+
+def with_options(name: str, **values: Any) -> tuple[MethodSpec[Any, Reproduction], Any]:
+    """The method of that name and its options: of `values` those that it has."""
+    spec = issue_method(name)
+    known = {field.name for field in fields(spec.options)}
+    own = {name: value for name, value in values.items() if name in known}
+    return spec, with_samples(name, spec.options(**own))

@@ -23,8 +23,9 @@ import pytest
 
 from refute.cli.reproducing import CheckoutOptions, in_checkout
 from refute.errors import WorkspaceUnavailable
-from refute.issue.contract import Bounds, Reproduction
-from refute.issue.methods import METHODS, Options, reproducer
+from refute.issue.contract import Reproduction
+from refute.issue.passes import issue_method
+from refute.method import Context
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
@@ -36,7 +37,7 @@ from refute.workspace.local import ALL_MEASURES, LocalRoom
 from refute.workspace.opening import open_local, prepare
 from refute.workspace.working_copy import WorkingCopy
 
-from .projects import ISSUE, TESTS, Project, git, make_project
+from .projects import ISSUE, ISSUE_METHODS, TESTS, Project, git, make_project, with_options
 from .redgreen.oracle import Answers
 
 MARK = "golden_mark_7c1e9"
@@ -226,23 +227,21 @@ def worked(method: str, problem: IssueProblem, base: Base) -> tuple[ScriptedMode
     """A method run on the issue with a model that answers in its form."""
     model = ScriptedModel(Answering(method))
     agent = "cat {prompt_file}; " + "; ".join(AGENT)
-    chosen = reproducer(method, Options(samples=2, tools="text", agent=agent), graded=True)
+    spec, options = with_options(method, samples=2, tools="text", agent=agent)
 
     async def work() -> Reproduction:
         async with Session(model) as session:
-            asker = session.asker(problem.id)
-            reproduce = chosen(problem, lambda: open_local(base), ask=asker, bounds=Bounds())
-            found: Reproduction = await reproduce
-            return found
+            ctx = Context(workspace=lambda: open_local(base), model=session.asker(problem.id))
+            return await spec(problem, ctx=ctx, options=options)
 
     return model, asyncio.run(work())
 
 
-@pytest.mark.parametrize("method", [*METHODS, "pass@2"])
+@pytest.mark.parametrize("method", [*ISSUE_METHODS, "pass@2"])
 def test_no_method_is_sent_or_reaches_anything_golden(marked: Marked, method: str) -> None:
     model, found = worked(method, marked.project.problem, marked.base)
     sent = json.dumps([[m.content for m in messages] for messages in model.asked])
-    asks = method not in METHODS or METHODS[method].asks
+    asks = issue_method(method).asks_model
     assert (len(model.asked) > 0) == asks
     if asks:
         assert json.dumps("clamp returns the lower bound")[1:-1] in sent, "the issue is sent"

@@ -15,7 +15,7 @@ from refute.cli import run as run_cli
 from refute.cli.status import fail_for
 from refute.errors import PatchRejected
 from refute.issue.handing_in import only_tests
-from refute.issue.zeroshot import Draft
+from refute.issue.methods.zeroshot import Draft
 from refute.problems import IssuePrediction
 
 from ..models.loopback import Loopback, Reply, chat
@@ -104,7 +104,7 @@ def test_reproduce_reads_standard_input(
     [
         (("no.md", *WITH), "no.md: No such file"),
         (("issue.md", "--method", "zeroshot", "-C", "shapes"), "--method zeroshot asks a model"),
-        (("issue.md", "--method", "best", "-C", "shapes"), "unknown method 'best'"),
+        (("issue.md", "--method", "best", "-C", "shapes"), "--method best: no such method"),
         (("issue.md", "--method", "pass@5", "-C", "shapes"), "chooses by the golden patch"),
         (("issue.md", *WITH[:4], "-C", "/"), "/: not in a git repository"),
         (("issue.md", *WITH, "--python", "no/python"), "--python no/python: no such file"),
@@ -205,7 +205,7 @@ def test_only_tests_are_written(
 ) -> None:
     """Whatever a method predicts, nothing but tests that fail comes into the checkout."""
     draft = Draft("", with_test(*OTHERS))
-    monkeypatch.setattr("refute.issue.zeroshot._read", lambda *_: draft)
+    monkeypatch.setattr("refute.issue.methods.zeroshot._read", lambda *_: draft)
     status, _, err = refute(capsys, "reproduce", "issue.md", *WITH, "--write")
     assert git(mine.folder, "status", "--porcelain", "-uall") == "?? tests/test_new.py\n"
     assert status == 1, err

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from refute.issue.contract import Bounds
 from refute.issue.vet import vet_fix
+from refute.method import Bounds
 
 from .projects import CLAMP, Project
 from .shop import diff

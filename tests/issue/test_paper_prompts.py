@@ -17,20 +17,17 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from refute.issue.context import CONTEXT_TOKENS, estimated_tokens
-from refute.issue.contract import Bounds
 from refute.issue.edits import Form, read_edits
-from refute.issue.methods import Options, reproducer
-from refute.issue.zeroshot import Given
+from refute.method import Context, Given
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 
-from .projects import DRAFT, FIX, ISSUE, Project, git, make_project
+from .projects import DRAFT, FIX, ISSUE, Project, git, make_project, with_options
 
 GOLDEN = Path(__file__).parent / "golden"
 TEST_FILE = Given(("tests/test_line.py",))
@@ -75,12 +72,13 @@ class Recorder:
 def asked(project: Project, method: str, given: Given) -> list[str]:
     """All requests of a method about the project, as text."""
     model = Recorder()
-    reproduce: Callable[..., Any] = reproducer(method, Options(given=given), graded=True)
+    spec, options = with_options(method)
 
     async def work() -> None:
         async with Session(model) as session:
             ask = session.asker(project.problem.id)
-            await reproduce(project.problem, project.spawn, ask=ask, bounds=Bounds())
+            ctx = Context(workspace=project.spawn, model=ask, given=given)
+            await spec(project.problem, ctx=ctx, options=options)
 
     asyncio.run(work())
     return [shown(*request) for request in model.requests]
@@ -323,7 +321,7 @@ def large(tmp_path_factory: pytest.TempPathFactory, project: Project) -> Project
 @pytest.mark.parametrize("method", ["zeroshot", "zeroshotplus"])
 def test_27_thousand_tokens_of_context(method: str, large: Project) -> None:
     """Section 5.1: at most 27k tokens of files; what is most like the issue is what is left."""
-    assert CONTEXT_TOKENS == 27_000 == Options().context_tokens
+    assert CONTEXT_TOKENS == 27_000 == with_options(method)[1].context_tokens
     prompt = asked(large, method, Given())[0]
     code = context(prompt)
     assert 0.9 * CONTEXT_TOKENS < estimated_tokens(code) <= CONTEXT_TOKENS

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from refute.issue.contract import Bounds
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.vet import Vetted, vet_fix
+from refute.method import Bounds
 
 from .projects import CLAMP, FIX, Project
 from .shop import diff

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from refute.errors import ContextTooLong, ModelUnavailable
-from refute.issue.contract import Bounds, Reproduction
-from refute.issue.libro import Judged, chosen, libro, says_yes
+from refute.issue.contract import Reproduction
+from refute.issue.methods.libro import Judged, chosen, libro, says_yes
+from refute.issue.methods.zeroshot import zeroshot, zeroshotplus
 from refute.issue.original import Trial
-from refute.issue.zeroshot import Given, zeroshot
+from refute.method import Context, Given, MethodSpec
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
@@ -25,16 +27,19 @@ LONGER = RIGHT.replace("    assert", "    # a comment that makes it longer\n    
 NONSENSE = "I cannot help with that."
 
 
-def run(model: ScriptedModel, project: Project, method: object, **options: object) -> Reproduction:
+def run(
+    model: ScriptedModel,
+    project: Project,
+    method: MethodSpec[Any, Reproduction],
+    given: Given = Given(),  # noqa: B008
+    **options: object,
+) -> Reproduction:
     async def work() -> Reproduction:
         async with Session(model) as session:
-            return await method(  # type: ignore[operator, no-any-return]
-                project.problem,
-                project.spawn,
-                ask=session.asker(project.problem.id),
-                bounds=Bounds(),
-                **options,
+            ctx = Context(
+                workspace=project.spawn, model=session.asker(project.problem.id), given=given
             )
+            return await method(project.problem, ctx=ctx, options=method.options(**options))
 
     return asyncio.run(work())
 
@@ -56,7 +61,7 @@ class Answers:
 
 def test_zeroshotplus(project: Project) -> None:
     answers = Answers([RIGHT])
-    found = run(ScriptedModel(answers), project, zeroshot, form="custom")
+    found = run(ScriptedModel(answers), project, zeroshotplus)
     assert "+def test_above():" in found.prediction.patch
     assert found.prediction.notes == ()
     assert found.alternatives == ()
@@ -73,19 +78,19 @@ def test_zeroshot_reads_a_unified_diff(project: Project) -> None:
     answer += (
         GOLDEN_TESTS.split("+++", 1)[1].replace("@@ -11,3 +11,7 @@", "@@ -1,3 +1,9 @@") + "```"
     )
-    found = run(ScriptedModel(Answers([answer])), project, zeroshot, form="diff")
+    found = run(ScriptedModel(Answers([answer])), project, zeroshot)
     assert "+    assert clamp(10, 0, 9) == 9" in found.prediction.patch
 
 
 def test_nothing_usable_is_an_empty_prediction(project: Project) -> None:
-    found = run(ScriptedModel(Answers([NONSENSE])), project, zeroshot)
+    found = run(ScriptedModel(Answers([NONSENSE])), project, zeroshotplus)
     assert found.prediction.patch == ""
     assert found.prediction.notes == ("the answer holds no edit",)
 
 
 def test_samples_for_the_oracle(project: Project) -> None:
     model = ScriptedModel(Answers([PASSES, RIGHT, NONSENSE]))
-    found = run(model, project, zeroshot, samples=3)
+    found = run(model, project, zeroshotplus, answers=3)
     assert ["test_now" in p.patch for p in found.alternatives] == [True, False, False]
     assert found.prediction == found.alternatives[0]
     assert model.samples == 3
@@ -94,7 +99,7 @@ def test_samples_for_the_oracle(project: Project) -> None:
 def test_what_is_given_away_is_in_the_prompt(project: Project) -> None:
     answers = Answers([RIGHT])
     given = Given(("tests/test_line.py",), FIX, patch_may_be_wrong=True)
-    run(ScriptedModel(answers), project, zeroshot, given=given)
+    run(ScriptedModel(answers), project, zeroshotplus, given=given)
     (prompt,) = answers.prompts
     assert "Put the tests into tests/test_line.py." in prompt
     assert "+        return high" in prompt
@@ -102,14 +107,14 @@ def test_what_is_given_away_is_in_the_prompt(project: Project) -> None:
     first = prompt.index("[start of tests/test_line.py]")
     assert first < prompt.index("[start of shapes/line.py]") < prompt.index("shapes/colour.py]")
     answers.prompts.clear()
-    run(ScriptedModel(answers), project, zeroshot)
+    run(ScriptedModel(answers), project, zeroshotplus)
     assert "return high" not in answers.prompts[0]
     assert "Put the tests" not in answers.prompts[0]
 
 
 def test_context_is_bounded(project: Project) -> None:
     answers = Answers([RIGHT])
-    run(ScriptedModel(answers), project, zeroshot, context_tokens=200)
+    run(ScriptedModel(answers), project, zeroshotplus, context_tokens=200)
     assert answers.prompts[0].count("[start of ") <= 4  # two are the example's
 
 
@@ -135,7 +140,7 @@ def test_the_step_says_how_much_was_shown(project: Project) -> None:
             raise ContextTooLong("too long")
         return RIGHT
 
-    found = run(ScriptedModel(said), project, zeroshot, context_tokens=1000)
+    found = run(ScriptedModel(said), project, zeroshotplus, context_tokens=1000)
     assert found.steps[0]["context_tokens"] == 500
     assert len(sizes) == 2
 
@@ -159,7 +164,7 @@ def test_a_long_draft_is_cut_for_the_judge(project: Project) -> None:
 
 
 def test_without_a_model(project: Project) -> None:
-    work = zeroshot(project.problem, project.spawn, ask=None, bounds=Bounds())
+    work = zeroshot(project.problem, ctx=Context(workspace=project.spawn))
     with pytest.raises(ModelUnavailable, match="add --model"):
         asyncio.run(work)
 

@@ -13,13 +13,14 @@ import pytest
 
 from refute.datasets import load
 from refute.errors import InputError, ModelUnavailable
-from refute.function.llm.methods import METHODS
 from refute.function.llm.options import Options
+from refute.method import Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import Call, Expression
 from refute.prompts import render
+from refute.registry import METHODS
 from refute.sandbox import Program, Returned
 from refute.sandbox.pool import SandboxPool
 from refute.train import attempts, corrupt, rationales, rows
@@ -251,9 +252,9 @@ def test_the_prompt_is_what_the_method_asks(box: SandboxPool) -> None:
     tricky = solution(ABOVE, f"{{{{ not a variable }}}} {{% raw %}} <b> & {FENCE}  é\n\n   x\n")
     fault = Fault(FAULT.code, "mutation")
     session, model = asking(lambda messages, number: "")
-    method = METHODS["utgen"].make(Options(n=1, m=0))
     problem = tricky.problem(fault.code)
-    asyncio.run(method(problem, ask=session.asker("1"), box=box))
+    ctx = Context(model=session.asker("1"), sandbox=box)
+    asyncio.run(METHODS.get("utgen")(problem, ctx=ctx, options=Options(n=1, m=0)))
     [message] = model.asked[0]
     assert rows.prompt(tricky, fault).encode() == message.content.encode()
 

@@ -6,16 +6,17 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 from refute.cli.output import consoles, remark
 
 if TYPE_CHECKING:
     from refute.cli.options import ModelOptions
-    from refute.function.contract import MethodResult
-    from refute.function.llm.methods import LlmMethod
+    from refute.function.contract import Ask, MethodResult
     from refute.function.target import Module
     from refute.function.verbs import Solver
+    from refute.method import MethodSpec
     from refute.models.budget import Ledger
     from refute.models.contract import Tally
     from refute.models.record import Recording
@@ -23,52 +24,68 @@ if TYPE_CHECKING:
     from refute.problems import FunctionProblem
     from refute.sandbox import Sandbox
 
-__all__ = ["chosen_method", "cost_line", "sessions", "solver_of"]
+__all__ = ["chosen_method", "cost_line", "maybe_sessions", "options_of", "sessions", "solver_of"]
 
-WITHOUT_MODEL = ("none", "search")
 _FOR_MODELS = {
     "tester": "--tester",
     "base_url": "--base-url",
     "record": "--record",
     "budget_usd": "--budget-usd",
     "budget_tokens": "--budget-tokens",
-    "n": "-n",
-    "k": "--k",
-    "m": "--rounds",
-    "vote": "--vote",
-    "backtrack": "--backtrack",
-    "guard": "--guard",
-    "temperature": "--temperature",
-    "top_p": "--top-p",
-    "max_tokens": "--max-tokens",
 }
-"""Options that mean nothing where no model is asked."""
+"""Options about a model, which mean nothing where none is asked."""
+_FLAGS = {"m": "--rounds", "n": "-n"}
+"""Options of methods whose names are not their flags'."""
 
 
-def chosen_method(asked: ModelOptions, *, counted: bool = False) -> str:
-    """The method's name: the given one, else the best that the options allow.
+def chosen_method(asked: ModelOptions, *, counted: bool = False) -> MethodSpec[Any, Any]:
+    """The method: the named one, else the best that the options allow.
 
-    `counted`: `-n` means something to the search too. Raises `InputError` for an unknown name, and
+    `counted`: `-n` means something to every method. Raises `InputError` for an unknown name, and
     where method, model and options do not go together.
     """
     from refute.errors import InputError
+    from refute.registry import method_of
 
-    if asked.method in WITHOUT_MODEL and asked.model is not None:
-        raise InputError(f"--method {asked.method} asks no model; leave --model out")
-    if asked.method in WITHOUT_MODEL or (asked.method is None and asked.model is None):
-        for name, option in _FOR_MODELS.items():
-            if getattr(asked, name) is not None and not (counted and name == "n"):
-                raise InputError(f"{option} is for methods that ask a model: name one with --model")
-        return asked.method or "search"
-    from refute.function.llm.methods import METHODS
+    spec = method_of(asked.method or ("search" if asked.model is None else "hybrid"), "function")
+    name = spec.name
+    if not spec.asks_model and asked.model is not None:
+        raise InputError(f"--method {name} asks no model; leave --model out")
+    known = {field.name for field in fields(spec.options)}
+    for option, value in asked.of_methods().items():
+        if value is not None and option not in known and not (counted and option == "n"):
+            raise InputError(f"{_flag(option)} {_whose(option, spec)}")
+    if spec.asks_model and asked.model is None:
+        raise InputError(f"--method {name} asks a model; name one with --model, e.g. openai:NAME")
+    for option, flag in _FOR_MODELS.items():
+        if not spec.asks_model and getattr(asked, option) is not None:
+            raise InputError(f"{flag} is for methods that ask a model: name one with --model")
+    return spec
 
-    method = asked.method or ("hybrid" if "hybrid" in METHODS else "utgen")
-    if method not in METHODS:
-        known = ", ".join((*WITHOUT_MODEL, *METHODS))
-        raise InputError(f"--method {method}: no such method; there are {known}")
-    if asked.model is None:
-        raise InputError(f"--method {method} asks a model; name one with --model, e.g. openai:NAME")
-    return method
+
+def options_of(spec: MethodSpec[Any, Any], asked: ModelOptions, **more: Any) -> Any:
+    """The method's options: the paper's values where none was given. `more` is taken where the
+    method has such an option. Raises `InputError`."""
+    from refute.method import options_from
+
+    known = {field.name for field in fields(spec.options)}
+    given = {**asked.of_methods(), **more}
+    return options_from(spec, {name: value for name, value in given.items() if name in known})
+
+
+def _flag(option: str) -> str:
+    return _FLAGS.get(option, "--" + option.replace("_", "-"))
+
+
+def _whose(option: str, spec: MethodSpec[Any, Any]) -> str:
+    """Why `spec` has no such option, and which methods have it."""
+    from refute.registry import METHODS
+
+    specs = [one for one in METHODS.all() if one.level == "function"]
+    having = [one for one in specs if option in {field.name for field in fields(one.options)}]
+    if not spec.asks_model and all(one.asks_model for one in having):
+        return "is for methods that ask a model: name one with --model"
+    return f"is no option of {spec.name}; of {', '.join(one.name for one in having)}"
 
 
 @asynccontextmanager
@@ -139,34 +156,39 @@ def solver_of(
     box: Sandbox,
     *,
     seed: int,
-    m: int | None = None,
+    fixing: bool = True,
 ) -> Iterator[Solver]:
-    """What `hunt` and `debug` work with: the search in `box`, or the chosen method and its model.
+    """What `hunt` and `debug` work with: the chosen method, with its model where it asks one.
 
-    `m`: rounds of debugging, whatever was asked for (`hunt` wants tests only).
+    `box`: for methods that compute. Not `fixing`: `hunt`, which wants tests only.
     """
     from refute.errors import InputError
-    from refute.function.verbs import searching
+    from refute.function.verbs import inline
 
-    method = chosen_method(asked, counted=m == 0)
-    if method == "none":
+    spec = chosen_method(asked, counted=not fixing)
+    if spec.name == "none":
         raise InputError("--method none is for bench: it grades the code as it is")
-    if method == "search":
-        yield searching(box, seed=seed)
+    if not fixing and not spec.writes_tests:
+        raise InputError(f"--method {spec.name} writes no unit tests; it is for debug and bench")
+    options = options_of(spec, asked, **({} if fixing else {"m": 0}))
+    if spec.cpu_bound:
+        yield inline(spec, options, box, seed=seed)
         return
-    from refute.function.llm.methods import METHODS
-
-    if m == 0 and not METHODS[method].tests:
-        raise InputError(f"--method {method} writes no unit tests; it is for debug and bench")
-    options = asked.method_options(**({} if m is None else {"m": m}))
-    with _asking(METHODS[method].make(options), asked, module, seed) as solver:
+    with _asking(spec, options, asked, module, seed) as solver:
         yield solver
 
 
 @contextmanager
-def _asking(work: LlmMethod, asked: ModelOptions, module: Module, seed: int) -> Iterator[Solver]:
+def _asking(
+    spec: MethodSpec[Any, MethodResult],
+    options: Any,
+    asked: ModelOptions,
+    module: Module,
+    seed: int,
+) -> Iterator[Solver]:
     """One event loop, one session and a few sandboxes for all functions of the module."""
     from refute.function.verbs import open_box
+    from refute.method import Context
     from refute.runs import cores
     from refute.sandbox.pool import SandboxPool
 
@@ -175,18 +197,29 @@ def _asking(work: LlmMethod, asked: ModelOptions, module: Module, seed: int) -> 
         asyncio.Runner() as runner,
     ):
         stack = AsyncExitStack()
-        session, tester = runner.run(stack.enter_async_context(sessions(asked)))
+        models = runner.run(stack.enter_async_context(maybe_sessions(asked)))
 
-        async def solve(problem: FunctionProblem) -> MethodResult:
+        def solve(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
             name = problem.entry_point
-            other = None if tester is None else tester.asker(name)
-            did = await work(problem, ask=session.asker(name), box=pool, seed=seed, tester=other)
-            return did.result
+            askers: dict[str, Any] = {place: one.asker(name) for place, one in models.items()}
+            ctx = Context(sandbox=pool, seed=seed, ask=ask, seconds=seconds, **askers)
+            return runner.run(spec(problem, ctx=ctx, options=options))
 
         try:
-            yield lambda problem, ask, seconds: runner.run(solve(problem))
+            yield solve
         finally:
             runner.run(stack.aclose())
+
+
+@asynccontextmanager
+async def maybe_sessions(asked: ModelOptions) -> AsyncIterator[dict[str, Session]]:
+    """The models that were named, as `Context` calls them: `model`, and `tester` where it is
+    another; none where none was named."""
+    if asked.model is None:
+        yield {}
+        return
+    async with sessions(asked) as (model, tester):
+        yield {"model": model} if tester is None else {"model": model, "tester": tester}
 
 
 def _show_log() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ def bench_functions(
     as_json: bool,
 ) -> int:
     """The command. Exit status 3: some problems have no result (run again to retry them)."""
-    from refute.cli.asking import WITHOUT_MODEL, chosen_method
+    from refute.cli.asking import chosen_method, options_of
     from refute.errors import InputError
     from refute.function import bench as benches
     from refute.report.bench import bench_document, print_bench
@@ -62,24 +62,28 @@ def bench_functions(
                 if name in header and name not in selected.given
             },
         )
-    method = chosen_method(asked)
-    with_model = method not in WITHOUT_MODEL
-    if options.runs > 1 and not with_model:
+    spec = chosen_method(asked)
+    if options.runs > 1 and not spec.asks_model:
         raise InputError("--runs is for methods that ask a model: others do the same every time")
     settings = benches.Settings(
         dataset=dataset,
-        method=method,
+        method=spec.name,
         limit=selected.limit,
         ids=selected.ids,
         model=asked.model,
         tester=asked.tester,
-        options=asked.method_options() if with_model else None,
-        **asdict(options),
+        options=options_of(
+            spec, asked, budget=options.budget, max_candidates=options.max_candidates
+        ),
+        seed=options.seed,
+        visible_tests=options.visible_tests,
+        failing_tests=options.failing_tests,
+        runs=options.runs,
     )
     if header is not None:
         settings = benches.resumed(settings, header, given=selected.given)
     items = benches.load_items(settings, selected.data)
-    directory = run or new_run(selected.runs_dir, f"{Path(dataset).stem}-{method}")
+    directory = run or new_run(selected.runs_dir, f"{Path(dataset).stem}-{spec.name}")
     out, err = consoles()
     ending = Ending()
     with Journal(directory, settings.header(items), damage=benches.damage) as journal:
@@ -89,11 +93,11 @@ def bench_functions(
         total = len(items) * settings.runs
         try:
             with counting(total, err) as progress:
-                if with_model:
-                    ending = _ask(items, settings, journal, asked, jobs or cores(), progress)
-                else:
+                if spec.cpu_bound:
                     for done in benches.run_bench(items, settings, journal, jobs=jobs or cores()):
                         progress(done)
+                else:
+                    ending = _ask(items, settings, journal, asked, jobs or cores(), progress)
         except BaseException:
             remark(err, [f"stopped; go on with: refute bench {dataset} --run {directory}"])
             raise
@@ -118,23 +122,22 @@ def _ask(
     jobs: int,
     progress: Callable[[int], None],
 ) -> Ending:
-    """The methods that ask a model, in one event loop."""
+    """The methods that wait, for a model say, in one event loop."""
     import asyncio
 
-    from refute.cli.asking import sessions
+    from refute.cli.asking import maybe_sessions
     from refute.function.bench.loop import run_asking
     from refute.function.bench.solving import solver
     from refute.sandbox.pool import SandboxPool
 
     async def work() -> Ending:
-        assert settings.options is not None
         with SandboxPool(jobs) as box, SandboxPool(jobs) as graders:
-            async with sessions(asked) as (session, tester):
+            async with maybe_sessions(asked) as models:
                 return await run_asking(
                     items,
                     settings,
                     journal,
-                    solver(settings.method, settings.options, box, session, tester),
+                    solver(settings.method, settings.options, box, models),
                     at_once=asked.concurrency,
                     graders=graders,
                     progress=progress,

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from refute.cli.selected import Selected
     from refute.datasets.swe import IssueItem
     from refute.issue.bench import Settings
-    from refute.issue.contract import Reproducer, Spawn
-    from refute.issue.zeroshot import Given
+    from refute.method import Given, Spawn
     from refute.problems import IssueProblem
     from refute.runs import Journal
     from refute.runs.loop import Ending
@@ -100,6 +99,7 @@ def bench_issues(
     from refute.errors import InputError
     from refute.issue.bench import Settings, damage, resumed, save_predictions, variant
     from refute.issue.grading import default_jobs
+    from refute.issue.passes import check_given
     from refute.issue.places import as_placed, check_engine
     from refute.report.terminal import counting
     from refute.runs import Journal, new_run, read_header
@@ -111,14 +111,15 @@ def bench_issues(
             k: header[k] for k in ("method", "model") if k in header and k not in selected.given
         }
         asked = replace(asked, **stored)
-    name, _ = chosen_reproducer(asked.method, how, asked, graded=True)
+    name, spec, options = chosen_reproducer(asked.method, how, asked, graded=True)
     settings = Settings(
         dataset=selected.dataset,
         method=name,
         model=asked.model,
         limit=selected.limit,
         ids=selected.ids,
-        **asdict(how),
+        options=options,
+        bounds=how.bounds,
         **{k: v for k, v in asdict(issues).items() if k not in ("grade", "fixes")},
     )
     if header is not None:
@@ -128,7 +129,8 @@ def bench_issues(
     check_engine(settings.workspace)
     items = issue_items(settings.dataset, selected.data, settings.ids, settings.limit)
     given = _given(items, settings, err)
-    methods = _methods(settings, given)
+    for one in given.values():
+        check_given(spec, one)
     directory = selected.run or new_run(
         selected.runs_dir, f"{Path(settings.dataset).stem}-{variant(asdict(settings))}"
     )
@@ -138,7 +140,7 @@ def bench_issues(
         try:
             with counting(len(items), err) as progress:
                 at_once = jobs or default_jobs()
-                work = _work(problems, methods, settings, journal, asked, at_once, progress)
+                work = _work(problems, given, settings, journal, asked, at_once, progress)
                 ending = asyncio.run(work)
         except BaseException:
             again = f"refute bench {settings.dataset} --run {directory}"
@@ -164,7 +166,7 @@ def bench_issues(
 
 async def _work(
     problems: Sequence[IssueProblem],
-    methods: Mapping[str, Reproducer],
+    given: Mapping[str, Given],
     settings: Settings,
     journal: Journal,
     asked: ModelOptions,
@@ -176,10 +178,10 @@ async def _work(
     async with maybe_session(asked) as session:
         return await run_bench(
             problems,
-            lambda problem: methods[problem.id],
             settings,
             journal,
-            asker=lambda id: None if session is None else session.asker(id),
+            given=given,
+            session=session,
             place=_placing(settings.workspace),
             at_once=at_once,
             progress=progress,
@@ -200,27 +202,6 @@ def _given(items: Sequence[IssueItem], settings: Settings, err: Console) -> dict
             there = f"{settings.code_patch} has no patch for {len(without)} issues"
             remark(err, [f"{there}; they are shown none, e.g. {without[0]}"])
     return {item.problem.id: given_away(item.key, settings, proposals) for item in items}
-
-
-def _methods(settings: Settings, given: Mapping[str, Given]) -> dict[str, Reproducer]:
-    """The method for each issue, by its id: what it is given may differ."""
-    from refute.issue.methods import Options, reproducer
-
-    return {
-        id: reproducer(
-            settings.method,
-            Options(
-                samples=settings.samples,
-                given=one,
-                context_tokens=settings.context_tokens,
-                agent=settings.agent,
-                tools=settings.tools,
-                network=settings.network,
-            ),
-            graded=True,
-        )
-        for id, one in given.items()
-    }
 
 
 def _placing(backend: Backend) -> Callable[[IssueProblem], Spawn]:

@@ -202,7 +202,8 @@ def _stream(
     from refute.function.parallel import units_of, work_on
     from refute.runs.pool import cores
 
-    if chosen_method(asked, counted=not settings.fixing) != "search" or ask is not None:
+    chosen = chosen_method(asked, counted=not settings.fixing)
+    if chosen.name != "search" or ask is not None:
         return _one_by_one(found, given, asked, settings, ask)
     units = units_of(found.modules, given, fixing=settings.fixing)
     jobs = subject.jobs or cores()
@@ -238,8 +239,8 @@ def _one_by_one(
             here, left = present(unit, box)
             for skipped in left:
                 yield unit, skipped
-            m = None if settings.fixing else 0
-            with solver_of(asked, here.module, box, seed=settings.seed, m=m) as solver:
+            seed, fixing = settings.seed, settings.fixing
+            with solver_of(asked, here.module, box, seed=seed, fixing=fixing) as solver:
                 for one in solved(here, settings, solver, box, ask):
                     yield here, one
 

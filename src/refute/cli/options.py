@@ -6,12 +6,9 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from refute.function.llm.options import Options
 
 __all__ = [
     "FILE",
@@ -92,12 +89,9 @@ class ModelOptions:
     top_p: float | None = None
     max_tokens: int | None = None
 
-    def method_options(self, **replaced: Any) -> Options:
-        """The method's parameters: the paper's where none was given. Raises `InputError`."""
-        from refute.function.llm.options import Options
-
-        given = {f.name: getattr(self, f.name, None) for f in fields(Options)} | replaced
-        return Options(**{name: value for name, value in given.items() if value is not None})
+    def of_methods(self) -> dict[str, Any]:
+        """What was given of the methods' own parameters, by name; None where it was not."""
+        return {name: getattr(self, name) for name in _METHOD_FIELDS}
 
 
 _COUNT = click.IntRange(1)
@@ -142,6 +136,9 @@ _SESSION_FIELDS = (
     "budget_usd",
     "budget_tokens",
 )
+_METHOD_FIELDS = (
+    "n", "k", "m", "vote", "backtrack", "guard", "temperature", "top_p", "max_tokens",
+)  # fmt: skip
 _METHOD_OPTIONS = (
     click.option(
         "--method", metavar="NAME", help="none, search; random, prompted, utgen... with a model."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,8 +23,9 @@ from refute.cli.reproducing import (
 from refute.cli.status import FOUND
 
 if TYPE_CHECKING:
-    from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
+    from refute.issue.contract import Reproduction
     from refute.issue.original import Trial
+    from refute.method import Bounds, MethodSpec, Spawn
     from refute.problems import IssueProblem
 
 __all__ = ["command"]
@@ -65,10 +66,10 @@ def command(
 
     out, err = consoles()
     text = read_issue(issue)
-    name, reproduce = chosen_reproducer(method, how, asked)
+    name, spec, options = chosen_reproducer(method, how, asked)
     with working(f"reproducing the issue ({name})", err):
         problem, spawn = in_checkout(checkout, text)
-        found, trial = asyncio.run(_reproduce(reproduce, problem, spawn, asked, how.bounds))
+        found, trial = asyncio.run(_reproduce(spec, options, problem, spawn, asked, how.bounds))
     patch = found.prediction.patch
     if as_json:
         print_json(reproduction_document(name, found, trial))
@@ -86,12 +87,17 @@ def command(
 
 
 async def _reproduce(
-    method: Reproducer, problem: IssueProblem, spawn: Spawn, asked: ModelOptions, bounds: Bounds
+    spec: MethodSpec[Any, Reproduction],
+    options: Any,
+    problem: IssueProblem,
+    spawn: Spawn,
+    asked: ModelOptions,
+    bounds: Bounds,
 ) -> tuple[Reproduction, Trial | None]:
     """What the method found, and how its tests fail now."""
     from refute.issue.original import WHOLE, Original
 
-    found = await reproduced(method, problem, spawn, asked, bounds)
+    found = await reproduced(spec, options, problem, spawn, asked, bounds)
     if not found.prediction.patch:
         return found, None
     with spawn() as workspace:

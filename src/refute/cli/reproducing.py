@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.asking import sessions
+from refute.cli.asking import maybe_sessions
 from refute.cli.options import FILE, gathering
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from refute.cli.options import ModelOptions
-    from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
-    from refute.issue.methods import Options
+    from refute.issue.contract import Reproduction
+    from refute.method import Bounds, MethodSpec, Spawn
     from refute.models.session import Session
     from refute.problems import IssueProblem
 
@@ -37,38 +37,34 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ReproducingOptions:
-    """What the options about a reproducer say."""
+    """What the options about a method for issues say; None where one was not given."""
 
-    samples: int = 5
-    context_tokens: int = 27_000
+    samples: int | None = None
+    context_tokens: int | None = None
     agent: str | None = None
-    tools: str = "auto"
-    network: bool = False
+    tools: str | None = None
+    network: bool | None = None
     calls: int = 60
     seconds: float = 1800.0
     test_seconds: float = 300.0
 
     @property
-    def options(self) -> Options:
-        """The part that methods read."""
-        from refute.issue.methods import Options
-
-        return Options(
-            samples=self.samples,
-            context_tokens=self.context_tokens,
-            agent=self.agent,
-            tools=self.tools,
-            network=self.network,
-        )
-
-    @property
     def bounds(self) -> Bounds:
         """What one issue may cost."""
-        from refute.issue.contract import Bounds
+        from refute.method import Bounds
 
         return Bounds(self.calls, self.seconds, self.test_seconds)
 
+    def options_of(self, spec: MethodSpec[Any, Any]) -> Any:
+        """The method's options: its defaults where none was given. Raises `InputError`."""
+        from refute.method import options_from
 
+        known = {field.name for field in fields(spec.options)}
+        given = {name: getattr(self, name) for name in _OF_METHODS if name in known}
+        return options_from(spec, given)
+
+
+_OF_METHODS = ("samples", "context_tokens", "agent", "tools", "network")
 method_option = click.option(
     "--method", metavar="NAME", help="snippet; redgreen, zeroshotplus, libro... with a model."
 )
@@ -77,18 +73,14 @@ _OPTIONS = (
     click.option(
         "--samples",
         type=click.IntRange(1),
-        default=5,
-        show_default=True,
         metavar="N",
-        help="Drafts of libro.",
+        help="Drafts of libro (5).",
     ),
     click.option(
         "--context-tokens",
         type=click.IntRange(500),
-        default=27_000,
-        show_default=True,
         metavar="N",
-        help="Of the repository, in one prompt.",
+        help="Of the repository, in one prompt (27000).",
     ),
     click.option(
         "--agent", metavar="CMD", help="Of external: a preset, or a command with {prompt_file}."
@@ -96,14 +88,13 @@ _OPTIONS = (
     click.option(
         "--tools",
         type=click.Choice(["auto", "native", "text"]),
-        default="auto",
-        show_default=True,
-        help="How an agent's model calls its tools.",
+        help="How an agent's model calls its tools (auto).",
     ),
     click.option(
         "--allow-network",
         "network",
         is_flag=True,
+        default=None,
         help="Let the agent's command out of its jail: it reads your files and the network.",
     ),
     click.option(
@@ -194,41 +185,52 @@ def in_checkout(checkout: CheckoutOptions, text: str) -> tuple[IssueProblem, Spa
 
 def chosen_reproducer(
     method: str | None, how: ReproducingOptions, asked: ModelOptions, *, graded: bool = False
-) -> tuple[str, Reproducer]:
-    """Name and method: the default where none is given. `graded`: as `methods.reproducer`.
+) -> tuple[str, MethodSpec[Any, Reproduction], Any]:
+    """Name, method and its options: the default where none is named.
 
-    Raises `InputError` where method and model do not go together.
+    `graded`: an oracle grades the result, so that pass@k makes sense. Raises `InputError` where
+    method and model do not go together.
     """
     from refute.errors import InputError
-    from refute.issue.methods import DEFAULT, DEFAULT_WITH_MODEL, METHODS, reproducer
+    from refute.issue.passes import (
+        DEFAULT,
+        DEFAULT_WITH_MODEL,
+        issue_method,
+        oracle_samples,
+        with_samples,
+    )
 
     name = method or (DEFAULT if asked.model is None else DEFAULT_WITH_MODEL)
-    made = reproducer(name, how.options, graded=graded)
-    if (name not in METHODS or METHODS[name].asks) and asked.model is None:
+    if oracle_samples(name) is not None and not graded:
+        raise InputError(f"{name} chooses by the golden patch: it is a grading, not a method")
+    spec = issue_method(name)
+    options = with_samples(name, how.options_of(spec))
+    if spec.asks_model and asked.model is None:
         raise InputError(f"--method {name} asks a model; name one with --model, e.g. openai:NAME")
-    return name, made
+    return name, spec, options
 
 
 @asynccontextmanager
 async def maybe_session(asked: ModelOptions) -> AsyncIterator[Session | None]:
     """The session of the model that was named, or None where none was."""
-    async with AsyncExitStack() as stack:
-        if asked.model is None:
-            yield None
-        else:
-            yield (await stack.enter_async_context(sessions(asked)))[0]
+    async with maybe_sessions(asked) as models:
+        yield models.get("model")
 
 
 async def reproduced(
-    reproduce: Reproducer, problem: IssueProblem, spawn: Spawn, asked: ModelOptions, bounds: Bounds
+    spec: MethodSpec[Any, Reproduction],
+    options: Any,
+    problem: IssueProblem,
+    spawn: Spawn,
+    asked: ModelOptions,
+    bounds: Bounds,
 ) -> Reproduction:
     """What the method finds for one issue, with the model that was named, if any: tests only."""
-    from dataclasses import replace
-
     from refute.issue.handing_in import only_tests
+    from refute.method import Context
 
-    async with maybe_session(asked) as session:
-        ask = None if session is None else session.asker(problem.id)
-        working: Any = reproduce(problem, spawn, ask=ask, bounds=bounds)
-        found: Reproduction = await working
+    async with maybe_sessions(asked) as models:
+        askers: dict[str, Any] = {place: one.asker(problem.id) for place, one in models.items()}
+        ctx = Context(workspace=spawn, bounds=bounds, **askers)
+        found = await spec(problem, ctx=ctx, options=options)
         return replace(found, prediction=only_tests(found.prediction))

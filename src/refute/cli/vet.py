@@ -69,12 +69,12 @@ def command(
     text = read_issue(issue)
     diff = _read(fix)
     given = None if tests is None else _read(tests)
-    name, reproduce = ("given", None) if given else chosen_reproducer(method, how, asked)
+    name, spec, options = ("given", None, None) if given else chosen_reproducer(method, how, asked)
     with working(f"vetting {fix}", err):
         problem, spawn = in_checkout(checkout, text)
         found = None
-        if given is None and reproduce is not None:
-            found = asyncio.run(reproduced(reproduce, problem, spawn, asked, how.bounds))
+        if given is None and spec is not None:
+            found = asyncio.run(reproduced(spec, options, problem, spawn, asked, how.bounds))
             given = found.prediction.patch
         with spawn() as workspace:
             vetted = vet_fix(diff, given or "", workspace, how.bounds, most_neighbours=neighbours)

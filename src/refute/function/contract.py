@@ -1,14 +1,17 @@
-"""What function-level methods return, and the Protocols they satisfy (docs/architecture.md)."""
+"""What function-level methods return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from refute.problems import FunctionProblem, Invocation, Trust, UnitTest
+from refute.problems import Invocation, Trust, UnitTest
 from refute.sandbox import Outcome
+
+if TYPE_CHECKING:
+    from refute.function.llm.record import Trace
 
 
 class State(StrEnum):
@@ -90,8 +93,20 @@ class MethodResult:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     """One-line remarks for people, such as "no oracle: ..."."""
+    generated: tuple[UnitTest, ...] | None = None
+    """Every unit test that it generated for the code under test, also those that the code passes;
+    None: the derived ones of `failing`."""
+    trace: Trace | None = None
+    """What happened on the way, where a model was asked."""
     reservations: tuple[str, ...] = ()
     """Why the first candidate is *proposed* and not *fixed*, one line each; empty: no reason."""
+
+    @property
+    def derived(self) -> tuple[UnitTest, ...]:
+        """The unit tests that it generated; given and stated ones are not counted."""
+        if self.generated is not None:
+            return self.generated
+        return tuple(one.test for one in self.failing if one.test.trust is Trust.PREDICTED)
 
     @property
     def shown(self) -> State:
@@ -116,11 +131,3 @@ class MethodResult:
 
 Ask = Callable[[Question], Any]
 """Returns the right output of the question's call, or raises `KeyError` when unanswered."""
-
-
-class Method(Protocol):
-    """A function-level method: generates failing tests and, where it can, a fix."""
-
-    def __call__(self, problem: FunctionProblem, *, budget: float, seed: int) -> MethodResult:
-        """Work on one problem for at most about `budget` seconds, deterministically for a seed."""
-        ...

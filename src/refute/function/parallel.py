@@ -17,8 +17,9 @@ from refute.function.contract import Ask
 from refute.function.housed import HousedSandbox
 from refute.function.target import Module
 from refute.function.targets import Skipped
-from refute.function.verbs import Fix, Hunt, Solver, open_box, searching
+from refute.function.verbs import Fix, Hunt, Solver, inline, open_box
 from refute.problems import UnitTest
+from refute.registry import METHODS
 from refute.runs.pool import Failed, run_tasks
 from refute.sandbox import Sandbox
 
@@ -174,7 +175,8 @@ class _Worker:
             return
         here, left = present(unit, box)
         yield from left
-        yield from solved(here, settings, searching(box, seed=settings.seed), box)
+        spec = METHODS.get("search")
+        yield from solved(here, settings, inline(spec, None, box, seed=settings.seed), box)
 
     def _open(self, module: Module) -> HousedSandbox | None:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from refute.errors import InputError, at_fault
 from refute.files import read_file
@@ -19,6 +20,7 @@ from refute.function.source import unified_diff
 from refute.function.target import Module, is_predicate, problem_of
 from refute.function.verified import verified
 from refute.literals import LongIntegers
+from refute.method import Context, MethodSpec, finished
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
 from refute.sandbox.timed import Timed
@@ -30,18 +32,18 @@ __all__ = [
     "Solver",
     "debug",
     "hunt",
+    "inline",
     "mended",
     "open_box",
     "present",
     "read_description",
     "read_given",
-    "searching",
 ]
 
 Solver = Callable[[FunctionProblem, Ask | None, float], MethodResult]
-"""A method, ready for one problem after the other. The `Ask` answers its questions, where it has
-any and somebody is there to answer; the number is how many seconds of the budget are left for it
-(a method with a model takes as long as its model does)."""
+"""A method with its options and its context, driven to its end. The `Ask` answers its questions,
+where it has any and somebody is there to answer; the number is how many seconds of the budget are
+left for it (a method with a model takes as long as its model does)."""
 
 BUDGET = 10.0
 """Seconds for one function."""
@@ -260,11 +262,13 @@ def mended(fixes: Sequence[Fix], *, proposed: bool = False) -> str:
     return taken[-1] if taken else fixes[0].before
 
 
-def searching(box: Sandbox, *, seed: int) -> Solver:
-    """The search engine as a solver: no model, and no more time than it is given."""
+def inline(spec: MethodSpec[Any, MethodResult], options: Any, box: Sandbox, *, seed: int) -> Solver:
+    """A method that asks no model, in this thread and this sandbox. `options` None: its own."""
+    from refute.sandbox.pool import InlineSandbox
 
     def solver(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
-        return _search()(problem, box=box, budget=seconds, seed=seed, ask=ask)
+        ctx = Context(sandbox=InlineSandbox(box), seed=seed, ask=ask, seconds=seconds)
+        return finished(spec(problem, ctx=ctx, options=options))
 
     return solver
 
@@ -304,13 +308,6 @@ _OF_OURS = (
     NameError, RuntimeError, StopIteration, SyntaxError, SystemError, TypeError, ValueError,
 )  # fmt: skip
 """What a mistake raises; whatever is named after what is missing is nobody's mistake."""
-
-
-def _search() -> Callable[..., MethodResult]:
-    """The method: found late, so that reading a file does not import the search engine."""
-    from refute.function.search import search
-
-    return search
 
 
 def _hunt(name: str, result: MethodResult, count: int) -> Hunt:

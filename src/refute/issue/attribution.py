@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from refute.issue.contract import Spawn
 from refute.issue.golden import works
 from refute.issue.states import State, run_state, test_files
+from refute.method import Spawn
 from refute.problems import IssueKey
 
 __all__ = ["attributed", "golden_runs"]

@@ -15,8 +15,8 @@ import hashlib
 import platform
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,13 @@ from refute.errors import (
     ModelUnavailable,
     WorkspaceUnavailable,
 )
-from refute.issue.contract import Bounds, Reproducer, Reproduction, Spawn
+from refute.issue.contract import Reproduction
+from refute.issue.passes import issue_method
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, write_predictions
-from refute.issue.zeroshot import Given
-from refute.models.contract import Asker
+from refute.method import Bounds, Context, Given, Spawn
+from refute.models.contract import Tally
+from refute.models.session import Session
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.runs import Journal
 from refute.runs.loop import Ending, work_off
@@ -66,25 +68,16 @@ class Settings:
     model: str | None = None
     limit: int | None = None
     ids: tuple[str, ...] | None = None
-    samples: int = 5
-    context_tokens: int = 27_000
     test_files: str = "none"
     """`golden`: the method is told which files the golden tests are in (Table 5)."""
     code_patch: str = ""
     """`golden`: the method is shown the golden patch; else the path of proposals (Table 5)."""
     patch_may_be_wrong: bool = False
-    agent: str | None = None
-    tools: str = "auto"
-    network: bool = False
-    calls: int = 60
-    seconds: float = 1800.0
-    test_seconds: float = 300.0
+    options: Any = None
+    """The method's: a dataclass as `MethodSpec.options`; in the header each under its own name."""
+    bounds: Bounds = field(default_factory=Bounds)
+    """What one issue may cost; in the header each under its own name."""
     workspace: Backend = "local"
-
-    @property
-    def bounds(self) -> Bounds:
-        """What one issue may cost."""
-        return Bounds(self.calls, self.seconds, self.test_seconds)
 
     def header(
         self, problems: Sequence[IssueProblem], given: Mapping[str, Given] | None = None
@@ -98,9 +91,13 @@ class Settings:
             release = version("refute")
         except PackageNotFoundError:
             release = "unknown"
+        settings = asdict(self)
+        options, bounds = settings.pop("options"), settings.pop("bounds")
         return {
             "kind": "issues",
-            **asdict(self),
+            **settings,
+            **options,
+            **bounds,
             "problems": len(problems),
             "given": _digest(given or {}),
             "refute": release,
@@ -135,11 +132,17 @@ def variant(settings: Mapping[str, Any]) -> str:
 
 def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
     """The settings that a run was started with, replaced by those that the user gave again."""
-    names = [field.name for field in fields(Settings)]
-    stored = {name: header[name] for name in names if name in header and name not in given}
+    stored = {name: value for name, value in header.items() if name not in given}
     if isinstance(stored.get("ids"), list):
         stored["ids"] = tuple(stored["ids"])
-    return replace(settings, **stored)
+
+    def again(one: Any) -> Any:
+        names = [field.name for field in fields(one)]
+        return replace(one, **{name: stored[name] for name in names if name in stored})
+
+    both = {"options": again(settings.options), "bounds": again(settings.bounds)}
+    resumed: Settings = replace(again(settings), **both)
+    return resumed
 
 
 def given_away(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) -> Given:
@@ -154,31 +157,35 @@ def given_away(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) 
 
 async def run_bench(
     problems: Sequence[IssueProblem],
-    method: Callable[[IssueProblem], Reproducer],
     settings: Settings,
     journal: Journal,
     *,
-    asker: Callable[[str], Asker | None],
+    given: Mapping[str, Given],
+    session: Session | None,
     place: Callable[[IssueProblem], Spawn],
     at_once: int,
     progress: Callable[[int], None],
 ) -> Ending:
     """Work on the issues that have no prediction in the journal.
 
-    `method` gives the reproducer for a problem (what it is given may differ), `asker` the asker of
-    a problem's id, `place` (called in a thread; it may build) how its workspaces are opened.
-    `at_once` issues are worked on at a time. Raises `ModelUnavailable` or `WorkspaceUnavailable`
-    when the first few issues all fail for want of either.
+    `given`: what is given away (Table 5), by the problem's id. `place` (called in a thread; it may
+    build) gives how a problem's workspaces are opened. `at_once` issues are worked on at a time.
+    Raises `ModelUnavailable` or `WorkspaceUnavailable` when the first few issues all fail for want
+    of either.
     """
     by_id = {problem.id: problem for problem in problems}
+    method = issue_method(settings.method)
 
     async def do(name: str, leave: Callable[[], None]) -> Record:
         problem, start = by_id[name], time.monotonic()
-        ask = asker(name)
         spawn = await asyncio.to_thread(place, problem)
-        reproduce: Callable[..., Awaitable[Reproduction]] = method(problem)
-        found = await reproduce(problem, spawn, ask=ask, bounds=settings.bounds)
-        return _record(found, ask, time.monotonic() - start)
+        ctx = Context(workspace=spawn, bounds=settings.bounds, given=given[name])
+        tally = None
+        if session is not None:
+            ctx = replace(ctx, model=session.asker(name))
+            tally = ctx.model.tally
+        found = await method(problem, ctx=ctx, options=settings.options)
+        return _record(found, tally, time.monotonic() - start)
 
     return await work_off(
         list(by_id),
@@ -215,7 +222,7 @@ def save_predictions(journal: Journal, settings: Settings) -> list[Path]:
     return written
 
 
-def _record(found: Reproduction, ask: Asker | None, seconds: float) -> Record:
+def _record(found: Reproduction, tally: Tally | None, seconds: float) -> Record:
     prediction = found.prediction
     return {
         "id": prediction.problem,
@@ -223,7 +230,7 @@ def _record(found: Reproduction, ask: Asker | None, seconds: float) -> Record:
         "prediction": _data(prediction),
         "alternatives": [_data(one) for one in found.alternatives],
         "steps": list(found.steps),
-        "tally": None if ask is None else asdict(ask.tally),
+        "tally": None if tally is None else asdict(tally),
         "seconds": round(seconds, 3),
     }
 

@@ -1,30 +1,13 @@
-"""What repository-level methods take and return (docs/architecture.md)."""
+"""What repository-level methods return."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from refute.models.contract import Asker
-from refute.problems import IssuePrediction, IssueProblem
-from refute.workspace.contract import Workspace
+from refute.problems import IssuePrediction
 
-__all__ = ["Bounds", "Reproducer", "Reproduction", "Spawn"]
-
-Spawn = Callable[[], Workspace]
-"""Opens one more private workspace of the same repository at the same commit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What one issue may cost. Calls are samples asked of the model."""
-
-    calls: int = 60
-    seconds: float = 1800.0
-    """Wall clock, with the runs of tests, without the waiting for a batch's answers."""
-    test_seconds: float = 300.0
-    """For one run of tests."""
+__all__ = ["Reproduction"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +21,3 @@ class Reproduction:
     alternatives: tuple[IssuePrediction, ...] = ()
     """All samples, the prediction's own included, where a method drew several: what the oracle
     grader of pass@k chooses from. No method looks at grades."""
-
-
-class Reproducer(Protocol):
-    """From an issue and a repository to tests that fail now and pass once it is fixed.
-
-    It never receives an answer key, and the workspace holds nothing later than the base commit.
-    """
-
-    async def __call__(
-        self, problem: IssueProblem, spawn: Spawn, *, ask: Asker | None, bounds: Bounds
-    ) -> Reproduction:
-        """Work on one issue. `ask` is None where no model was given.
-
-        Raises `ModelUnavailable`, `AnswersPending`, `BudgetExceeded`, `WorkspaceUnavailable`, and
-        `ContextTooLong` where the issue fits into no question, however little is shown besides;
-        whatever the model says or the tests do is no error.
-        """
-        ...

@@ -22,7 +22,6 @@ from typing import Any, Literal, get_args
 from refute.datasets.swe import IssueItem
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.attribution import attributed, golden_runs
-from refute.issue.contract import Spawn
 from refute.issue.control import turned_green
 from refute.issue.coverage import counted_lines
 from refute.issue.patches import split_fix, touched_files
@@ -31,6 +30,7 @@ from refute.issue.records import Record
 from refute.issue.standings import standings
 from refute.issue.states import State, StateStore, run_lane, test_files
 from refute.issue.verdict import Status, judge, transitions
+from refute.method import Spawn
 from refute.problems import IssueKey
 from refute.runs import Journal, shared_slots
 from refute.runs.recording import record_tasks

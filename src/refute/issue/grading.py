@@ -21,7 +21,6 @@ from typing import Any
 from refute.datasets.swe import IssueItem
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
 from refute.issue.attribution import attributed, golden_runs
-from refute.issue.contract import Spawn
 from refute.issue.golden import missing_fail_to_pass, works
 from refute.issue.grade import IssueGrade, Terms, grade_prediction
 from refute.issue.places import spawner
@@ -29,6 +28,7 @@ from refute.issue.predictions import PatchType, Prediction, patch_of
 from refute.issue.records import Record, grade_record, write_evidence
 from refute.issue.states import StateStore
 from refute.issue.verdict import Verdict
+from refute.method import Spawn
 from refute.problems import IssuePrediction
 from refute.runs import Journal, cores, shared_slots
 from refute.runs.recording import record_tasks

@@ -46,14 +46,14 @@ def bench_document(result: Result) -> dict[str, Any]:
         "errors": dict(result.errors),
         "seconds_median": _number(result.seconds),
     }
-    if result.cost is None or settings.options is None:
+    if result.cost is None:
         return document
     return {
         **document,
         "missing": result.missing,
         "model": settings.model,
         "tester": settings.tester,
-        "options": asdict(settings.options),
+        "options": {} if settings.options is None else asdict(settings.options),
         "runs": [
             {name: _figure(figures[name]) for name in names if name in figures}
             for figures in result.by_run

@@ -7,7 +7,7 @@ script and every address (Content-Security-Policy).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from markupsafe import Markup
@@ -68,11 +68,10 @@ def _words(result: Result, *, model: bool, options: bool) -> str:
         if settings.tester is not None:
             words.append(f"tests by {settings.tester}")
     if options and settings.options is not None:
-        usual = type(settings.options)()
-        for name in ("n", "k", "m", "vote", "backtrack", "guard", "temperature", "top_p"):
-            value = getattr(settings.options, name)
-            if value != getattr(usual, name):
-                words.append(f"{name}={value}")
+        for option in fields(settings.options):
+            value = getattr(settings.options, option.name)
+            if value != option.default:
+                words.append(f"{option.name}={value}")
     return " ".join(words)
 
 
@@ -134,10 +133,10 @@ def _by_tests(chosen: Sequence[tuple[Result, str]]) -> Mapping[str, Any] | None:
     """Code accuracy over n, for methods that were run with different numbers of tests."""
     groups: dict[str, dict[float, Figure]] = {}
     for result, _ in chosen:
-        if result.settings.options is not None:
+        count = getattr(result.settings.options, "n", None)
+        if count is not None:
             name = _words(result, model=True, options=False)
-            count = float(result.settings.options.n)
-            groups.setdefault(name, {})[count] = result.figures["code_accuracy"]
+            groups.setdefault(name, {})[float(count)] = result.figures["code_accuracy"]
     lines = [
         Line(name, tuple(sorted(points.items(), key=lambda point: point[0])))
         for name, points in groups.items()

@@ -16,7 +16,7 @@ from refute.errors import SandboxUnavailable
 from refute.problems import Invocation
 from refute.sandbox.contract import DEFAULT_LIMITS, Limits, Outcome, Program, Sandbox, takes_code
 
-__all__ = ["AsyncSandbox", "SandboxPool"]
+__all__ = ["AsyncSandbox", "InlineSandbox", "SandboxPool"]
 
 Result = TypeVar("Result")
 
@@ -39,6 +39,43 @@ class AsyncSandbox(Protocol):
     async def takes_code(self) -> bool:
         """See `Sandbox.takes_code`."""
         ...
+
+    async def do(self, job: Callable[[Sandbox], Result]) -> Result:
+        """What `job` returns for a sandbox that no other job uses meanwhile; it may run twice."""
+        ...
+
+
+class InlineSandbox:
+    """One sandbox in this very thread, which waits for it; implements `AsyncSandbox`.
+
+    For a worker process, which has one problem at a time. It is not closed here.
+    """
+
+    def __init__(self, box: Sandbox) -> None:
+        self._box = box
+
+    async def run(
+        self, program: Program, calls: Sequence[Invocation], limits: Limits = DEFAULT_LIMITS
+    ) -> list[Outcome]:
+        """See `Sandbox.run`."""
+        return self._box.run(program, calls, limits)
+
+    async def run_variants(
+        self,
+        programs: Sequence[Program],
+        calls: Sequence[Invocation],
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> list[list[Outcome]]:
+        """See `Sandbox.run_variants`."""
+        return self._box.run_variants(programs, calls, limits)
+
+    async def takes_code(self) -> bool:
+        """See `Sandbox.takes_code`."""
+        return takes_code(self._box)
+
+    async def do(self, job: Callable[[Sandbox], Result]) -> Result:
+        """See `AsyncSandbox.do`; it runs once."""
+        return job(self._box)
 
 
 def _local() -> Sandbox:

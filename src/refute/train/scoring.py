@@ -65,14 +65,13 @@ async def _ask(items: Sequence[Item], settings: Settings, journal: Journal, spec
     from refute.runs import cores
     from refute.sandbox.pool import SandboxPool
 
-    assert settings.options is not None
     with SandboxPool(cores()) as box, SandboxPool(cores()) as graders:
         async with Session(open_hf(spec), cache=SampleCache(cache_path())) as session:
             await run_asking(
                 items,
                 settings,
                 journal,
-                solver(settings.method, settings.options, box, session),
+                solver(settings.method, settings.options, box, {"model": session}),
                 at_once=128,
                 graders=graders,
                 progress=lambda done: None,

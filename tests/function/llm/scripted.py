@@ -10,6 +10,8 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+from refute.function.contract import MethodResult
+from refute.function.llm.record import Trace
 from refute.models.contract import Completion, Message, Sampling, Tally
 from refute.models.scripted import ScriptedModel
 from refute.problems import Expression, FunctionProblem, Invocation
@@ -17,6 +19,13 @@ from refute.sandbox import Limits, Outcome, Program, Raised, Returned, values
 from refute.sandbox.loading import Variants
 
 LIMITS = Limits()
+
+
+def trace_of(result: MethodResult) -> Trace:
+    assert result.trace is not None
+    return result.trace
+
+
 FENCE = "```"
 
 

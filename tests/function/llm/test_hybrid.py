@@ -13,18 +13,20 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError
+from refute.function.contract import MethodResult
 from refute.function.llm.hybrid import most_asked
 from refute.function.llm.hybrid_inputs import distinguishing
-from refute.function.llm.methods import METHODS
 from refute.function.llm.options import Options
-from refute.function.llm.record import LlmResult, as_json
+from refute.function.llm.record import as_json
 from refute.function.llm.trials import certain_tests, try_code
+from refute.method import Context
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem, UnitTest
+from refute.registry import METHODS
 from refute.sandbox import NotRun, Outcome, Raised, Returned, values
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 
-from .scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of
+from .scripted import DirectAsker, MadeUp, TrustingBox, asker, source, table_of, trace_of
 
 Script = Callable[[Sequence[Message], int], str]
 
@@ -35,10 +37,10 @@ def run(
     options: Options | None = None,
     method: str = "hybrid",
     box: AsyncSandbox | None = None,
-) -> tuple[LlmResult, DirectAsker]:
+) -> tuple[MethodResult, DirectAsker]:
     ask = asker(script)
-    work = METHODS[method].make(options or Options())
-    return asyncio.run(work(problem, ask=ask, box=box or TrustingBox())), ask
+    ctx = Context(model=ask, sandbox=box or TrustingBox())
+    return asyncio.run(METHODS.get(method)(problem, ctx=ctx, options=options or Options())), ask
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +77,7 @@ def version(below: int) -> str:
 def test_utdebug_may_indeed_ask_for_as_much() -> None:
     problem = FunctionProblem("p", "?", "f(x)", "f", version(0))
     result, ask = run(problem, unlucky, method="utgen")
-    assert result.codes[-1] == version(300)
+    assert trace_of(result).codes[-1] == version(300)
     assert ask.model.samples == most_asked(Options()) == 3 * (9 + 9 * 8) + 3
     _, ask = run(problem, unlucky, Options(m=0), method="utgen")
     assert ask.model.samples == most_asked(Options(m=0)) == 9 + 9 * 8
@@ -119,20 +121,20 @@ def test_never_asks_for_more_than_utdebug_may(part: int) -> None:
         model = Opinions(seed)
         result, ask = run(model.problem(), model.answer, options)
         assert ask.model.samples <= most_asked(options), (seed, options)
-        assert len(result.codes) == options.m + 1
-        assert bool(result.result.candidates) == (result.codes[-1] != model.problem().code)
-        accepted = [edit for edit in result.edits if edit.accepted]
-        if result.codes[-1] != result.codes[0]:
-            assert accepted[-1].code == result.codes[-1]
+        assert len(trace_of(result).codes) == options.m + 1
+        assert bool(result.candidates) == (trace_of(result).codes[-1] != model.problem().code)
+        accepted = [edit for edit in trace_of(result).edits if edit.accepted]
+        if trace_of(result).codes[-1] != trace_of(result).codes[0]:
+            assert accepted[-1].code == trace_of(result).codes[-1]
             assert accepted[-1].after > 0
-        json.dumps(as_json(result, "f"))
+        json.dumps(as_json(trace_of(result), "f"))
 
 
 def test_the_same_answers_lead_to_the_same_record() -> None:
     for seed in (3, 17):
         model = Opinions(seed)
         one, other = (run(model.problem(), model.answer)[0] for _ in range(2))
-        assert as_json(one, "f") == as_json(other, "f")
+        assert as_json(trace_of(one), "f") == as_json(trace_of(other), "f")
 
 
 # -- what it reaches -------------------------------------------------------------------------------
@@ -170,9 +172,9 @@ def knowing(messages: Sequence[Message], number: int) -> str:
 def test_disagreement_finds_the_test_that_the_model_did_not(box: SandboxPool) -> None:
     """No proposed input shows the fault, and the code passes its example; a neighbour shows it."""
     result, ask = run(LARGER, knowing, box=box)
-    assert result.codes[-1] == MENDED
-    assert result.result.failing
-    for failing in result.result.failing:
+    assert trace_of(result).codes[-1] == MENDED
+    assert result.failing
+    for failing in result.failing:
         assert isinstance(failing.test.call, Call)
         assert failing.test.call != Call((4, 2))
         assert failing.test.expected == max(failing.test.call.args)
@@ -188,9 +190,9 @@ def test_disagreement_finds_the_test_that_the_model_did_not(box: SandboxPool) ->
 
 def test_hunting_asks_for_tests_and_keeps_the_code(box: SandboxPool) -> None:
     result, _ = run(LARGER, knowing, Options(m=0), box=box)
-    assert result.codes == (LARGER.code,)
-    assert not result.result.candidates
-    assert result.result.failing
+    assert trace_of(result).codes == (LARGER.code,)
+    assert not result.candidates
+    assert result.failing
 
 
 def test_the_engine_mends_what_the_model_cannot(box: SandboxPool) -> None:
@@ -208,12 +210,12 @@ def test_the_engine_mends_what_the_model_cannot(box: SandboxPool) -> None:
         return "I would rather not."
 
     result, _ = run(problem, answer, box=box)
-    assert result.codes[-1] != code
+    assert trace_of(result).codes[-1] != code
     assert asyncio.run(
-        try_code(result.codes[-1], "double", [UnitTest(Call((50,)), 100)], TrustingBox())
+        try_code(trace_of(result).codes[-1], "double", [UnitTest(Call((50,)), 100)], TrustingBox())
     ).verdicts == (True,)
-    assert result.unreadable["no-code"] >= 3
-    [edit] = [edit for edit in result.edits if edit.accepted]
+    assert trace_of(result).unreadable["no-code"] >= 3
+    [edit] = [edit for edit in trace_of(result).edits if edit.accepted]
     assert edit.answer == ""
     assert "becomes" in edit.reason
 
@@ -227,7 +229,7 @@ def test_without_votes_nothing_but_the_stated_outputs_is_used(box: SandboxPool) 
         return f"```python\n{RIGHT}```"
 
     result, ask = run(WORDS, answer, Options(vote=False), box=box)
-    assert result.codes[-1] == RIGHT
+    assert trace_of(result).codes[-1] == RIGHT
     assert ask.model.samples <= 3 + 3 + 2
 
 
@@ -248,15 +250,18 @@ def test_no_fix_fails_a_certain_test(code: str, box: SandboxPool) -> None:
     """A unanimous liar whose fix satisfies all of its lies."""
     problem = replace(WORDS, code=code)
     result, _ = run(problem, liar, box=box)
-    assert result.tests
-    assert result.codes == (code,) * 4
-    assert {edit.reason for edit in result.edits} <= {
+    assert result.generated
+    assert trace_of(result).codes == (code,) * 4
+    assert {edit.reason for edit in trace_of(result).edits} <= {
         "discarded: it fails a certain test (description line 3)",
         "discarded: another answer says the same",
     }
     certain = certain_tests(problem)
     assert certain
-    assert asyncio.run(try_code(result.codes[-1], "count", certain, TrustingBox())).failing == ()
+    assert (
+        asyncio.run(try_code(trace_of(result).codes[-1], "count", certain, TrustingBox())).failing
+        == ()
+    )
 
 
 def test_liars_do_no_harm_to_passing_programs() -> None:
@@ -266,7 +271,7 @@ def test_liars_do_no_harm_to_passing_programs() -> None:
         tests = tuple(UnitTest(Call((x,)), y) for x, y in enumerate(model.code))
         problem = replace(model.problem(), tests=tests[: 1 + seed % 3])
         result, _ = run(problem, model.answer)
-        for code in result.codes:
+        for code in trace_of(result).codes:
             trial = asyncio.run(try_code(code, "f", problem.tests, TrustingBox()))
             assert not trial.failing, seed
 
@@ -285,11 +290,11 @@ def test_a_test_that_all_fixes_contradict_is_suspect(box: SandboxPool) -> None:
         return f"```python\n{(RIGHT, other)[number % 2]}```"
 
     result, _ = run(WORDS, answer, box=box)
-    states = {str(a.call): a.status for a in result.suites[0].attempts}
+    states = {str(a.call): a.status for a in trace_of(result).suites[0].attempts}
     assert states[str(Call(("a  b",)))] == "suspect"
     assert states[str(Call(("c ",)))] == "kept"
-    assert all(test.call != Call(("a  b",)) for test in result.tests)
-    assert result.codes[-1] in (RIGHT, other)
+    assert all(test.call != Call(("a  b",)) for test in result.generated)
+    assert trace_of(result).codes[-1] in (RIGHT, other)
 
 
 def test_tests_decide_between_fixes(box: SandboxPool) -> None:
@@ -303,13 +308,13 @@ def test_tests_decide_between_fixes(box: SandboxPool) -> None:
         return f"```python\n{(wrong, MENDED, wrong + '# so')[number % 3]}\n```"
 
     result, _ = run(LARGER, answer, box=box)
-    assert result.codes[-1].strip() == MENDED.strip()
+    assert trace_of(result).codes[-1].strip() == MENDED.strip()
 
 
 @pytest.mark.parametrize("changed", [{"guard": False}, {"backtrack": False}])
 def test_ablations_that_make_no_sense_are_refused(changed: dict[str, bool]) -> None:
     with pytest.raises(InputError, match="hybrid"):
-        METHODS["hybrid"].make(Options(**changed))
+        METHODS.get("hybrid").options(**changed)
 
 
 # -- which inputs are worth a question -------------------------------------------------------------

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from refute.function.llm.methods import METHODS
+from refute.function.contract import MethodResult
 from refute.function.llm.options import Options
-from refute.function.llm.record import LlmResult, Output
+from refute.function.llm.record import Output
 from refute.function.llm.vote import decided, fewest
+from refute.method import Context
 from refute.problems import Call
+from refute.registry import METHODS
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 
 from .pseudocode import Trace, most_common, ut_debug
-from .scripted import MadeUp, TrustingBox, asker, source
+from .scripted import MadeUp, TrustingBox, asker, source, trace_of
 
 
 def options_of(seed: int) -> Options:
@@ -31,9 +33,10 @@ def options_of(seed: int) -> Options:
     )
 
 
-async def ours(model: MadeUp, options: Options, box: AsyncSandbox, method: str) -> LlmResult:
-    run = METHODS[method].make(options)
-    return await run(model.problem(), ask=asker(model.answer), box=box)
+async def ours(model: MadeUp, options: Options, box: AsyncSandbox, method: str) -> MethodResult:
+    ctx = Context(model=asker(model.answer), sandbox=box)
+    found: MethodResult = await METHODS.get(method)(model.problem(), ctx=ctx, options=options)
+    return found
 
 
 def argument(call: Any) -> Any:
@@ -41,20 +44,22 @@ def argument(call: Any) -> Any:
     return call.args[0]
 
 
-def check(model: MadeUp, options: Options, result: LlmResult, right: Trace) -> None:
-    suites = [[(argument(t.call), t.expected) for t in suite.tests] for suite in result.suites]
+def check(model: MadeUp, options: Options, result: MethodResult, right: Trace) -> None:
+    suites = [
+        [(argument(t.call), t.expected) for t in suite.tests] for suite in trace_of(result).suites
+    ]
     assert suites == right.suites
     votes = [
         (argument(one.call), None if one.vote.winner is None else one.vote.winner.value)
-        for suite in result.suites
+        for suite in trace_of(result).suites
         for one in suite.attempts
         if one.vote is not None
     ]
     assert votes == right.votes
-    assert [edit.accepted for edit in result.edits] == right.accepted
-    assert list(result.codes) == [source(code) for code in right.codes]
-    assert len(result.codes) == options.m + 1
-    assert bool(result.result.candidates) == (right.codes[-1] != model.code)
+    assert [edit.accepted for edit in trace_of(result).edits] == right.accepted
+    assert list(trace_of(result).codes) == [source(code) for code in right.codes]
+    assert len(trace_of(result).codes) == options.m + 1
+    assert bool(result.candidates) == (right.codes[-1] != model.code)
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -148,7 +153,7 @@ def test_votes_that_were_saved_are_reported() -> None:
     model = MadeUp(3)
     model.agreement, model.spoiled = 1.0, 0.0
     result = asyncio.run(ours(model, Options(m=0, n=1), TrustingBox(), "prompted"))
-    (vote,) = [one.vote for one in result.suites[0].attempts]
+    (vote,) = [one.vote for one in trace_of(result).suites[0].attempts]
     assert vote is not None
-    assert (vote.k, vote.asked, vote.saved, result.saved) == (8, 4, 4, 4)
+    assert (vote.k, vote.asked, vote.saved, trace_of(result).saved) == (8, 4, 4, 4)
     assert isinstance(vote.winner, Output)

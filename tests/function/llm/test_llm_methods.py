@@ -11,22 +11,25 @@ import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
-from refute.function.llm.methods import METHODS
+from refute.function.contract import MethodResult
 from refute.function.llm.no_ut import finds_fault
 from refute.function.llm.options import Options
-from refute.function.llm.record import NO_EXCEPTION, LlmResult, as_json
+from refute.function.llm.record import NO_EXCEPTION, as_json
 from refute.function.llm.trials import certain_tests
+from refute.method import Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.prompts import render
+from refute.registry import METHODS
 
-from .scripted import DirectAsker, MadeUp, TrustingBox, asker
+from .scripted import DirectAsker, MadeUp, TrustingBox, asker, trace_of
 
 DOUBLE = FunctionProblem(
     "double", "Return x doubled.\n\n>>> double(0)\n0\n", "double(x)", "double",
     "def double(x):\n    return x * x\n",
 )  # fmt: skip
+ASKING = [spec.name for spec in METHODS.all() if spec.level == "function" and spec.asks_model]
 FIX = "```python\ndef double(x):\n    return x + x\n```"
 
 
@@ -48,21 +51,22 @@ def honest(messages: Sequence[Message], number: int) -> str:
 
 def run(
     name: str, ask: DirectAsker, options: Options, problem: FunctionProblem = DOUBLE, seed: int = 0
-) -> LlmResult:
-    method = METHODS[name].make(options)
-    return asyncio.run(method(problem, ask=ask, box=TrustingBox(), seed=seed))
+) -> MethodResult:
+    ctx = Context(model=ask, sandbox=TrustingBox(), seed=seed)
+    found: MethodResult = asyncio.run(METHODS.get(name)(problem, ctx=ctx, options=options))
+    return found
 
 
-@pytest.mark.parametrize("name", list(METHODS))
+@pytest.mark.parametrize("name", ASKING)
 def test_every_method_mends_with_an_honest_model(name: str) -> None:
     result = run(name, asker(honest), Options())
-    assert result.codes == (DOUBLE.code, *["def double(x):\n    return x + x\n"] * 3)
-    assert [candidate.code for candidate in result.result.candidates] == [result.codes[-1]]
-    assert METHODS[name].tests == bool(result.tests)
-    assert all(test.trust is Trust.PREDICTED for test in result.tests)
-    assert not result.unreadable
-    record = json.loads(json.dumps(as_json(result, "double")))
-    assert record["codes"] == list(result.codes)
+    assert trace_of(result).codes == (DOUBLE.code, *["def double(x):\n    return x + x\n"] * 3)
+    assert [candidate.code for candidate in result.candidates] == [trace_of(result).codes[-1]]
+    assert METHODS.get(name).writes_tests == bool(result.generated)
+    assert all(test.trust is Trust.PREDICTED for test in result.generated)
+    assert not trace_of(result).unreadable
+    record = json.loads(json.dumps(as_json(trace_of(result), "double")))
+    assert record["codes"] == list(trace_of(result).codes)
     assert record["edits"][0]["accepted"] is True
 
 
@@ -82,8 +86,8 @@ def test_prompted_and_utgen_differ_by_the_model_only() -> None:
 
 def test_the_tester_may_be_another_model() -> None:
     tester, coder = asker(honest), asker(honest)
-    method = METHODS["utgen"].make(Options())
-    asyncio.run(method(DOUBLE, ask=coder, box=TrustingBox(), tester=tester))
+    ctx = Context(model=coder, tester=tester, sandbox=TrustingBox())
+    asyncio.run(METHODS.get("utgen")(DOUBLE, ctx=ctx))
     assert all("it fails this unit test" in asked[-1].content for asked in coder.model.asked)
     assert len(coder.model.asked) == 1
     assert tester.model.requests > 1
@@ -91,16 +95,16 @@ def test_the_tester_may_be_another_model() -> None:
 
 def test_tests_only_and_passing_code() -> None:
     result = run("utgen", asker(honest), Options(m=0))
-    assert len(result.tests) == 3
-    assert result.codes == (DOUBLE.code,)
-    assert not result.edits
-    assert len(result.result.failing) == 2  # double(2) passes
+    assert len(result.generated) == 3
+    assert trace_of(result).codes == (DOUBLE.code,)
+    assert not trace_of(result).edits
+    assert len(result.failing) == 2  # double(2) passes
     right = FunctionProblem("r", "", "double(x)", "double", "def double(x):\n    return 2 * x\n")
     passing = run("utgen", asker(honest), Options(), right)
-    assert not passing.result.failing
-    assert not passing.edits
-    assert not passing.result.candidates
-    assert len(passing.codes) == 4
+    assert not passing.failing
+    assert not trace_of(passing).edits
+    assert not passing.candidates
+    assert len(trace_of(passing).codes) == 4
 
 
 def test_given_failing_tests_come_first() -> None:
@@ -108,8 +112,8 @@ def test_given_failing_tests_come_first() -> None:
         "g", "", "double(x)", "double", DOUBLE.code, (UnitTest(Call((7,)), 14, source="mine"),)
     )
     result = run("utgen", asker(honest), Options(m=0), given)
-    assert result.result.failing[0].test.call == Call((7,))
-    assert result.result.given == given.tests
+    assert result.failing[0].test.call == Call((7,))
+    assert result.given == given.tests
 
 
 def test_a_doctest_that_prints_nothing_is_not_certain() -> None:
@@ -122,8 +126,8 @@ def test_without_vote_a_test_keeps_the_stated_output() -> None:
     ask = asker(honest)
     result = run("utgen", ask, Options(vote=False, m=0))
     assert ask.model.samples == 3
-    assert [test.expected for test in result.tests] == [2, 4, 6]
-    assert result.saved == 0
+    assert [test.expected for test in result.generated] == [2, 4, 6]
+    assert trace_of(result).saved == 0
 
 
 def test_sampled_is_what_the_first_answers_state() -> None:
@@ -133,14 +137,14 @@ def test_sampled_is_what_the_first_answers_state() -> None:
         return ["Arguments: double(1)\nOutput: 2", "Arguments: double(1)", "no"][number % 3]
 
     result = run("utgen", asker(answer), Options(m=0))
-    assert result.sampled == (
+    assert trace_of(result).sampled == (
         UnitTest(Call((1,)), 2),
         UnitTest(Call((1,)), raises=NO_EXCEPTION),
         None,
     )
-    assert [test.expected for test in result.tests] == [5]  # distinct, and by vote
-    assert result.unreadable["no-call"] == 3  # of nine tries
-    states = [attempt.status for attempt in result.suites[0].attempts]
+    assert [test.expected for test in result.generated] == [5]  # distinct, and by vote
+    assert trace_of(result).unreadable["no-call"] == 3  # of nine tries
+    states = [attempt.status for attempt in trace_of(result).suites[0].attempts]
     assert (
         states == ["kept", "duplicate", "unreadable"] + ["duplicate", "duplicate", "unreadable"] * 2
     )
@@ -179,15 +183,16 @@ def test_a_request_that_is_too_long_is_counted_by_itself() -> None:
         return honest(messages, number)
 
     result = run("utgen", asker(answer), Options())
-    assert not result.tests
-    assert result.too_long >= 8
-    assert not result.unreadable, "nothing was there to be read"
+    assert not result.generated
+    assert trace_of(result).too_long >= 8
+    assert not trace_of(result).unreadable, "nothing was there to be read"
     voteless = run("utgen", asker(answer), Options(vote=False))
-    assert [edit.reason for edit in voteless.edits] == [
+    assert [edit.reason for edit in trace_of(voteless).edits] == [
         "discarded: the request is too long for the model"
     ] * 3
     judged = run("no-ut", asker(answer), Options())
-    assert (judged.too_long, dict(judged.unreadable)) == (3, {})
+    trace = trace_of(judged)
+    assert (trace.too_long, dict(trace.unreadable)) == (3, {})
 
 
 def test_where_every_request_is_too_long() -> None:
@@ -195,15 +200,15 @@ def test_where_every_request_is_too_long() -> None:
         raise ContextTooLong
 
     result = run("utgen", asker(answer), Options())
-    assert result.too_long == Options().tries
-    assert result.result.notes == (
+    assert trace_of(result).too_long == Options().tries
+    assert result.notes == (
         f"0 tests from {Options().tries} answers "
         f"({Options().tries} not asked for: too long for the model)",
     )
 
 
 @pytest.mark.parametrize("error", [AnswersPending("later"), BudgetExceeded("enough")])
-@pytest.mark.parametrize("name", list(METHODS))
+@pytest.mark.parametrize("name", ASKING)
 def test_infrastructure_is_not_an_answer(name: str, error: Exception) -> None:
     def answer(messages: Sequence[Message], number: int) -> str:
         raise error
@@ -244,13 +249,14 @@ def test_the_same_whatever_the_order_of_arrival() -> None:
         model = MadeUp(seed)
         prompt, late = (
             asyncio.run(
-                METHODS["utgen"].make(Options())(
-                    model.problem(), ask=kind(ScriptedModel(model.answer)), box=TrustingBox()
+                METHODS.get("utgen")(
+                    model.problem(),
+                    ctx=Context(model=kind(ScriptedModel(model.answer)), sandbox=TrustingBox()),
                 )
             )
             for kind in (DirectAsker, Late)
         )
-        assert as_json(prompt, "f") == as_json(late, "f")
+        assert as_json(trace_of(prompt), "f") == as_json(trace_of(late), "f")
 
 
 @pytest.mark.parametrize(
@@ -270,8 +276,8 @@ def test_opinions(feedback: str, wrong: bool | None) -> None:
 
 def test_an_opinion_without_a_verdict_is_counted() -> None:
     result = run("no-ut", asker(lambda messages, number: "Hm."), Options())
-    assert result.unreadable == {"no-verdict": 1}
-    assert result.codes == (DOUBLE.code,) * 4
+    assert trace_of(result).unreadable == {"no-verdict": 1}
+    assert trace_of(result).codes == (DOUBLE.code,) * 4
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from refute.issue.contract import Bounds, Reproduction
+from refute.issue.contract import Reproduction
+from refute.method import Bounds, Context, MethodSpec
 from refute.models.contract import Completion, Message, ToolCall
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
@@ -51,7 +52,7 @@ def scripted(answers: Sequence[Answer]) -> ScriptedModel:
 def reproduce(
     model: ScriptedModel,
     project: Project,
-    method: Callable[..., Any],
+    method: MethodSpec[Any, Reproduction],
     *,
     bounds: Bounds | None = None,
     **options: object,
@@ -62,10 +63,12 @@ def reproduce(
         async with Session(model) as session:
             found: Reproduction = await method(
                 project.problem,
-                project.spawn,
-                ask=session.asker(project.problem.id),
-                bounds=bounds or Bounds(),
-                **options,
+                ctx=Context(
+                    workspace=project.spawn,
+                    model=session.asker(project.problem.id),
+                    bounds=bounds or Bounds(),
+                ),
+                options=method.options(**options),
             )
             return found
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.issue.contract import Bounds
-from refute.issue.sweagent import sweagent
+from refute.issue.methods.swe_agent import swe_agent
+from refute.method import Bounds
 
 from ..projects import Project
 from .talking import command, reproduce, scripted
@@ -72,7 +72,7 @@ def test_attacks(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         }
         model = scripted([command(text) for text in [*attacks.values(), "submit"]])
         found = reproduce(
-            model, project, sweagent, tools="text", bounds=Bounds(calls=20, test_seconds=60)
+            model, project, swe_agent, tools="text", bounds=Bounds(calls=20, test_seconds=60)
         )
     told = dict(zip(attacks, (step["observed"][0] for step in found.steps), strict=False))
     assert "alive" in told["alive"], "the shell works after all of it"
@@ -96,7 +96,7 @@ def test_attacks(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_tree_of_others_is_untouched(project: Project) -> None:
     """`rm -rf` in one workspace is not seen by the next one."""
     model = scripted([command("rm -rf * .git; ls -a"), command("submit")])
-    found = reproduce(model, project, sweagent, tools="text")
+    found = reproduce(model, project, swe_agent, tools="text")
     assert "README" not in found.steps[0]["observed"][0]
     with project.spawn() as workspace:
         assert workspace.read("README.md") == b"# shapes\n"

@@ -6,18 +6,19 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from refute.issue.contract import Bounds
-from refute.issue.methods import METHODS, Options, reproducer
+from refute.issue.methods.swe_agent import swe_agent
+from refute.method import Bounds
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.problems import IssueKey, IssueProblem
 from refute.workspace.recipe import Recipe
 
-from ..projects import CLAMP, ISSUE, TESTS, Project, git
+from ..projects import CLAMP, ISSUE, ISSUE_METHODS, TESTS, Project, git, with_options
 from .talking import command, reproduce, scripted
 
 FIX_MARK, TEST_MARK = "marked_by_the_golden_patch", "test_marked_by_the_golden_tests"
@@ -87,7 +88,7 @@ def test_the_key_is_there_to_be_found(later: Project) -> None:
     assert "refs/tags/v2.0" in looked.stdout
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", ISSUE_METHODS)
 def test_no_prompt_holds_the_key(later: Project, method: str) -> None:
     """Whatever a method sends, to a model that looks for the fix in every way that it is given."""
     looking = IN_GIT + ELSEWHERE.format(folder=later.folder.parent)
@@ -99,10 +100,10 @@ def test_no_prompt_holds_the_key(later: Project, method: str) -> None:
         return f"{searches}\n{command(looking if len(asked) < 3 else 'submit')}"
 
     agent = f"cat {{prompt_file}}; ({looking}) > tests/test_found.py 2>&1"
-    work = reproducer(method, Options(samples=2, agent=agent))
+    spec, options = with_options(method, samples=2, agent=agent)
     bounds = Bounds(calls=8, seconds=300, test_seconds=60)
-    found = reproduce(ScriptedModel(answer), later, work, bounds=bounds)
-    assert asked or not METHODS[method].asks
+    found = reproduce(ScriptedModel(answer), later, spec, bounds=bounds, **asdict(options))
+    assert asked or not spec.asks_model
     told = [m.content for messages in asked for m in messages if m.role != "assistant"]
     for text in [*told, found.prediction.patch, *(str(s.get("output", "")) for s in found.steps)]:
         for mark in (FIX_MARK, TEST_MARK, "return high", "v2.0'", "release"):
@@ -111,9 +112,7 @@ def test_no_prompt_holds_the_key(later: Project, method: str) -> None:
 
 def test_looking_finds_nothing(later: Project) -> None:
     looking = IN_GIT + ELSEWHERE.format(folder=later.folder.parent)
-    found = reproduce(
-        scripted([command(looking), command("submit")]), later, reproducer("swe-agent", Options())
-    )
+    found = reproduce(scripted([command(looking), command("submit")]), later, swe_agent)
     told = found.steps[0]["observed"][0]
     assert "\nlooked" in told
     assert told.startswith("1\n"), "one commit"

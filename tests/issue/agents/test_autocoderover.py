@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from refute.errors import ContextTooLong, ModelUnavailable
-from refute.issue.autocoderover import Call, autocoderover, read_calls
-from refute.issue.contract import Bounds
+from refute.issue.methods.autocoderover import Call, autocoderover, read_calls
 from refute.issue.original import Original
+from refute.method import Bounds, Context
 
 from ..projects import Project
 from .talking import conversation, reproduce, same_as_golden, scripted
@@ -108,7 +108,7 @@ def test_bounds_and_context(project: Project) -> None:
     found = reproduce(too_long, project, autocoderover)
     assert found.prediction.notes == ("ended: the conversation is too long for the model",)
     with pytest.raises(ModelUnavailable, match="add --model"):
-        asyncio.run(autocoderover(project.problem, project.spawn, ask=None, bounds=Bounds()))
+        asyncio.run(autocoderover(project.problem, ctx=Context(workspace=project.spawn)))
 
 
 @pytest.mark.parametrize(

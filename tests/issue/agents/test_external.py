@@ -12,9 +12,16 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.issue.contract import Bounds, Reproduction
-from refute.issue.external import UNCONTAINED, chosen_agent, external, presets
+from refute.issue.contract import Reproduction
+from refute.issue.methods.external import (
+    UNCONTAINED,
+    ExternalOptions,
+    chosen_agent,
+    external,
+    presets,
+)
 from refute.issue.original import Original
+from refute.method import Bounds, Context
 
 from ..projects import Project
 from .talking import same_as_golden
@@ -44,10 +51,9 @@ def run(
     project: Project, agent: str, *, network: bool = False, seconds: float = 300
 ) -> Reproduction:
     bounds = Bounds(seconds=seconds)
-    work = external(
-        project.problem, project.spawn, ask=None, bounds=bounds, agent=agent, network=network
-    )
-    return asyncio.run(work)
+    ctx = Context(workspace=project.spawn, bounds=bounds)
+    options = ExternalOptions(agent=agent, network=network)
+    return asyncio.run(external(project.problem, ctx=ctx, options=options))
 
 
 @pytest.fixture
@@ -150,11 +156,8 @@ def test_cancelling_ends_the_program(project: Project, tmp_path: Path) -> None:
         task = asyncio.create_task(
             external(
                 project.problem,
-                project.spawn,
-                ask=None,
-                bounds=Bounds(),
-                agent=command,
-                network=True,
+                ctx=Context(workspace=project.spawn),
+                options=ExternalOptions(agent=command, network=True),
             )
         )
         while not pid.exists():

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
-from refute.issue.contract import Bounds
 from refute.issue.interface.history import collapsed
+from refute.issue.methods.swe_agent import command_of_tests, swe_agent, swe_agent_plus
 from refute.issue.original import Original
-from refute.issue.sweagent import command_of_tests, sweagent
+from refute.method import Bounds, Context
 from refute.models.contract import Completion, Message
 from refute.workspace.recipe import Recipe
 
@@ -35,7 +35,7 @@ def failing(project: Project, patch: str) -> list[str]:
 
 def test_commands_as_text(project: Project) -> None:
     model = scripted([command(text) for text in WORK])
-    found = reproduce(model, project, sweagent, plus=True, tools="text")
+    found = reproduce(model, project, swe_agent_plus, tools="text")
     assert failing(project, found.prediction.patch) == ["tests/test_line.py::test_above"]
     assert found.prediction.notes == ()
     assert model.requests == 5
@@ -61,7 +61,7 @@ def test_tools_natively(project: Project) -> None:
             called(("submit", "")),
         ]
     )
-    found = reproduce(model, project, sweagent, tools="native")
+    found = reproduce(model, project, swe_agent, tools="native")
     assert failing(project, found.prediction.patch) == ["tests/test_line.py::test_above"]
     *_, said, first, second = model.asked[1]
     assert [call.id for call in said.tool_calls] == ["call_0", "call_1"]
@@ -92,11 +92,11 @@ class Offers:
 
 def test_auto_keeps_to_what_the_model_does(project: Project) -> None:
     native = Offers([called(("scroll_up", "{}")), called(("submit", "{}"))])
-    reproduce(native.model, project, sweagent)
+    reproduce(native.model, project, swe_agent)
     assert native.offered == [11, 11]
     same_as_golden("swe_agent_auto", conversation(native.model.asked[0]))
     text = Offers(["no command at all", command("ls"), command("submit")])
-    reproduce(text.model, project, sweagent)
+    reproduce(text.model, project, swe_agent)
     assert text.offered == [11, 11, 0]
 
 
@@ -109,30 +109,30 @@ def test_auto_keeps_to_what_the_model_does(project: Project) -> None:
 )
 def test_auto_without_native_tools(project: Project, refusal: Exception) -> None:
     offers = Offers([refusal, command("submit")])
-    found = reproduce(offers.model, project, sweagent)
+    found = reproduce(offers.model, project, swe_agent)
     assert offers.offered == [11, 0]
     assert found.prediction.notes == ("no test file was changed",)
 
 
 def test_other_failures_are_no_matter_of_tools(project: Project) -> None:
     with pytest.raises(ModelUnavailable, match="the server is gone"):
-        reproduce(scripted([ModelUnavailable("the server is gone")]), project, sweagent)
+        reproduce(scripted([ModelUnavailable("the server is gone")]), project, swe_agent)
     with pytest.raises(InputError, match="'json'"):
-        reproduce(scripted([]), project, sweagent, tools="json")
+        reproduce(scripted([]), project, swe_agent, tools="json")
 
 
 def test_the_plus_variant_is_reminded_once(project: Project) -> None:
     opened = ["open tests/test_line.py", ADD_TEST]
     plain = scripted([command(text) for text in [*opened, "submit"]])
-    assert reproduce(plain, project, sweagent).prediction.patch
+    assert reproduce(plain, project, swe_agent).prediction.patch
     plus = scripted([command(text) for text in [*opened, "submit", "submit"]])
-    found = reproduce(plus, project, sweagent, plus=True)
+    found = reproduce(plus, project, swe_agent_plus)
     assert found.prediction.patch
     assert "you have not run your tests" in plus.asked[3][-1].content
     # tests that were run before the last edit do not count
     again = [*opened, RUN, "edit 17:17\n    assert clamp(11, 0, 9) == 9\nend_of_edit", "submit"]
     model = scripted([command(text) for text in [*again, RUN, "submit"]])
-    found = reproduce(model, project, sweagent, plus=True)
+    found = reproduce(model, project, swe_agent_plus)
     assert "you have not run your tests" in model.asked[5][-1].content
     assert "+    assert clamp(11, 0, 9) == 9" in found.prediction.patch
 
@@ -140,12 +140,12 @@ def test_the_plus_variant_is_reminded_once(project: Project) -> None:
 def test_bounds_end_it_with_what_is_there(project: Project) -> None:
     answers = [command(text) for text in ["open tests/test_line.py", ADD_TEST]]
     model = scripted([*answers, *[command("scroll_up")] * 18])
-    found = reproduce(model, project, sweagent)
+    found = reproduce(model, project, swe_agent)
     assert model.requests == 20
     assert "+def test_above" in found.prediction.patch
     assert "ended by the bounds" in found.prediction.notes[0]
     few = scripted(answers)
-    assert reproduce(few, project, sweagent, bounds=Bounds(calls=2)).prediction.patch
+    assert reproduce(few, project, swe_agent, bounds=Bounds(calls=2)).prediction.patch
     assert few.requests == 2
 
 
@@ -162,7 +162,7 @@ def test_only_tests_are_handed_in(project: Project) -> None:
             command("submit"),
         ]
     )
-    prediction = reproduce(model, project, sweagent).prediction
+    prediction = reproduce(model, project, swe_agent).prediction
     assert "test_more.py" in prediction.patch
     for left_out in ("return high", "reproduce.py", "a.log", "blob"):
         assert left_out not in prediction.patch
@@ -172,15 +172,15 @@ def test_only_tests_are_handed_in(project: Project) -> None:
 def test_a_conversation_that_is_too_long_is_shortened(project: Project) -> None:
     steps: list[Completion | str | Exception] = [command("ls; ls tests")] * 6
     model = scripted([*steps, ContextTooLong("too long"), command("submit")])
-    reproduce(model, project, sweagent)
+    reproduce(model, project, swe_agent)
     before, after = model.asked[6], model.asked[7]
     assert sum("left out" in message.content for message in before) == 1
     assert sum("left out" in message.content for message in after) == 4
     gone = scripted([command("ls"), *[ContextTooLong("too long")] * 3])
-    found = reproduce(gone, project, sweagent)
+    found = reproduce(gone, project, swe_agent)
     assert found.prediction.notes[0] == "ended: the conversation is too long for the model"
     with pytest.raises(ContextTooLong):  # nothing was tried: no prediction, an error
-        reproduce(scripted([ContextTooLong("too long")] * 3), project, sweagent)
+        reproduce(scripted([ContextTooLong("too long")] * 3), project, swe_agent)
 
 
 def test_old_observations_are_left_out() -> None:
@@ -205,7 +205,7 @@ def test_the_same_run_asks_the_same_questions(project: Project) -> None:
     asked = []
     for _ in range(2):
         model = scripted([command("cd tests; pwd"), command(f"cd ..; {noisy}"), command("submit")])
-        reproduce(model, project, sweagent)
+        reproduce(model, project, swe_agent)
         asked.append(model.asked)
     assert asked[0] == asked[1]
     seen = asked[0][2][-1].content
@@ -218,7 +218,7 @@ def test_the_same_run_asks_the_same_questions(project: Project) -> None:
 def test_without_a_model(project: Project) -> None:
     import asyncio
 
-    work = sweagent(project.problem, project.spawn, ask=None, bounds=Bounds())
+    work = swe_agent(project.problem, ctx=Context(workspace=project.spawn))
     with pytest.raises(ModelUnavailable, match="add --model"):
         asyncio.run(work)
 

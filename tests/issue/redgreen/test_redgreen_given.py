@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from refute.errors import ContextTooLong
 from refute.issue.context import CONTEXT_TOKENS
-from refute.issue.contract import Bounds, Reproduction
-from refute.issue.methods import Options, reproducer
-from refute.issue.redgreen import method
-from refute.issue.zeroshot import Given
+from refute.issue.contract import Reproduction
+from refute.issue.redgreen import method, redgreen
+from refute.method import Bounds, Context, Given
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
@@ -47,14 +45,13 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def run(answers: Script, project: Project, given: Given, calls: int) -> Reproduction:
     async def work() -> Reproduction:
         async with Session(ScriptedModel(answers)) as session:
-            working: Any = reproducer("redgreen", Options(given=given))(
-                project.problem,
-                project.spawn,
-                ask=session.asker(project.problem.id),
+            ctx = Context(
+                workspace=project.spawn,
+                model=session.asker(project.problem.id),
                 bounds=Bounds(calls=calls),
+                given=given,
             )
-            found: Reproduction = await working
-            return found
+            return await redgreen(project.problem, ctx=ctx)
 
     return asyncio.run(work())
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from refute.errors import AnswersPending, ContextTooLong, ModelUnavailable
-from refute.issue.contract import Bounds, Reproduction
+from refute.issue.contract import Reproduction
 from refute.issue.redgreen import method, redgreen
+from refute.method import Bounds, Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
@@ -44,13 +45,12 @@ def run(
 ) -> Reproduction:
     async def work() -> Reproduction:
         async with Session(model) as session:  # type: ignore[arg-type]
-            return await redgreen(
-                project.problem,
-                project.spawn,
-                ask=session.asker(project.problem.id),
+            ctx = Context(
+                workspace=project.spawn,
+                model=session.asker(project.problem.id),
                 bounds=bounds or Bounds(),
-                **options,
             )
+            return await redgreen(project.problem, ctx=ctx, options=redgreen.options(**options))
 
     return asyncio.run(work())
 
@@ -388,7 +388,7 @@ def test_what_does_not_fit_into_the_context(project: Project) -> None:
 def test_a_model_that_is_away(project: Project) -> None:
     with pytest.raises(ModelUnavailable):
         run(ScriptedModel([]), project)
-    work = redgreen(project.problem, project.spawn, ask=None, bounds=Bounds())
+    work = redgreen(project.problem, ctx=Context(workspace=project.spawn))
     with pytest.raises(ModelUnavailable, match="add --model"):
         asyncio.run(work)
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from refute.errors import WorkspaceUnavailable
-from refute.issue.contract import Bounds, Reproduction
-from refute.issue.methods import DEFAULT, Options, reproducer
+from refute.issue.contract import Reproduction
 from refute.issue.original import Original
+from refute.issue.passes import DEFAULT, issue_method
 from refute.issue.snippet import snippet
+from refute.method import Bounds, Context
 
 from ..projects import FIX, Project, make_project
 
@@ -23,7 +24,7 @@ BOUNDS = Bounds(seconds=600, test_seconds=300)
 def reproduced(project: Project, text: str) -> Reproduction:
     problem = replace(project.problem, text=text)
     try:
-        return asyncio.run(snippet(problem, project.spawn, ask=None, bounds=BOUNDS))
+        return asyncio.run(snippet(problem, ctx=Context(workspace=project.spawn, bounds=BOUNDS)))
     except WorkspaceUnavailable as error:
         pytest.skip(f"no workspace here: {error}")
 
@@ -148,17 +149,17 @@ def test_nothing_is_run_for_an_issue_without_code(project: Project) -> None:
         raise AssertionError("a workspace was opened")
 
     problem = replace(project.problem, text="Please add colours\n\nI like red.\n")
-    made = asyncio.run(snippet(problem, spawn, ask=None, bounds=BOUNDS))  # type: ignore[arg-type]
+    made = asyncio.run(snippet(problem, ctx=Context(workspace=spawn, bounds=BOUNDS)))  # type: ignore[arg-type]
     assert made.prediction.notes == ("the issue holds nothing to run",)
 
 
 def test_no_time_no_run(project: Project) -> None:
     bounds = Bounds(seconds=0)
     problem = project.problem
-    made = asyncio.run(snippet(problem, project.spawn, ask=None, bounds=bounds))
+    made = asyncio.run(snippet(problem, ctx=Context(workspace=project.spawn, bounds=bounds)))
     assert made.prediction.patch == ""
 
 
 def test_it_is_the_default_without_a_model() -> None:
     assert DEFAULT == "snippet"
-    assert reproducer(DEFAULT, Options()) is snippet
+    assert issue_method(DEFAULT) is snippet

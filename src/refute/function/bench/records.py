@@ -17,12 +17,12 @@ from refute.function.grade import (
     grade_program,
     grade_tests,
 )
-from refute.function.llm.record import LlmResult, as_json
+from refute.function.llm.record import as_json
 from refute.function.show import call_source, expected_source
 from refute.function.truth import GroundTruth
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Tally
-from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, Trust, UnitTest
+from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, UnitTest
 from refute.runs.shapes import COUNT, FLAG, NUMBER, OBJECT, TALLY, maybe, misfit, optional
 from refute.sandbox import Sandbox, values
 
@@ -35,7 +35,6 @@ __all__ = [
     "grades",
     "read_grade",
     "work_of",
-    "work_with_model",
 ]
 
 Record = dict[str, Any]
@@ -62,34 +61,26 @@ class Work:
     """What asking a model has cost."""
 
 
-def work_of(result: MethodResult, problem: FunctionProblem, seconds: float) -> Work:
-    """The work of a method that asks no model."""
-    tests = [f.test for f in result.failing if f.test.trust is Trust.PREDICTED]
-    return _work(result, problem, tests, seconds)
-
-
-def work_with_model(did: LlmResult, problem: FunctionProblem, seconds: float, tally: Tally) -> Work:
-    """The work of a method that asks a model: every test that it generated counts."""
-    return replace(
-        _work(did.result, problem, did.tests, seconds),
-        sampled=did.sampled,
-        rounds=did.codes,
-        log=as_json(did, problem.entry_point),
-        tally=tally,
-    )
-
-
-def _work(
-    result: MethodResult, problem: FunctionProblem, tests: Sequence[UnitTest], seconds: float
+def work_of(
+    result: MethodResult, problem: FunctionProblem, seconds: float, tally: Tally | None = None
 ) -> Work:
+    """What a method did, from its result; `tally`: what asking a model has cost."""
     prediction = FunctionPrediction(
         problem=problem.id,
         status="fixed" if result.candidates else "abstained" if result.failing else "passes",
         candidates=tuple(candidate.code for candidate in result.candidates),
-        tests=tuple(tests),
+        tests=result.derived,
     )
     edits = tuple(candidate.edits for candidate in result.candidates)
-    return Work(prediction, seconds, result.tried, edits, result.notes)
+    work = Work(prediction, seconds, result.tried, edits, result.notes, tally=tally)
+    if result.trace is None:
+        return work
+    return replace(
+        work,
+        sampled=result.trace.sampled,
+        rounds=result.trace.codes,
+        log=as_json(result.trace, problem.entry_point),
+    )
 
 
 def graded_record(

@@ -12,9 +12,9 @@ from typing import Any
 
 from refute.datasets import Item, load
 from refute.errors import InputError
-from refute.function.llm.options import Options
 from refute.function.show import call_source, expected_source
 from refute.literals import NotLiteral, source_of
+from refute.registry import METHODS
 from refute.sandbox import values
 
 __all__ = ["Settings", "load_items", "resumed", "stored_settings"]
@@ -28,21 +28,18 @@ class Settings:
     method: str
     limit: int | None = None
     ids: tuple[str, ...] | None = None
-    budget: float = 10.0
-    """Seconds a problem (of the search)."""
     seed: int = 0
     visible_tests: int = 0
     """Visible asserts that are shown with each problem (MBPP)."""
     failing_tests: int = 0
     """Right failing tests that are given with each problem (the experiment with perfect tests)."""
-    max_candidates: int | None = None
-    """Candidates a problem; makes a run independent of the machine's speed."""
     model: str | None = None
     """What is asked, as `--model` names it; None: the method asks no model."""
     tester: str | None = None
     """The model that writes the unit tests, where it is another one."""
-    options: Options | None = None
-    """Of a method that asks a model; in the header each under its own name."""
+    options: Any = None
+    """The method's: a dataclass as `MethodSpec.options`; in the header each under its own name.
+    None: of a stored run whose method is not installed."""
     runs: int = 1
     """Every problem is worked on this often, with seeds `seed`, `seed + 1`, ..."""
 
@@ -54,7 +51,7 @@ class Settings:
             release = "unknown"
         settings = asdict(self)
         options = settings.pop("options")
-        if options is None:
+        if self.model is None:
             for name in ("model", "tester", "runs"):
                 del settings[name]
         return {
@@ -90,9 +87,10 @@ def stored_settings(header: Mapping[str, Any]) -> Settings:
     if isinstance(own.get("ids"), list):
         own["ids"] = tuple(own["ids"])
     own["options"] = None
-    if own.get("model") is not None:
-        names = [f.name for f in fields(Options)]
-        own["options"] = Options(**{name: header[name] for name in names if name in header})
+    if header["method"] in METHODS:
+        kind = METHODS.get(header["method"]).options
+        names = [f.name for f in fields(kind)]
+        own["options"] = kind(**{name: header[name] for name in names if name in header})
     return Settings(**own)
 
 

@@ -1,17 +1,20 @@
-"""A registered method, its options and its models, as the loop calls it: problem in, work out."""
+"""A method, its options and its models, as the loop calls it: problem in, work out."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import fields
+from functools import reduce
+from typing import Any
 
 from refute.function.bench.loop import Solve
-from refute.function.bench.records import Work, work_with_model
-from refute.function.llm.methods import METHODS
-from refute.function.llm.options import Options
+from refute.function.bench.records import Work, work_of
+from refute.method import Context
 from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import FunctionProblem
+from refute.registry import METHODS
 from refute.sandbox.pool import AsyncSandbox
 
 __all__ = ["solver"]
@@ -19,22 +22,21 @@ __all__ = ["solver"]
 
 def solver(
     method: str,
-    options: Options,
+    options: Any,
     box: AsyncSandbox,
-    session: Session,
-    tester: Session | None = None,
+    models: Mapping[str, Session],
 ) -> Solve:
-    """`method` is a name in `METHODS`; `tester` asks the model that writes the unit tests."""
-    work = METHODS[method].make(options)
+    """`method` is a name in `METHODS`; `models`: by the names that `Context` has for them."""
+    spec = METHODS.get(method)
 
     async def solve(problem: FunctionProblem, name: str, seed: int) -> Work:
-        ask = session.asker(name)
-        other = None if tester is None else tester.asker(name)
+        askers: dict[str, Any] = {place: one.asker(name) for place, one in models.items()}
+        ctx = Context(sandbox=box, seed=seed, **askers)
         start = time.monotonic()
-        did = await work(problem, ask=ask, box=box, seed=seed, tester=other)
+        found = await spec(problem, ctx=ctx, options=options)
         seconds = time.monotonic() - start
-        tally = ask.tally if other is None else sum_of(ask.tally, other.tally)
-        return work_with_model(did, problem, seconds, tally)
+        tallies = [ask.tally for ask in askers.values()]
+        return work_of(found, problem, seconds, reduce(sum_of, tallies) if tallies else None)
 
     return solve
 

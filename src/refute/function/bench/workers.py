@@ -1,4 +1,4 @@
-"""Methods that ask no model, over a data set, in worker processes."""
+"""Methods that compute more than they wait, over a data set, in worker processes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from refute.function.bench.settings import Settings
 from refute.function.contract import MethodResult
 from refute.function.grade import with_failing_tests
 from refute.function.truth import expected_outputs
+from refute.method import Context, finished
 from refute.problems import FunctionProblem
+from refute.registry import METHODS
 from refute.runs import Journal
 from refute.runs.recording import record_tasks
 from refute.sandbox import Sandbox
+from refute.sandbox.pool import InlineSandbox
 
-__all__ = ["METHODS", "predict", "run_bench"]
-
-METHODS = ("none", "search")
-"""`none` leaves the code as it is: it grades the data set's own programs."""
+__all__ = ["predict", "run_bench"]
 
 
 def run_bench(
@@ -69,14 +69,7 @@ def _work(settings: Settings, box: Sandbox, item: Item) -> Record:
 
 def predict(problem: FunctionProblem, settings: Settings, box: Sandbox) -> MethodResult:
     """What the method says about a problem; it sees nothing else."""
-    if settings.method == "none":
-        return MethodResult(given=problem.tests, failing=())
-    from refute.function.search import search
-
-    return search(
-        problem,
-        box=box,
-        budget=settings.budget,
-        seed=settings.seed,
-        max_candidates=settings.max_candidates,
-    )
+    spec = METHODS.get(settings.method)
+    ctx = Context(sandbox=InlineSandbox(box), seed=settings.seed)
+    found: MethodResult = finished(spec(problem, ctx=ctx, options=settings.options))
+    return found

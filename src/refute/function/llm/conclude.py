@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from refute.function.contract import Candidate, MethodResult
 from refute.function.llm.options import Options
-from refute.function.llm.record import NO_EXCEPTION, Attempt, Edit, LlmResult, Suite, Unreadable
+from refute.function.llm.record import NO_EXCEPTION, Attempt, Edit, Suite, Trace, Unreadable
 from refute.function.llm.trials import Trial
 from refute.problems import FunctionProblem, UnitTest
 
@@ -24,7 +24,7 @@ def conclusion(
     certain: Trial,
     *,
     besides: Sequence[Unreadable] = (),
-) -> LlmResult:
+) -> MethodResult:
     """Put the result together; `first` and `certain` are trials of the code under test.
 
     `besides`: unreadable answers that belong to no attempt and no edit.
@@ -37,25 +37,25 @@ def conclusion(
         lines = tuple(f"round {edit.round}: {edit.reason}" for edit in accepted)
         candidates = (Candidate(codes[-1], score, lines),)
     tests = suites[0].tests if suites else ()
-    result = MethodResult(
-        given=certain.tests,
-        failing=(*certain.failing, *first.failing),
-        candidates=candidates,
-        tried=sum(edit.code is not None for edit in edits),
-        notes=_notes(options, suites, edits),
-    )
     attempts = suites[0].attempts[: options.n] if suites else ()
     unreadable = _unreadable(suites, edits, besides)
     too_long = unreadable.pop(Unreadable.CONTEXT.value, 0)
-    return LlmResult(
-        result=result,
-        tests=tests,
+    trace = Trace(
         sampled=tuple(map(_as_stated, attempts)),
         codes=tuple(codes),
         suites=tuple(suites),
         edits=tuple(edits),
         unreadable=unreadable,
         too_long=too_long,
+    )
+    return MethodResult(
+        given=certain.tests,
+        failing=(*certain.failing, *first.failing),
+        candidates=candidates,
+        tried=sum(edit.code is not None for edit in edits),
+        notes=_notes(options, suites, edits),
+        generated=tests,
+        trace=trace,
     )
 
 

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from refute.function.contract import MethodResult
 from refute.function.llm.asking import samples, user
 from refute.function.llm.build import build
 from refute.function.llm.conclude import conclusion
 from refute.function.llm.generate import Generator
 from refute.function.llm.options import Options
 from refute.function.llm.programs import grafted, read_program
-from refute.function.llm.record import Edit, LlmResult, Suite, Unreadable
+from refute.function.llm.record import Edit, Suite, Unreadable
 from refute.function.llm.trials import Trial, certain_tests, try_code
 from refute.function.show import call_source, describe, expected_source
+from refute.method import Context
 from refute.models.contract import Asker, Completion, Message
 from refute.problems import FunctionProblem, UnitTest
 from refute.prompts import render
-from refute.sandbox.pool import AsyncSandbox
 
 __all__ = ["Dialogue", "debug"]
 
@@ -65,24 +66,21 @@ class Dialogue:
 async def debug(
     problem: FunctionProblem,
     *,
-    generator: Generator,
-    ask: Asker,
-    tester: Asker,
-    box: AsyncSandbox,
+    ctx: Context,
     options: Options,
-    seed: int,
-) -> LlmResult:
+    generator: Generator,
+) -> MethodResult:
     """Generate unit tests for the problem's code and mend it with them.
 
     With `options.m` = 0 it generates tests and stops. Raises what `Asker.ask` raises (but
     `ContextTooLong`), and `SandboxUnavailable`.
     """
-    name = problem.entry_point
+    name, box = problem.entry_point, ctx.sandbox
     dialogue = Dialogue.about(problem)
     certain = await try_code(problem.code, name, certain_tests(problem), box)
     first_certain = certain
     codes, edits = [problem.code], list[Edit]()
-    suites = [await _suite(problem, problem.code, generator, tester, box, options, seed)]
+    suites = [await _suite(problem, problem.code, generator, ctx, options)]
     trial = first = await try_code(problem.code, name, suites[0].tests, box)
     turn = 0  # which of the failing tests is shown
     for number in range(1, options.m + 1):
@@ -96,7 +94,7 @@ async def debug(
             actual=describe(shown.actual, shown.test.call),
             expected=expected_source(shown.test),
         )
-        answer = await dialogue.answer(feedback, ask=ask, options=options, seed=seed)
+        answer = await dialogue.answer(feedback, ask=ctx.model, options=options, seed=ctx.seed)
         code, kind = edited(codes[-1], answer, name)
         after, kept = trial, certain
         if code is not None:
@@ -125,7 +123,7 @@ async def debug(
             certain, turn = kept, 0
             trial = after
             if number < options.m:
-                suites.append(await _suite(problem, code, generator, tester, box, options, seed))
+                suites.append(await _suite(problem, code, generator, ctx, options))
                 trial = await try_code(code, name, suites[-1].tests, box)
         else:
             codes.append(codes[-1])
@@ -135,16 +133,16 @@ async def debug(
 
 
 async def _suite(
-    problem: FunctionProblem,
-    code: str,
-    generator: Generator,
-    tester: Asker,
-    box: AsyncSandbox,
-    options: Options,
-    seed: int,
+    problem: FunctionProblem, code: str, generator: Generator, ctx: Context, options: Options
 ) -> Suite:
     return await build(
-        problem, code, generator=generator, ask=tester, box=box, options=options, seed=seed
+        problem,
+        code,
+        generator=generator,
+        ask=ctx.writer,
+        box=ctx.sandbox,
+        options=options,
+        seed=ctx.seed,
     )
 
 

@@ -21,8 +21,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from refute.errors import InputError
-from refute.function.contract import FailingTest
+from refute.function.contract import FailingTest, MethodResult
 from refute.function.llm.answers import final_text
 from refute.function.llm.asking import samples, user
 from refute.function.llm.build import passed_over, voted_on
@@ -41,18 +40,18 @@ from refute.function.llm.hybrid_inputs import Input, distinguishing
 from refute.function.llm.hybrid_record import Reading, round_edits, suite_of
 from refute.function.llm.hybrid_versions import Version, Versions
 from refute.function.llm.options import Options
-from refute.function.llm.record import Attempt, Edit, LlmResult, Unreadable, Vote
+from refute.function.llm.record import Attempt, Edit, Unreadable, Vote
 from refute.function.llm.trials import certain_tests
 from refute.function.llm.vote import ballot
 from refute.function.show import call_source, describe, expected_source
-from refute.models.contract import Asker, Message
+from refute.method import Context
+from refute.models.contract import Message
 from refute.models.rounds import together
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Outcome
-from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["check", "hybrid", "most_asked"]
+__all__ = ["hybrid", "most_asked"]
 
 FIXES = 3
 """Fixes that the model is asked for at first."""
@@ -72,15 +71,6 @@ def most_asked(options: Options) -> int:
     return max(1, options.m) * options.tries * (1 + outputs) + options.m
 
 
-def check(options: Options) -> None:
-    """Raises `InputError` for an ablation that makes no sense here."""
-    if not (options.backtrack and options.guard):
-        raise InputError(
-            "hybrid always discards what tests refuse: --no-backtrack and --no-guard "
-            "are for the paper's methods"
-        )
-
-
 @dataclass(slots=True)
 class Allowance:
     """How many more samples may be asked for."""
@@ -98,20 +88,16 @@ class Allowance:
 async def hybrid(
     problem: FunctionProblem,
     *,
-    ask: Asker,
-    tester: Asker,
-    box: AsyncSandbox,
+    ctx: Context,
     options: Options,
-    seed: int,
-) -> LlmResult:
+) -> MethodResult:
     """Find failing tests of the problem's code, and a fix unless `options.m` is 0.
 
-    The `tester` proposes the inputs and votes, `ask` writes the fixes. Raises what `Asker.ask`
-    raises (but `ContextTooLong`), and `SandboxUnavailable`.
+    `ctx.writer` proposes the inputs and votes, `ctx.model` writes the fixes. Raises what
+    `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
     """
-    versions = Versions(problem, certain_tests(problem), box)
-    allowance = Allowance(most_asked(options))
-    return await _Work(problem, ask, tester, box, options, seed, versions, allowance).run()
+    versions = Versions(problem, certain_tests(problem), ctx.sandbox)
+    return await _Work(problem, ctx, options, versions, Allowance(most_asked(options))).run()
 
 
 @dataclass(slots=True)
@@ -119,11 +105,8 @@ class _Work:
     """The state of the method on one problem."""
 
     problem: FunctionProblem
-    ask: Asker
-    tester: Asker
-    box: AsyncSandbox
+    ctx: Context
     options: Options
-    seed: int
     versions: Versions
     allowance: Allowance
     inputs: list[Input] = field(default_factory=list)
@@ -136,7 +119,7 @@ class _Work:
     readings: list[Reading] = field(default_factory=list)
     """The fixes that the model wrote since the last round."""
 
-    async def run(self) -> LlmResult:
+    async def run(self) -> MethodResult:
         problem, options, versions = self.problem, self.options, self.versions
         given = best = await versions.enter(problem.code, "given")
         await self._propose()
@@ -178,11 +161,11 @@ class _Work:
         while len(self.inputs) < options.n and len(self.tries) < options.tries:
             missing = min(options.n - len(self.inputs), options.tries - len(self.tries))
             count = self.allowance.take(missing)
-            first, sampling = len(self.tries), options.sampling(self.seed)
+            first, sampling = len(self.tries), options.sampling(self.ctx.seed)
             for answer in await samples(
-                self.tester, request, first=first, n=count, sampling=sampling
+                self.ctx.writer, request, first=first, n=count, sampling=sampling
             ):
-                proposal = await read_proposal(answer, self.problem, shape, self.box)
+                proposal = await read_proposal(answer, self.problem, shape, self.ctx.sandbox)
                 call = proposal.call
                 if isinstance(call, Unreadable) or self._source(call) in seen:
                     self.tries.append(passed_over(len(self.tries), proposal))
@@ -211,8 +194,10 @@ class _Work:
             return
         first = self.asked.get(request, 0)
         self.asked[request] = first + count
-        sampling = self.options.sampling(self.seed)
-        for answer in await samples(self.ask, request, first=first, n=count, sampling=sampling):
+        sampling = self.options.sampling(self.ctx.seed)
+        for answer in await samples(
+            self.ctx.model, request, first=first, n=count, sampling=sampling
+        ):
             code, kind = edited(version.code, answer, self.problem.entry_point)
             text = "" if answer is None else answer.text
             entered = None if code is None else await self.versions.enter(code, "model", text)
@@ -241,14 +226,21 @@ class _Work:
         name = self.problem.entry_point
         question = output_question(request, one.proposal, name)
         return await ballot(
-            question, name, ask=self.tester, box=self.box, options=self.options, seed=self.seed
+            question,
+            name,
+            ask=self.ctx.writer,
+            box=self.ctx.sandbox,
+            options=self.options,
+            seed=self.ctx.seed,
         )
 
     # -- what the engine does ----------------------------------------------------------------------
 
     async def _search(self, tests: Sequence[UnitTest]) -> None:
         """Let fixes in that the engine finds with these tests."""
-        for found in await searched_fixes(self.problem, tests, self.box, seed=self.seed):
+        for found in await searched_fixes(
+            self.problem, tests, self.ctx.sandbox, seed=self.ctx.seed
+        ):
             await self.versions.enter(found.code, "search", edits=found.edits)
 
     async def _multiply(self) -> None:
@@ -257,12 +249,12 @@ class _Work:
             return
         certain = self.versions.given.certain.tests
         known = [*(one.call for one in self.inputs), *(test.call for test in certain)]
-        for call in multiplied(self.problem, known, seed=self.seed):
+        for call in multiplied(self.problem, known, seed=self.ctx.seed):
             said = f"Arguments: ```{self._source(call)}```"
             self.inputs.append(Input(call, Proposal("", call, Unreadable.NO_OUTPUT, said), False))
         if self.versions.given.plausible:
             calls = [one.call for one in self.inputs]
-            self.mutants = await mutant_outcomes(self.problem, certain, calls, self.box)
+            self.mutants = await mutant_outcomes(self.problem, certain, calls, self.ctx.sandbox)
 
     async def _telling(self, first: bool) -> list[Input]:
         """The inputs to ask about now; after the first time only such as part the fixes."""

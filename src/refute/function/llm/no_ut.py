@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
+from refute.function.contract import MethodResult
 from refute.function.llm.answers import final_text
 from refute.function.llm.asking import samples, user
 from refute.function.llm.conclude import conclusion
 from refute.function.llm.debug import Dialogue, edited
 from refute.function.llm.options import Options
-from refute.function.llm.record import Edit, LlmResult, Unreadable
+from refute.function.llm.record import Edit, Unreadable
 from refute.function.llm.trials import Trial, certain_tests, try_code
-from refute.models.contract import Asker
+from refute.method import Context
 from refute.problems import FunctionProblem
 from refute.prompts import render
-from refute.sandbox.pool import AsyncSandbox
 
 __all__ = ["debug_without_tests", "finds_fault"]
 
@@ -25,17 +25,15 @@ _WRONG = re.compile(r"\bcode (?:above )?is (?:wrong|incorrect|not correct)\b", r
 async def debug_without_tests(
     problem: FunctionProblem,
     *,
-    ask: Asker,
-    box: AsyncSandbox,
+    ctx: Context,
     options: Options,
-    seed: int,
-) -> LlmResult:
+) -> MethodResult:
     """Up to m rounds of feedback and edit; it ends when the model holds the code for right.
 
     There is no suite, so no pass rate either: every readable edit is accepted, but for one that
     `options.guard` rejects. Raises what `debug.debug` raises.
     """
-    name = problem.entry_point
+    name, box = problem.entry_point, ctx.sandbox
     dialogue = Dialogue.about(problem)
     certain = first = await try_code(problem.code, name, certain_tests(problem), box)
     codes, edits = [problem.code], list[Edit]()
@@ -51,7 +49,7 @@ async def debug_without_tests(
         index = opinions.get(code, 0)  # the same code once more: another sample
         opinions[code] = index + 1
         [opinion] = await samples(
-            ask, [user(question)], first=index, n=1, sampling=options.sampling(seed)
+            ctx.model, [user(question)], first=index, n=1, sampling=options.sampling(ctx.seed)
         )
         feedback = "" if opinion is None else final_text(opinion.text)
         feedback = feedback.rpartition("Feedback:")[2].strip()
@@ -60,7 +58,7 @@ async def debug_without_tests(
             undecided.append(Unreadable.CONTEXT if opinion is None else Unreadable.NO_VERDICT)
         if not wrong:
             break
-        answer = await dialogue.answer(feedback, ask=ask, options=options, seed=seed)
+        answer = await dialogue.answer(feedback, ask=ctx.model, options=options, seed=ctx.seed)
         new, kind = edited(code, answer, name)
         kept = certain if new is None else await try_code(new, name, certain.tests, box)
         broken = kept.breaks(certain) if options.guard else []

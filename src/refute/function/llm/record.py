@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from refute.function.contract import MethodResult
 from refute.function.show import call_source, value_source
 from refute.problems import Invocation, UnitTest
 
 __all__ = [
     "Attempt",
     "Edit",
-    "LlmResult",
     "Output",
     "Suite",
+    "Trace",
     "Unreadable",
     "Vote",
     "as_json",
@@ -141,12 +140,9 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class LlmResult:
-    """What a method with a language model found out about one problem."""
+class Trace:
+    """How a method with a language model came to its result."""
 
-    result: MethodResult
-    tests: tuple[UnitTest, ...] = ()
-    """The unit tests that were generated for the code under test (the first suite)."""
     sampled: tuple[UnitTest | None, ...] = ()
     """The first n answers as they came, without vote and with repetitions: what the paper's
     intrinsic metrics are about. None: no readable call. A call without a readable output is a test
@@ -170,17 +166,17 @@ NO_EXCEPTION = "<unreadable>"
 """The name of no exception."""
 
 
-def as_json(result: LlmResult, function: str) -> dict[str, Any]:
-    """The record of a result for the journal; `function` is the name that calls are shown with."""
+def as_json(trace: Trace, function: str) -> dict[str, Any]:
+    """The record of what happened for the journal; calls are shown with the name `function`."""
     return {
         "suites": [
-            [_attempt(attempt, function) for attempt in suite.attempts] for suite in result.suites
+            [_attempt(attempt, function) for attempt in suite.attempts] for suite in trace.suites
         ],
-        "edits": [_edit(edit, function) for edit in result.edits],
-        "codes": list(result.codes),
-        "unreadable": dict(sorted(result.unreadable.items())),
-        "too_long": result.too_long,
-        "votes_saved": result.saved,
+        "edits": [_edit(edit, function) for edit in trace.edits],
+        "codes": list(trace.codes),
+        "unreadable": dict(sorted(trace.unreadable.items())),
+        "too_long": trace.too_long,
+        "votes_saved": trace.saved,
     }
 
 

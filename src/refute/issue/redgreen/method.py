@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from refute.errors import ContextTooLong, ModelUnavailable
+from refute.errors import ContextTooLong
 from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.context import CONTEXT_TOKENS
-from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.contract import Reproduction
 from refute.issue.history import NO_HISTORY, read_history
+from refute.issue.methods.zeroshot import LEAST_TOKENS
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.answers import read_patches, read_steps, read_verdicts
 from refute.issue.redgreen.asking import Question, ask_round
@@ -37,8 +38,7 @@ from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.issue.states import test_files
-from refute.issue.zeroshot import LEAST_TOKENS, Given
-from refute.models.contract import Asker
+from refute.method import Bounds, Context, Given, method
 from refute.problems import IssueProblem
 
 __all__ = ["redgreen"]
@@ -58,23 +58,30 @@ _SNIPPET_SECONDS = 180.0
 Result = TypeVar("Result")
 
 
-async def redgreen(
-    problem: IssueProblem,
-    spawn: Spawn,
-    *,
-    ask: Asker | None,
-    bounds: Bounds,
-    context_tokens: int = CONTEXT_TOKENS,
-    given: Given | None = None,
-) -> Reproduction:
-    """See the module's docstring and `Reproducer`. `context_tokens`: of code in each prompt.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedgreenOptions:
+    """What the method's figures depend on."""
 
-    `given`: its test files are those to extend, and its patch is one more candidate fix, which the
-    drafts try as they try the others; so nothing depends on whether it is right.
+    context_tokens: int = CONTEXT_TOKENS
+    """Tokens of code in each prompt."""
+
+
+@method(
+    "redgreen",
+    summary="drafts of tests and fixes that try each other, repaired and judged",
+    asks_model=True,
+    takes_given=True,
+)
+async def redgreen(
+    problem: IssueProblem, *, ctx: Context, options: RedgreenOptions
+) -> Reproduction:
+    """See the module's docstring.
+
+    The test files of `ctx.given` are those to extend, and its patch is one more candidate fix,
+    which the drafts try as they try the others; so nothing depends on whether it is right.
     """
-    if ask is None:
-        raise ModelUnavailable("redgreen asks a model; add --model")
-    asking = Bounded(ask, bounds)
+    spawn, bounds = ctx.workspace, ctx.bounds
+    asking = Bounded(ctx.model, bounds)
     memory = memory_of(problem)
 
     def remembering() -> Remembering:
@@ -82,7 +89,7 @@ async def redgreen(
 
     with await asyncio.to_thread(remembering) as workspace:
         bed = await asyncio.to_thread(TestBed, workspace, bounds)
-        work = _Work(problem, bed, asking, bounds, context_tokens, given or Given())
+        work = _Work(problem, bed, asking, bounds, options.context_tokens, ctx.given)
         try:
             await work.seed(remembering)
             await work.locate()
@@ -132,13 +139,12 @@ class _Work:
 
     async def seed(self, spawn: Callable[[], Remembering]) -> None:
         """The test that the issue's own example makes without a model, where there is one."""
-        try:
-            from refute.issue.snippet import snippet
-        except ImportError:
-            return
+        from refute.issue.snippet import snippet
+
         seconds = min(_SNIPPET_SECONDS, self.bounds.seconds / 6)
         bounds = replace(self.bounds, seconds=seconds)
-        found = await snippet(self.problem, spawn, ask=None, bounds=bounds)
+        ctx = Context(workspace=spawn, bounds=bounds)
+        found = await snippet(self.problem, ctx=ctx)
         if found.prediction.patch:
             await self._blocking(lambda: self._try(found.prediction.patch, "snippet"))
 

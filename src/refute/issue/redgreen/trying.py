@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from refute.errors import PatchRejected
-from refute.issue.contract import Bounds
 from refute.issue.neighbours import neighbouring_tests
 from refute.issue.original import WHOLE, Original, Trial, described, runnable_id, shortened
 from refute.issue.patches import added_lines, touched_files
 from refute.issue.standings import Standing, newly_failing, standings
 from refute.issue.states import holds_tests, test_files
+from refute.method import Bounds
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
 __all__ = ["Fix", "Row", "TestBed", "scrubbed"]

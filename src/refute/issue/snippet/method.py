@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.contract import Reproduction
 from refute.issue.original import WHOLE, Original
 from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.complete import Completed
@@ -31,7 +31,7 @@ from refute.issue.snippet.spoken import spoken_calls
 from refute.issue.snippet.subject import Subject
 from refute.issue.snippet.trials import Bench, Ran, result_of
 from refute.issue.snippet.write import Draft, Style, patch_of, probe, tested, with_tests
-from refute.models.contract import Asker
+from refute.method import Bounds, Context, NoOptions, Spawn, method
 from refute.problems import IssuePrediction, IssueProblem
 from refute.workspace.contract import Failure
 
@@ -44,11 +44,10 @@ MOST_SCRIPTS = 10
 """Of one reading of the issue."""
 
 
-async def snippet(
-    problem: IssueProblem, spawn: Spawn, *, ask: Asker | None, bounds: Bounds
-) -> Reproduction:
-    """See the module's docstring and `Reproducer`. `ask` is not used."""
-    return await asyncio.to_thread(_reproduce, problem, spawn, bounds)
+@method("snippet", summary="what the issue itself contains, run; no model")
+async def snippet(problem: IssueProblem, *, ctx: Context, options: NoOptions) -> Reproduction:
+    """See the module's docstring."""
+    return await asyncio.to_thread(_reproduce, problem, ctx.workspace, ctx.bounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.issue.bounded import Bounded, OutOfBounds
-from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.contract import Reproduction
 from refute.issue.handing_in import handed_in
 from refute.issue.interface import (
     Action,
@@ -33,12 +33,13 @@ from refute.issue.interface import (
     read_text,
 )
 from refute.issue.interface.history import ask_within
-from refute.models.contract import Asker, Completion, Message, Sampling
+from refute.method import Context, method
+from refute.models.contract import Completion, Message, Sampling
 from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.recipe import Recipe
 
-__all__ = ["CALLS", "Tools", "sweagent"]
+__all__ = ["CALLS", "SweAgentOptions", "Tools", "swe_agent", "swe_agent_plus"]
 
 CALLS = 20
 """Calls of the model (SWT-Bench, section 5.1)."""
@@ -53,25 +54,48 @@ _TEST_COMMANDS = {
 }
 
 
-async def sweagent(
-    problem: IssueProblem,
-    spawn: Spawn,
-    *,
-    ask: Asker | None,
-    bounds: Bounds,
-    plus: bool = False,
-    tools: str = "auto",
-    calls: int = CALLS,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweAgentOptions:
+    """What the agent's figures depend on."""
+
+    tools: Tools = "auto"
+    """How its tools are called: `native`, `text`, or as the model does (`auto`)."""
+    turns: int = CALLS
+    """Calls of the model."""
+
+    def __post_init__(self) -> None:
+        """Raises `InputError`."""
+        if self.tools not in get_args(Tools):
+            known = ", ".join(get_args(Tools))
+            raise InputError(f"tools are called as {known}, not {self.tools!r}")
+
+
+@method(
+    "swe-agent", summary="an agent with commands to search, view, edit and run", asks_model=True
+)
+async def swe_agent(
+    problem: IssueProblem, *, ctx: Context, options: SweAgentOptions
 ) -> Reproduction:
-    """See the module's docstring and `Reproducer`; `plus`: the + variant."""
-    if ask is None:
-        raise ModelUnavailable("swe-agent asks a model; add --model")
-    if tools not in get_args(Tools):
-        raise InputError(f"tools are called as {', '.join(get_args(Tools))}, not {tools!r}")
-    asking = Bounded(ask, replace(bounds, calls=min(bounds.calls, calls)))
-    with await asyncio.to_thread(spawn) as workspace:
+    """SWE-Agent (section 4.1)."""
+    return await _worked(problem, ctx, options, plus=False)
+
+
+@method("swe-agent+", summary="the same, told and reminded to run its tests", asks_model=True)
+async def swe_agent_plus(
+    problem: IssueProblem, *, ctx: Context, options: SweAgentOptions
+) -> Reproduction:
+    """SWE-Agent+ (section 4.2)."""
+    return await _worked(problem, ctx, options, plus=True)
+
+
+async def _worked(
+    problem: IssueProblem, ctx: Context, options: SweAgentOptions, *, plus: bool
+) -> Reproduction:
+    bounds = ctx.bounds
+    asking = Bounded(ctx.model, replace(bounds, calls=min(bounds.calls, options.turns)))
+    with await asyncio.to_thread(ctx.workspace) as workspace:
         desk = Desk(workspace, seconds=lambda: min(bounds.test_seconds, asking.seconds_left))
-        agent = _Agent(problem, asking, desk, plus=plus, tools=cast(Tools, tools))
+        agent = _Agent(problem, asking, desk, plus=plus, tools=options.tools)
         ending = await agent.work()
         diff = await asyncio.to_thread(workspace.diff)
     return Reproduction(handed_in(problem.id, diff, ending), tuple(agent.steps))

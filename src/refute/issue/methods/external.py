@@ -27,11 +27,11 @@ from importlib.resources import files as resource_files
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.contract import Reproduction
 from refute.issue.copied_out import CopiedOut
 from refute.issue.handing_in import handed_in
 from refute.issue.original import shortened
-from refute.models.contract import Asker
+from refute.method import Context, method
 from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.contract import CommandResult, Workspace
@@ -89,23 +89,30 @@ def chosen_agent(agent: str | None, *, network: bool) -> Agent:
     return chosen
 
 
-async def external(
-    problem: IssueProblem,
-    spawn: Spawn,
-    *,
-    ask: Asker | None,
-    bounds: Bounds,
-    agent: str | None = None,
-    network: bool = False,
-) -> Reproduction:
-    """See the module's docstring and `Reproducer`; `ask` is not used: the agent has its own model.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalOptions:
+    """Which agent, and what it may reach."""
 
-    `agent`: name of a preset, or a command that holds `{prompt_file}`. Raises `InputError`.
-    """
-    chosen = chosen_agent(agent, network=network)
+    agent: str | None = None
+    """Name of a preset, or a command that holds `{prompt_file}`."""
+    network: bool = False
+    """Let the agent's command out of its jail: it reads your files and the network."""
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` where the agent cannot be run: before any work."""
+        chosen_agent(self.agent, network=self.network)
+
+
+@method("external", summary="any coding agent, as a command (--agent)")
+async def external(
+    problem: IssueProblem, *, ctx: Context, options: ExternalOptions
+) -> Reproduction:
+    """See the module's docstring; the agent has its own model."""
+    chosen = chosen_agent(options.agent, network=options.network)
+    network, bounds = options.network, ctx.bounds
     prompt = render("external", issue=problem.text)
     run = _outside if network else _inside
-    with await asyncio.to_thread(spawn) as workspace:
+    with await asyncio.to_thread(ctx.workspace) as workspace:
         done = await run(workspace, chosen, prompt, bounds.seconds)
         diff = await asyncio.to_thread(workspace.diff)
     remarks = [UNCONTAINED if network else ""]

@@ -16,15 +16,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.errors import ContextTooLong, ModelUnavailable
+from refute.errors import ContextTooLong
 from refute.issue.bounded import Bounded, OutOfBounds
 from refute.issue.codesearch import SEARCHES, CodeSearch
-from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.contract import Reproduction
 from refute.issue.edits import Files, read_edits
 from refute.issue.handing_in import handed_in
 from refute.issue.interface.history import ask_within
 from refute.issue.original import Original
-from refute.models.contract import Asker, Message, Sampling
+from refute.method import Context, method
+from refute.models.contract import Message, Sampling
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 from refute.syntax import parse_expression
@@ -58,21 +59,24 @@ class Call:
         return f"{self.name}({', '.join(map(repr, self.arguments))})"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutocoderoverOptions:
+    """What the method's figures depend on."""
+
+    rounds: int = ROUNDS
+    """Of searching."""
+    tries: int = TRIES
+    """Answers to one question, until one can be read."""
+
+
+@method("autocoderover", summary="searches over the code, then tests", asks_model=True)
 async def autocoderover(
-    problem: IssueProblem,
-    spawn: Spawn,
-    *,
-    ask: Asker | None,
-    bounds: Bounds,
-    rounds: int = ROUNDS,
-    tries: int = TRIES,
+    problem: IssueProblem, *, ctx: Context, options: AutocoderoverOptions
 ) -> Reproduction:
-    """See the module's docstring and `Reproducer`."""
-    if ask is None:
-        raise ModelUnavailable("autocoderover asks a model; add --model")
-    asking = Bounded(ask, bounds)
-    with await asyncio.to_thread(spawn) as workspace:
-        original = Original(workspace, bounds)
+    """See the module's docstring."""
+    asking, rounds, tries = Bounded(ctx.model, ctx.bounds), options.rounds, options.tries
+    with await asyncio.to_thread(ctx.workspace) as workspace:
+        original = Original(workspace, ctx.bounds)
         sources = await asyncio.to_thread(original.sources)
         searching = render("acr_search", issue=problem.text, searches=list(SEARCHES.values()))
         messages = [Message("system", render("acr_system")), Message("user", searching)]

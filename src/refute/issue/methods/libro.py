@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.errors import ContextTooLong, ModelUnavailable
+from refute.errors import ContextTooLong
 from refute.issue.context import CONTEXT_TOKENS
-from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.contract import Reproduction
+from refute.issue.methods.zeroshot import drafts
 from refute.issue.original import Original, Trial, described, shortened
-from refute.issue.zeroshot import Given, drafts
+from refute.method import Context, method
 from refute.models.contract import Asker, Message, Sampling
 from refute.models.rounds import together
 from refute.problems import IssuePrediction, IssueProblem
@@ -48,40 +49,44 @@ class Judged:
         return (0 if self.accepted else 1) if self.trial.failing else 2
 
 
-async def libro(
-    problem: IssueProblem,
-    spawn: Spawn,
-    *,
-    ask: Asker | None,
-    bounds: Bounds,
-    samples: int = 5,
-    given: Given | None = None,
-    context_tokens: int = CONTEXT_TOKENS,
-) -> Reproduction:
-    """See the module's docstring and `Reproducer`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibroOptions:
+    """What the method's figures depend on."""
+
+    samples: int = 5
+    """Drafts."""
+    context_tokens: int = CONTEXT_TOKENS
+    """Tokens of repository context."""
+
+
+@method(
+    "libro",
+    summary="drafts, run on the original code, chosen by a judge",
+    asks_model=True,
+    takes_given=True,
+)
+async def libro(problem: IssueProblem, *, ctx: Context, options: LibroOptions) -> Reproduction:
+    """See the module's docstring.
 
     Raises `ContextTooLong` where the issue and a little of the repository, or of a draft, are too
     much for the model.
     """
-    if ask is None:
-        raise ModelUnavailable("libro asks a model; add --model")
-    with await asyncio.to_thread(spawn) as workspace:
-        original = Original(workspace, bounds)
+    with await asyncio.to_thread(ctx.workspace) as workspace:
+        original = Original(workspace, ctx.bounds)
         answers = await drafts(
             problem,
             original,
-            ask=ask,
+            ctx=ctx,
             form="custom",
-            samples=samples,
-            given=given or Given(),
-            context_tokens=context_tokens,
+            samples=options.samples,
+            context_tokens=options.context_tokens,
         )
         # samples repeat each other: what a patch does on the original code is found out once
         ran: dict[str, Trial] = {}
         for patch in dict.fromkeys(draft.patch for draft in answers):
             ran[patch] = await asyncio.to_thread(original.attempt, patch)
         trials = [ran[draft.patch] for draft in answers]
-    judged = await together(_judged(problem.text, trial, ask) for trial in trials)
+    judged = await together(_judged(problem.text, trial, ctx.model) for trial in trials)
     best = chosen(judged)
     steps = [_step(draft.answer, one) for draft, one in zip(answers, judged, strict=True)]
     if best is None:

@@ -12,17 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.errors import ContextTooLong, ModelUnavailable
+from refute.errors import ContextTooLong
 from refute.issue.context import CONTEXT_TOKENS, SourceFile, numbered, relevant
-from refute.issue.contract import Bounds, Reproduction, Spawn
+from refute.issue.contract import Reproduction
 from refute.issue.edits import Form, read_edits
 from refute.issue.original import Original
 from refute.issue.patches import touched_files
-from refute.models.contract import Asker, Message, Sampling
+from refute.method import Context, Given, method
+from refute.models.contract import Message, Sampling
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 
-__all__ = ["LEAST_TOKENS", "Given", "drafts", "form_of", "zeroshot"]
+__all__ = ["LEAST_TOKENS", "ZeroshotOptions", "drafts", "zeroshot", "zeroshotplus"]
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
@@ -31,17 +32,6 @@ VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
 
 LEAST_TOKENS = 500
 """Of the repository: with less of it nothing can be written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a method is told besides the issue and the code (SWT-Bench, Table 5)."""
-
-    test_files: tuple[str, ...] = ()
-    """The files that the tests shall go to."""
-    code_patch: str = ""
-    """A change of the code that is shown; the code files it touches lead the context."""
-    patch_may_be_wrong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +47,51 @@ class Draft:
     """Tokens of the repository that the prompt had room for."""
 
 
-def form_of(method: str) -> Form:
-    """The form of edits that a zero-shot method asks for."""
-    return "custom" if method == "zeroshotplus" else "diff"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroshotOptions:
+    """What the figures of the zero-shot methods depend on."""
+
+    context_tokens: int = CONTEXT_TOKENS
+    """Tokens of repository context."""
+    answers: int = 1
+    """Answers to the prompt: those of pass@k, from which only an oracle can choose."""
 
 
+@method(
+    "zeroshot",
+    summary="BM25 context, one answer as a unified diff",
+    asks_model=True,
+    takes_given=True,
+)
 async def zeroshot(
-    problem: IssueProblem,
-    spawn: Spawn,
-    *,
-    ask: Asker | None,
-    bounds: Bounds,
-    form: Form = "custom",
-    samples: int = 1,
-    given: Given | None = None,
-    context_tokens: int = CONTEXT_TOKENS,
+    problem: IssueProblem, *, ctx: Context, options: ZeroshotOptions
 ) -> Reproduction:
-    """One prompt, `samples` answers; the first is the prediction. See `Reproducer`."""
-    with await asyncio.to_thread(spawn) as workspace:
-        original = Original(workspace, bounds)
+    """ZeroShot (section 4.1)."""
+    return await _answered(problem, ctx, options, "diff")
+
+
+@method(
+    "zeroshotplus",
+    summary="the same with the custom diff",
+    asks_model=True,
+    takes_given=True,
+)
+async def zeroshotplus(
+    problem: IssueProblem, *, ctx: Context, options: ZeroshotOptions
+) -> Reproduction:
+    """ZeroShotPlus (section 4.2)."""
+    return await _answered(problem, ctx, options, "custom")
+
+
+async def _answered(
+    problem: IssueProblem, ctx: Context, options: ZeroshotOptions, form: Form
+) -> Reproduction:
+    """One prompt; the first answer is the prediction."""
+    samples, tokens = options.answers, options.context_tokens
+    with await asyncio.to_thread(ctx.workspace) as workspace:
+        original = Original(workspace, ctx.bounds)
         answers = await drafts(
-            problem,
-            original,
-            ask=ask,
-            form=form,
-            samples=samples,
-            given=given or Given(),
-            context_tokens=context_tokens,
+            problem, original, ctx=ctx, form=form, samples=samples, context_tokens=tokens
         )
     predictions = tuple(
         IssuePrediction(problem.id, draft.patch, notes=draft.problems) for draft in answers
@@ -99,10 +107,9 @@ async def drafts(
     problem: IssueProblem,
     original: Original,
     *,
-    ask: Asker | None,
+    ctx: Context,
     form: Form,
     samples: int,
-    given: Given,
     context_tokens: int,
 ) -> list[Draft]:
     """`samples` answers to the zero-shot prompt, each read as a patch of the original code.
@@ -110,16 +117,16 @@ async def drafts(
     Where the prompt does not fit into the model's context, it is put again with half as much of the
     repository. Raises `ContextTooLong` where even a little is too much.
     """
-    if ask is None:
-        raise ModelUnavailable("this method asks a model; add --model")
     sampling = GREEDY if samples == 1 else VARIED
     tokens = context_tokens
     while True:
         prompt = await asyncio.to_thread(
-            _prompt, problem.text, original, form=form, given=given, tokens=tokens
+            _prompt, problem.text, original, form=form, given=ctx.given, tokens=tokens
         )
         try:
-            completions = await ask.ask([Message("user", prompt)], n=samples, sampling=sampling)
+            completions = await ctx.model.ask(
+                [Message("user", prompt)], n=samples, sampling=sampling
+            )
             break
         except ContextTooLong:
             tokens //= 2

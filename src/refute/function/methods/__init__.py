@@ -1,0 +1,1 @@
+"""The function-level methods, one a file: what `refute.registry.METHODS` finds."""

@@ -1,0 +1,36 @@
+"""The search engine: examples in, failing tests and fixes out, without a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from refute.function.contract import MethodResult
+from refute.method import Context, method
+from refute.problems import FunctionProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """What the engine's figures depend on."""
+
+    budget: float = 10.0
+    """Seconds a problem."""
+    max_candidates: int | None = None
+    """Candidates a problem, whatever the time; makes a run independent of the machine's speed."""
+
+
+@method("search", summary="searches for a fix by the examples; asks no model", cpu_bound=True)
+async def search(problem: FunctionProblem, *, ctx: Context, options: SearchOptions) -> MethodResult:
+    """See `refute.function.search.search`. Raises `SandboxUnavailable`."""
+    from refute.function.search import search as found
+
+    return await ctx.sandbox.do(
+        lambda box: found(
+            problem,
+            box=box,
+            budget=options.budget if ctx.seconds is None else ctx.seconds,
+            seed=ctx.seed,
+            ask=ctx.ask,
+            max_candidates=options.max_candidates,
+        )
+    )

@@ -1,0 +1,59 @@
+"""pass@k: k answers to one prompt, of which an oracle grader picks the best (SWT-Bench, Table 2).
+
+It is a grading and not a method: without the golden patch nothing can choose among the answers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from refute.errors import InputError
+from refute.issue.contract import Reproduction
+from refute.method import Given, MethodSpec
+from refute.registry import METHODS, method_of
+
+__all__ = [
+    "DEFAULT",
+    "DEFAULT_WITH_MODEL",
+    "check_given",
+    "issue_method",
+    "oracle_samples",
+    "with_samples",
+]
+
+DEFAULT, DEFAULT_WITH_MODEL = "snippet", "redgreen"
+_PASS_AT = re.compile(r"pass@([1-9]\d?)")
+_SAMPLED = "zeroshotplus"
+
+
+def oracle_samples(method: str) -> int | None:
+    """k of `pass@k`; None for a method proper."""
+    match = _PASS_AT.fullmatch(method)
+    return int(match.group(1)) if match else None
+
+
+def issue_method(name: str) -> MethodSpec[Any, Reproduction]:
+    """The issue-level method of that name; of `pass@k` the one that draws the answers.
+
+    Raises `InputError` for an unknown method.
+    """
+    drawn = oracle_samples(name) is not None
+    return method_of(_SAMPLED if drawn else name, "issue")
+
+
+def with_samples(name: str, options: Any) -> Any:
+    """The options of the method of that name, with k answers for `pass@k`."""
+    samples = oracle_samples(name)
+    return options if samples is None else replace(options, answers=samples)
+
+
+def check_given(spec: MethodSpec[Any, Reproduction], given: Given) -> None:
+    """Raise `InputError` where a method would not look at what it is given."""
+    if given != Given() and not spec.takes_given:
+        specs = [one for one in METHODS.all() if one.takes_given]
+        able = ", ".join(one.name for one in specs)
+        raise InputError(
+            f"{spec.name} cannot be given test files or a patch; {able} and pass@k can"
+        )

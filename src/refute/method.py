@@ -1,0 +1,243 @@
+"""What a method is: a problem and a context in, a result out. One contract for both levels.
+
+    @method("mine", summary="two greedy answers", asks_model=True)
+    async def mine(problem: FunctionProblem, *, ctx: Context, options: MineOptions) -> MethodResult:
+        ...
+
+The decorated name is a `MethodSpec`, which is what the registry holds (`refute.registry`): a file
+in `refute/function/methods` or `refute/issue/methods`, or an entry point `refute.methods` of
+another package. A method never sees an answer key: nothing in `Context` is one or leads to one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, get_type_hints
+
+from refute.errors import InputError, ModelUnavailable, SandboxUnavailable, WorkspaceUnavailable
+from refute.models.contract import Asker, Completion, Message, Sampling, Tally
+from refute.problems import FunctionProblem, IssueProblem
+
+if TYPE_CHECKING:
+    from refute.function.contract import Ask
+    from refute.sandbox.pool import AsyncSandbox
+    from refute.workspace.contract import Workspace
+
+__all__ = [
+    "Bounds",
+    "Context",
+    "Given",
+    "Level",
+    "Method",
+    "MethodSpec",
+    "NoOptions",
+    "Spawn",
+    "finished",
+    "method",
+    "options_from",
+]
+
+Level = Literal["function", "issue"]
+"""What a method works on: a function with its description, or a repository with an issue."""
+Spawn = Callable[[], "Workspace"]
+"""Opens one more private workspace of the same repository at the same commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one issue may cost. Calls are samples asked of the model."""
+
+    calls: int = 60
+    seconds: float = 1800.0
+    """Wall clock, with the runs of tests, without the waiting for a batch's answers."""
+    test_seconds: float = 300.0
+    """For one run of tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a method is told besides the issue and the code (SWT-Bench, Table 5)."""
+
+    test_files: tuple[str, ...] = ()
+    """The files that the tests shall go to."""
+    code_patch: str = ""
+    """A change of the code that is shown; the code files it touches lead the context."""
+    patch_may_be_wrong: bool = False
+
+
+class _NoModel:
+    """Stands where no model was named."""
+
+    tally = Tally()
+
+    async def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int = 1,
+        first: int = 0,
+        sampling: Sampling | None = None,
+    ) -> list[Completion]:
+        raise ModelUnavailable("the method asks a model and none was named; add --model")
+
+
+class _NoSandbox:
+    """Stands where a method was given no sandbox: whatever is asked of it is refused."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise SandboxUnavailable("the method was given none")
+
+
+def _no_workspace() -> Workspace:
+    raise WorkspaceUnavailable("the method was given none")
+
+
+_NO_MODEL: Asker = _NoModel()
+_NO_SANDBOX: Any = _NoSandbox()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a method may use. What was not given raises its `Unavailable` on the first use."""
+
+    model: Asker = _NO_MODEL
+    tester: Asker | None = None
+    """The model that writes the unit tests, where that is another one (the paper's UTGen: an
+    adapter on the model that debugs)."""
+    sandbox: AsyncSandbox = _NO_SANDBOX
+    """Runs functions (function level)."""
+    workspace: Spawn = _no_workspace
+    """Opens one more workspace of the repository (issue level)."""
+    bounds: Bounds = Bounds()
+    """What one issue may cost."""
+    given: Given = Given()
+    """What the experiments of Table 5 tell (issue level)."""
+    seed: int = 0
+    """The number of the run: another one draws other samples and inputs."""
+    seconds: float | None = None
+    """What is left of the time for this problem; None: as the method's options say."""
+    ask: Ask | None = None
+    """Answers questions that tell fixes apart; None: nobody is there."""
+
+    @property
+    def writer(self) -> Asker:
+        """The model that writes the unit tests."""
+        return self.tester or self.model
+
+
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """Of a method without options."""
+
+
+ProblemT = TypeVar("ProblemT", contravariant=True)
+OptionsT = TypeVar("OptionsT", contravariant=True)
+ResultT = TypeVar("ResultT", covariant=True)
+Problem_ = TypeVar("Problem_", FunctionProblem, IssueProblem)
+Result_ = TypeVar("Result_")
+
+
+class Method(Protocol[ProblemT, OptionsT, ResultT]):
+    """A method of either level: `FunctionProblem` -> `MethodResult`, or `IssueProblem` ->
+    `Reproduction`. It is stateless: all that a run needs to know is in what it returns."""
+
+    async def __call__(self, problem: ProblemT, *, ctx: Context, options: OptionsT) -> ResultT:
+        """Work on one problem, deterministically for a seed and the same answers of the model.
+
+        Raises `Unavailable` and `BudgetExceeded` where what it needs cannot be had, and
+        `ContextTooLong` where the problem fits into no question; whatever the model says or the
+        code under test does is no error.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSpec(Generic[Problem_, Result_]):
+    """A method with what one has to know before one calls it. It is itself a `Method`."""
+
+    name: str
+    summary: str
+    """One line for people."""
+    level: Level
+    run: Callable[..., Coroutine[Any, Any, Result_]]
+    options: type[Any] = NoOptions
+    """A frozen dataclass whose fields have defaults: its parameters, with the paper's values."""
+    asks_model: bool = False
+    writes_tests: bool = True
+    """Whether it generates unit tests (`hunt` can use it)."""
+    takes_given: bool = False
+    """Whether it looks at `Context.given` (Table 5)."""
+    cpu_bound: bool = False
+    """Whether it computes more than it waits: a bench runs it in worker processes."""
+
+    async def __call__(self, problem: Problem_, *, ctx: Context, options: Any = None) -> Result_:
+        """See `Method`. `options` None: the defaults. Raises `ModelUnavailable` at once where it
+        asks a model and there is none."""
+        if self.asks_model and ctx.model is _NO_MODEL:
+            raise ModelUnavailable(f"{self.name} asks a model; add --model")
+        return await self.run(problem, ctx=ctx, options=options or self.options())
+
+
+def method(
+    name: str,
+    *,
+    summary: str,
+    asks_model: bool = False,
+    writes_tests: bool = True,
+    takes_given: bool = False,
+    cpu_bound: bool = False,
+) -> Callable[[Callable[..., Coroutine[Any, Any, Result_]]], MethodSpec[Any, Result_]]:
+    """Make a coroutine function a method. Its level and its options' class are those that its
+    parameters `problem` and `options` are annotated with. Raises `TypeError` where one is not."""
+
+    def made(run: Callable[..., Coroutine[Any, Any, Result_]]) -> MethodSpec[Any, Result_]:
+        hints = get_type_hints(run)
+        levels: Mapping[Any, Level] = {
+            FunctionProblem: "function",
+            IssueProblem: "issue",
+        }
+        level = levels.get(hints.get("problem"))
+        if level is None or not inspect.iscoroutinefunction(run):
+            raise TypeError(f"{name}: a method is `async def f(problem: ..., *, ctx, options)`")
+        return MethodSpec(
+            name=name,
+            summary=summary,
+            level=level,
+            run=run,
+            options=hints.get("options", NoOptions),
+            asks_model=asks_model,
+            writes_tests=writes_tests,
+            takes_given=takes_given,
+            cpu_bound=cpu_bound,
+        )
+
+    return made
+
+
+def finished(work: Coroutine[Any, Any, Result_]) -> Result_:
+    """What a coroutine returns, driven in this thread, which Ctrl-C ends at once.
+
+    For methods that compute: `asyncio.run` would wait for them to come back to its loop.
+    """
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
+def options_from(spec: MethodSpec[Any, Any], values: Mapping[str, Any]) -> Any:
+    """The method's options: `values` by field name, those that are None left at their default.
+
+    Raises `InputError` for a value that the options refuse, and for one that they do not have.
+    """
+    known = [field.name for field in fields(spec.options)]
+    given = {name: value for name, value in values.items() if value is not None}
+    strange = sorted(set(given) - set(known))
+    if strange:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise InputError(f"{spec.name} has no option {', '.join(strange)}; {has}")
+    return spec.options(**given)

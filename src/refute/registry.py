@@ -1,0 +1,143 @@
+"""What is there by name: refute's own, and what other packages bring along.
+
+Refute's own are found in folders: a module of the folder defines one or several, so that adding
+one touches one file. Another package names its own as entry points in the same group:
+
+    [project.entry-points."refute.methods"]
+    mine = "my_package:mine"
+
+Nothing is imported before it is asked for. A built-in name cannot be taken by another package.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from refute.errors import InputError, at_fault
+
+if TYPE_CHECKING:
+    from refute.method import Level, MethodSpec
+
+__all__ = ["METHODS", "Registry", "method_of"]
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(slots=True)
+class Registry(Generic[Thing]):
+    """Things of one kind by name."""
+
+    group: str
+    """Of the entry points."""
+    homes: tuple[str, ...]
+    """Packages whose modules define the built-in ones."""
+    what: str
+    """For people: "method"."""
+    kind: Callable[[object], bool]
+    """Whether a value is such a thing."""
+    _own: dict[str, Thing] = field(default_factory=dict)
+
+    def register(self, thing: Thing) -> Thing:
+        """Add one for this process (a notebook, a test), by its `name`."""
+        self._own[_name(thing)] = thing
+        return thing
+
+    def get(self, name: str) -> Thing:
+        """The thing of that name. Raises `InputError` where there is none, or it does not load."""
+        if name in self._own:
+            return self._own[name]
+        stem = name.replace("-", "_")
+        for home in self.homes:
+            if stem in _stems(home):
+                for thing in self._in(f"{home}.{stem}"):
+                    if _name(thing) == name:
+                        return thing
+        built_in = self._built_in()
+        if name in built_in:
+            return built_in[name]
+        for point in self._points():
+            if point.name == name:
+                return self._loaded(point)
+        known = ", ".join(sorted({*built_in, *self._own, *(p.name for p in self._points())}))
+        raise InputError(f"{name}: no such {self.what}; there are {known}")
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is one of that name, and it loads."""
+        try:
+            self.get(name)
+        except InputError:
+            return False
+        return True
+
+    def names(self) -> list[str]:
+        """All names: the built-in ones in the order of their files, then the others'."""
+        others = [point.name for point in self._points()]
+        return list(dict.fromkeys((*self._built_in(), *self._own, *others)))
+
+    def all(self) -> list[Thing]:
+        """Everything, in the order of `names`. Raises `InputError` where one does not load."""
+        return [self.get(name) for name in self.names()]
+
+    def _built_in(self) -> dict[str, Thing]:
+        modules = (f"{home}.{stem}" for home in self.homes for stem in _stems(home))
+        return {_name(thing): thing for module in modules for thing in self._in(module)}
+
+    def _in(self, module: str) -> Iterator[Thing]:
+        for value in vars(importlib.import_module(module)).values():
+            if self.kind(value):
+                yield cast(Thing, value)
+
+    def _points(self) -> tuple[EntryPoint, ...]:
+        return tuple(entry_points(group=self.group))
+
+    def _loaded(self, point: EntryPoint) -> Thing:
+        origin = f"{self.what} {point.name} ({point.value})"
+        try:
+            thing = point.load()
+        except Exception as error:
+            raise InputError(f"{origin} does not load: {at_fault(error)}") from error
+        if not self.kind(thing):
+            raise InputError(f"{origin} is not a {self.what}: it is of type {type(thing).__name__}")
+        return cast(Thing, thing)
+
+
+def method_of(name: str, level: Level) -> MethodSpec[Any, Any]:
+    """The method of that name. Raises `InputError` where there is none of that level."""
+    specs = METHODS.all() if name not in METHODS else [METHODS.get(name)]
+    for spec in specs:
+        if spec.name == name and spec.level == level:
+            found: MethodSpec[Any, Any] = spec
+            return found
+    if len(specs) == 1:
+        verbs = {"function": "functions: see refute hunt, debug", "issue": "issues: see reproduce"}
+        raise InputError(f"--method {name} is for {verbs[specs[0].level]}")
+    known = ", ".join(spec.name for spec in specs if spec.level == level)
+    raise InputError(f"--method {name}: no such method; there are {known}")
+
+
+def _name(thing: object) -> str:
+    return str(cast(Any, thing).name)
+
+
+@cache
+def _stems(home: str) -> tuple[str, ...]:
+    """The modules of a package, in the order of their names."""
+    path = importlib.import_module(home).__path__
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_")))
+
+
+def _is_method(value: object) -> bool:
+    from refute.method import MethodSpec
+
+    return isinstance(value, MethodSpec)
+
+
+METHODS: Registry[MethodSpec[Any, Any]] = Registry(
+    "refute.methods", ("refute.function.methods", "refute.issue.methods"), "method", _is_method
+)
