@@ -197,7 +197,18 @@ def test_a_call_has_the_arguments_that_the_session_makes_it_with(box: LocalSandb
     """
     _, tests, _ = verdict(box, problem(docstring, code))
     assert [type(test.call) for test in tests] == [Session, Session, Call]
-    assert Call(([],)) not in [test.call for test in tests]
+    docstring = """
+        >>> a = []
+        >>> f(a)
+        [5]
+        >>> a.append(5)
+        >>> b = f(a)
+        >>> print(b)
+        [5]
+    """
+    _, tests, _ = verdict(box, problem(docstring, code))
+    assert tests[0].call == Call(([],))
+    assert [type(test.call) for test in tests] == [Call, Session]
 
 
 def test_a_call_of_another_function_of_that_name_is_none(box: LocalSandbox) -> None:

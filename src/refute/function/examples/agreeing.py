@@ -15,7 +15,7 @@ from refute.function.examples.formal import doctests
 from refute.function.examples.grounding import grounded
 from refute.function.examples.scripts import Script, Step
 from refute.function.examples.subject import Reading, subject
-from refute.function.observed import calls_made, looking_at, makes
+from refute.function.observed import Made, calls_made, looking_at, makes
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, Expression, FunctionProblem, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
@@ -68,7 +68,7 @@ def agreed(
         if not _is_condition(script.steps[index]) and not _does_the_same(outcome, shown[index]):
             continue
         if index in doubtful:
-            made = there[index] if index < len(there) else []
+            made = _made_for(script.steps[: index + 1], there)
             mine = [one for step in seen.get(index, []) for one in step]
             if isinstance(test.call, Session) or not makes(made, test.call, outcome, mine):
                 continue
@@ -77,6 +77,15 @@ def agreed(
     for test in kept.values():
         said.setdefault(repr(test.call), set()).add(repr((test.expected, test.raises)))
     return {i: test for i, test in kept.items() if len(said[repr(test.call)]) == 1}
+
+
+def _made_for(steps: Sequence[Step], there: Sequence[list[Made]]) -> list[Made]:
+    """The calls that the last of the steps shows the outcome of: its own; where it makes none, as
+    where it shows a variable, those of the step that bound what it reads."""
+    for step, made in zip(reversed(steps), reversed(there[: len(steps)]), strict=False):
+        if made and (step is steps[-1] or step.binds & steps[-1].reads):
+            return made
+    return []
 
 
 def _doubtful(steps: Sequence[Step]) -> set[int]:
