@@ -260,6 +260,14 @@ IN_A_CALL = {
 }  # fmt: skip
 
 
+def test_a_copy_that_ends_is_not_waited_for(box: LocalSandbox) -> None:
+    sentinel(box)
+    start = time.monotonic()
+    run(box, AT_IMPORT["it ends once it was copied"] + "\nif os.getpid(): os._exit(0)", 1)
+    assert time.monotonic() - start < 1.5
+    is_sound(box)
+
+
 @pytest.mark.parametrize("name", IN_A_CALL)
 def test_attack_in_a_call(box: LocalSandbox, name: str) -> None:
     is_sound(box)

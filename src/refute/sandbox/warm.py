@@ -31,7 +31,7 @@ _ADD = struct.Struct("=QIIII")  # struct seccomp_notif_addfd: id, flags, ours, t
 _RECEIVE, _SEND, _ADDFD = 0xC0502100, 0xC0182101, 0x40182103  # ioctl
 _CONTINUE, _SETFD = 1, 1
 _THREAD = 0x00010000
-_PATIENCE = 40  # twentieths of a second without a sign of a copy that was asked for
+_PATIENCE = 2.0  # seconds for a copy that was asked for, not counting what comes meanwhile
 _QUESTIONS = 1000  # that may come meanwhile
 _MOST_REMEMBERED = 10_000
 MOST = 4  # warm processes of a server
@@ -137,7 +137,7 @@ class Warm:
             raise InDoubt from None
         poll = select.poll()
         poll.register(self.listener, select.POLLIN)
-        idle = asked = 0
+        idle, asked = 0.0, 0
         while self.waits is None or self.greeting is None:
             events = poll.poll(50)
             if any(not event & select.POLLIN for _, event in events):
@@ -146,7 +146,9 @@ class Warm:
                 asked += 1
                 self.attend()
             else:
-                idle += 1
+                idle += 0.05
+                one_ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                self.doubtful |= one_ended is not None
             if self.doubtful or asked > _QUESTIONS or idle > _PATIENCE:
                 raise InDoubt
         return self.greeting[1]
