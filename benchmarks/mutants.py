@@ -346,11 +346,12 @@ def counted(target: str, tests: Path | None, most: int) -> Run:
         (module,) = open_targets([target]).modules
         with open_box(module) as box:
 
-            def solver(problem: FunctionProblem, ask: Ask | None) -> MethodResult:
+            def solver(problem: FunctionProblem, ask: Ask | None, _: float) -> MethodResult:
                 return search(problem, box=box, budget=AMPLE, ask=ask, max_candidates=most)
 
-            given = read_given(module, tests)[0]
-            fixes = list(debug(present(module, box), solver=solver, box=box, tests=given))
+            given = read_given(module, tests).tests
+            here = present(module, box)
+            fixes = list(debug(here, solver=solver, box=box, budget=AMPLE, tests=given))
     except InputError as error:
         return Run(2, None, str(error), time.monotonic() - start, 0.0)
     document = debug_document(fixes, module.source.path.name)
