@@ -189,7 +189,7 @@ def work(job: tuple[int, int, float]) -> dict[str, Any]:
     with LocalSandbox() as box:
         if not all(box.protections().values()):
             return {"wrong": [f"isolation is not complete here: {box.protections()}"]}
-        worker = box._servers[()].process.pid
+        worker = box._servers[(), 0].process.pid
         for number in range(count):
             program, inputs = hostile(rng, programs, attacks)
             calls = [Call(args=tuple(given)) for given in inputs]
@@ -204,8 +204,8 @@ def work(job: tuple[int, int, float]) -> dict[str, Any]:
             (outcome,) = box.run(SENTINEL, [Call(args=(words,))], Limits(cpu=2.0))
             if not isinstance(outcome, Returned) or outcome.value != expected:
                 wrong.append(f"{seed}/{number}: sentinel: {outcome}\n{program.code}")
-            if box._servers[()].process.pid != worker:
-                worker = box._servers[()].process.pid
+            if box._servers[(), 0].process.pid != worker:
+                worker = box._servers[(), 0].process.pid
                 respawned += 1
     return {"ends": ends, "wrong": wrong, "sentinels": sentinels, "respawned": respawned}
 
