@@ -243,3 +243,8 @@ def test_a_huge_integer_is_not_printed_for_each_proposal(listed: bool) -> None:
         found = proposals("def f(x, y=3):\n    return x", (5, known), (7, 8), count=50)
     assert time.process_time() - before < 3.0
     assert not any(1 << 10_000 in one.call.args for one in found)
+
+
+def test_an_empty_list_where_a_number_was_seen_too() -> None:
+    """What else the parameter may be is not always a sequence to draw items from (boltons)."""
+    assert proposals("def f(x): return x", ([],), (5,), count=900)

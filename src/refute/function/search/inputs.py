@@ -239,7 +239,8 @@ def _wild(
     elif type(value) in (list, tuple):
         size = rng.randint(0, 60)
         fresh = condition.domains[min(index, len(condition.domains) - 1)]
-        pool = list(value) or list(fresh.sample(rng)) if fresh.parts else list(value)
+        other = fresh.sample(rng) if fresh.parts and not value else value
+        pool = list(other if isinstance(other, (list, tuple)) else value)
         many = [rng.choice(pool) for _ in range(size)] if pool else []
         choices = [type(value)(), type(value)(many), type(value)(many), value * 10]
     else:
