@@ -14,6 +14,7 @@ from refute.function.search import search
 from refute.function.target import open_target
 from refute.literals import LongIntegers
 from refute.problems import Call, FunctionProblem, UnitTest
+from refute.registry import METHODS
 from refute.sandbox import NotRun, Program, Returned
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.timed import Timed
@@ -95,7 +96,7 @@ def test_the_replay_of_examples_is_in_the_budget(work: str, tmp_path: Path) -> N
     with verbs.open_box(module) as box:
         given = {"f": (UnitTest(Call(args=(7,)), 1),)}
         start = time.monotonic()
-        solver = verbs.searching(box, seed=0)
+        solver = verbs.inline(METHODS.get("search"), None, box, seed=0)
         [found] = verbs.hunt(module, solver=solver, box=box, budget=0.8, tests=given)
         assert time.monotonic() - start < 3.5
     assert found.state is State.CANNOT_TELL  # nothing was run to its end, so nothing is claimed
