@@ -32,7 +32,7 @@ from refute.function.llm.trials import certain_tests, try_code
 from refute.function.show import call_source, value_source
 from refute.function.truth import expected_outputs
 from refute.literals import NotLiteral, source_of
-from refute.method import Context
+from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling, Tally
 from refute.models.scripted import ScriptedModel
 from refute.problems import UnitTest

@@ -24,7 +24,7 @@ from typing import Any
 from refute.datasets.swe import load_issues
 from refute.errors import WorkspaceUnavailable
 from refute.issue.snippet import snippet
-from refute.method import Bounds
+from refute.methods import Bounds
 from refute.problems import IssueProblem
 from refute.workspace.opening import open_local, prepare
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +23,8 @@ def test_importing_it_imports_nothing_of_it() -> None:
     code = "import sys, refute; print(*(m for m in sys.modules if m.startswith('refute')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["refute"]
+
+
+def test_no_name_is_hidden_by_a_module_of_the_same_name() -> None:
+    modules = {path.stem for path in Path(refute.__file__).parent.iterdir()}
+    assert not modules & set(refute.__all__)

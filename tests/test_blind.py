@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import get_type_hints
 
 import refute
-from refute.method import Bounds, Context, Given, Method, MethodSpec
+from refute.methods import Bounds, Context, Given, Method, MethodSpec
 from refute.problems import (
     FunctionKey,
     FunctionPrediction,

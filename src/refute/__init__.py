@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from refute.function.examples import read_examples
     from refute.function.search import search
     from refute.function.target import open_target, problem_of
-    from refute.method import Context, Method, MethodSpec, method
+    from refute.methods import Context, Method, MethodSpec, method
     from refute.problems import (
         Call,
         Expression,
@@ -46,7 +46,7 @@ _HOMES = {
         "UnitTest",
     ),
     "refute.function.contract": ("Candidate", "FailingTest", "Finding", "MethodResult"),
-    "refute.method": ("Context", "Method", "MethodSpec", "method"),
+    "refute.methods": ("Context", "Method", "MethodSpec", "method"),
     "refute.function.examples": ("read_examples",),
     "refute.function.search": ("search",),
     "refute.function.target": ("open_target", "problem_of"),

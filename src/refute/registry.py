@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from refute.errors import InputError, at_fault
 
 if TYPE_CHECKING:
-    from refute.method import Level, MethodSpec
+    from refute.datasets.spec import DatasetSpec
+    from refute.methods import Level, MethodSpec
+    from refute.models.opening import Provider
 
-__all__ = ["METHODS", "Registry", "method_of"]
+__all__ = ["DATASETS", "METHODS", "MODELS", "Registry", "method_of"]
 
 Thing = TypeVar("Thing")
 
@@ -132,12 +134,23 @@ def _stems(home: str) -> tuple[str, ...]:
     return tuple(sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_")))
 
 
-def _is_method(value: object) -> bool:
-    from refute.method import MethodSpec
-
-    return isinstance(value, MethodSpec)
+def _is_a(module: str, kind: str) -> Callable[[object], bool]:
+    """Whether a value is of a class, which is imported when it is asked."""
+    return lambda value: isinstance(value, getattr(importlib.import_module(module), kind))
 
 
 METHODS: Registry[MethodSpec[Any, Any]] = Registry(
-    "refute.methods", ("refute.function.methods", "refute.issue.methods"), "method", _is_method
+    "refute.methods",
+    ("refute.function.methods", "refute.issue.methods"),
+    "method",
+    _is_a("refute.methods", "MethodSpec"),
+)
+MODELS: Registry[Provider] = Registry(
+    "refute.models",
+    ("refute.models.providers",),
+    "model",
+    _is_a("refute.models.opening", "Provider"),
+)
+DATASETS: Registry[DatasetSpec[Any]] = Registry(
+    "refute.datasets", ("refute.datasets",), "dataset", _is_a("refute.datasets.spec", "DatasetSpec")
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from refute.issue.contract import Reproduction
 from refute.issue.passes import issue_method, with_samples
-from refute.method import MethodSpec, Spawn
+from refute.methods import MethodSpec, Spawn
 from refute.problems import IssueKey, IssueProblem
 from refute.registry import METHODS
 from refute.workspace.opening import open_local, prepare

@@ -25,7 +25,7 @@ from refute.cli.reproducing import CheckoutOptions, in_checkout
 from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.passes import issue_method
-from refute.method import Context
+from refute.methods import Context
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

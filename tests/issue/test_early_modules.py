@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from refute.issue.vet import vet_fix
-from refute.method import Bounds
+from refute.methods import Bounds
 
 from .projects import CLAMP, Project
 from .shop import diff

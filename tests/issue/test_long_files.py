@@ -10,7 +10,7 @@ import pytest
 from refute.issue.edits.tree import Tree
 from refute.issue.original import Original
 from refute.issue.touched import touched_tests
-from refute.method import Bounds
+from refute.methods import Bounds
 from refute.workspace.opening import prepare
 
 from .projects import GOLDEN_TESTS, Project, make_project

@@ -22,7 +22,7 @@ import pytest
 
 from refute.issue.context import CONTEXT_TOKENS, estimated_tokens
 from refute.issue.edits import Form, read_edits
-from refute.method import Context, Given
+from refute.methods import Context, Given
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from refute.issue.neighbours import neighbouring_tests
 from refute.issue.vet import Vetted, vet_fix
-from refute.method import Bounds
+from refute.methods import Bounds
 
 from .projects import FILES, FIX, GOLDEN_TESTS, Project
 

@@ -11,7 +11,7 @@ import pytest
 
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.vet import Vetted, vet_fix
-from refute.method import Bounds
+from refute.methods import Bounds
 
 from .projects import CLAMP, FIX, Project
 from .shop import diff

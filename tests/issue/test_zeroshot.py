@@ -13,7 +13,7 @@ from refute.issue.contract import Reproduction
 from refute.issue.methods.libro import Judged, chosen, libro, says_yes
 from refute.issue.methods.zeroshot import zeroshot, zeroshotplus
 from refute.issue.original import Trial
-from refute.method import Context, Given, MethodSpec
+from refute.methods import Context, Given, MethodSpec
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

@@ -19,8 +19,8 @@ from refute.models.cache import SampleCache
 from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall
 from refute.models.prices import Price, Prices
 from refute.models.session import Session
+from refute.testing.models import CHECKS, Check, Subject, conform
 
-from .conformance import CHECKS, Check, Subject, conform
 from .tiny import CONTEXT
 
 SAMPLING = Sampling(max_tokens=50)

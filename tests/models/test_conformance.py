@@ -15,8 +15,8 @@ from refute.models.openai import OpenAIModel
 from refute.models.record import Recording
 from refute.models.replay import ReplayModel
 from refute.models.scripted import ScriptedModel
+from refute.testing.models import CHECKS, Check, Subject, conform
 
-from .conformance import CHECKS, Check, Subject, conform
 from .loopback import Behaviour, Loopback, Reply, chat, error, obedient
 
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

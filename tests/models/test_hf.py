@@ -26,8 +26,8 @@ from refute.models.checkpoint import find, load
 from refute.models.contract import GREEDY, Completion, Message, Sampling, Tool
 from refute.models.drawing import Draw, Ends
 from refute.models.hf import TransformersModel, open_hf
+from refute.testing.models import CHECKS, Check, Subject, conform
 
-from .conformance import CHECKS, Check, Subject, conform
 from .tiny import CONTEXT, build_tiny
 
 torch.set_num_threads(1)  # threads that wait for one another crawl on a busy machine

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from refute.models.openai import OpenAIModel
-
-from .conformance import BRIEF, CHECKS, Check, Subject, conform, user
+from refute.testing.models import BRIEF, CHECKS, Check, Subject, conform, user
 
 PROGRAM = Path(sys.executable).with_name("transformers")
 ADDRESS = re.compile(r"running on (http://127\.0\.0\.1:\d+)")

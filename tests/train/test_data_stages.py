@@ -14,7 +14,7 @@ import pytest
 from refute.datasets import load
 from refute.errors import InputError, ModelUnavailable
 from refute.function.llm.options import Options
-from refute.method import Context
+from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

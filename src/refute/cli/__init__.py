@@ -33,6 +33,8 @@ _VERBS = {
     "grade": "Grade predicted test patches: do they reproduce their issues?",
     "data": "Build benchmarks of issues, and look at them.",
     "train": "Train a model to write unit tests that fail and are right (UTGen).",
+    "methods": "List the methods that there are.",
+    "datasets": "List the datasets that there are.",
     "doctor": "Show what works on this machine, and how to get what is missing.",
 }
 """Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""

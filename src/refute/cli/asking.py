@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from refute.function.contract import Ask, MethodResult
     from refute.function.target import Module
     from refute.function.verbs import Solver
-    from refute.method import MethodSpec
+    from refute.methods import MethodSpec
     from refute.models.budget import Ledger
     from refute.models.contract import Tally
     from refute.models.record import Recording
@@ -66,7 +66,7 @@ def chosen_method(asked: ModelOptions, *, counted: bool = False) -> MethodSpec[A
 def options_of(spec: MethodSpec[Any, Any], asked: ModelOptions, **more: Any) -> Any:
     """The method's options: the paper's values where none was given. `more` is taken where the
     method has such an option. Raises `InputError`."""
-    from refute.method import options_from
+    from refute.methods import options_from
 
     known = {field.name for field in fields(spec.options)}
     given = {**asked.of_methods(), **more}
@@ -188,7 +188,7 @@ def _asking(
 ) -> Iterator[Solver]:
     """One event loop, one session and a few sandboxes for all functions of the module."""
     from refute.function.verbs import open_box
-    from refute.method import Context
+    from refute.methods import Context
     from refute.runs import cores
     from refute.sandbox.pool import SandboxPool
 

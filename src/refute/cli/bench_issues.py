@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from refute.cli.selected import Selected
     from refute.datasets.swe import IssueItem
     from refute.issue.bench import Settings
-    from refute.method import Given, Spawn
+    from refute.methods import Given, Spawn
     from refute.problems import IssueProblem
     from refute.runs import Journal
     from refute.runs.loop import Ending

@@ -25,7 +25,7 @@ from refute.cli.status import FOUND
 if TYPE_CHECKING:
     from refute.issue.contract import Reproduction
     from refute.issue.original import Trial
-    from refute.method import Bounds, MethodSpec, Spawn
+    from refute.methods import Bounds, MethodSpec, Spawn
     from refute.problems import IssueProblem
 
 __all__ = ["command"]

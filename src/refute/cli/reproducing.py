@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from refute.cli.options import ModelOptions
     from refute.issue.contract import Reproduction
-    from refute.method import Bounds, MethodSpec, Spawn
+    from refute.methods import Bounds, MethodSpec, Spawn
     from refute.models.session import Session
     from refute.problems import IssueProblem
 
@@ -51,13 +51,13 @@ class ReproducingOptions:
     @property
     def bounds(self) -> Bounds:
         """What one issue may cost."""
-        from refute.method import Bounds
+        from refute.methods import Bounds
 
         return Bounds(self.calls, self.seconds, self.test_seconds)
 
     def options_of(self, spec: MethodSpec[Any, Any]) -> Any:
         """The method's options: its defaults where none was given. Raises `InputError`."""
-        from refute.method import options_from
+        from refute.methods import options_from
 
         known = {field.name for field in fields(spec.options)}
         given = {name: getattr(self, name) for name in _OF_METHODS if name in known}
@@ -227,7 +227,7 @@ async def reproduced(
 ) -> Reproduction:
     """What the method finds for one issue, with the model that was named, if any: tests only."""
     from refute.issue.handing_in import only_tests
-    from refute.method import Context
+    from refute.methods import Context
 
     async with maybe_sessions(asked) as models:
         askers: dict[str, Any] = {place: one.asker(problem.id) for place, one in models.items()}

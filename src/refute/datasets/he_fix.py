@@ -13,7 +13,7 @@ rule is applied to it; where it is not, to the numbers of those six.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,23 +23,30 @@ from refute.datasets.item import Item, Options
 from refute.datasets.originfmt import is_extractable
 from refute.datasets.rows import Row, find_file, read_rows
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
+from refute.datasets.spec import DatasetSpec, Keep, rows_at
 from refute.errors import DatasetError
 from refute.problems import FunctionProblem
 
-__all__ = ["STARTS", "items"]
+__all__ = ["HE_FIX"]
 
 STARTS = ("humanevalpack-python", "humanevalpack_python", "humanevalpack")
 """How the names of its files begin."""
 _NOT_EXTRACTABLE = frozenset({14, 15, 83, 100, 130, 139})
 
 
-def items(rows: Iterable[Row], directory: Path | None, options: Options) -> Iterator[Item]:
+def items(path: Path | None, options: Options, keep: Keep) -> Iterator[Item]:
     """The problems of the rows that HE-Fix keeps, in order. Raises `DatasetError`.
 
-    `directory`: where the files of HumanEval+ are; None: on the hub.
+    The files of HumanEval+ lie beside its own; None: both are on the hub.
     """
+    directory = None
+    if path is not None:
+        file = find_file(path, *STARTS)
+        if file is None:
+            raise DatasetError(f"{path}: he-fix needs {STARTS[-1]}*.jsonl[.gz] there")
+        path, directory = file, file.parent
     keys, left_out = _humaneval_plus(directory)
-    for row in rows:
+    for row in filter(keep, rows_at("he-fix", path, STARTS)):
         number = _number(row)
         if number in left_out:
             continue
@@ -100,3 +107,11 @@ def _item(row: Row, plus: Row) -> Item:
         code=code,
     )
     return Item(problem, replace(key, id=problem.id))
+
+
+HE_FIX = DatasetSpec(
+    name="he-fix",
+    summary="HumanEval programs with a fault that a person put in (HumanEvalFix)",
+    items=items,
+    starts=STARTS,
+)

@@ -19,6 +19,7 @@ from refute.datasets.item import Item, Options
 from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
+from refute.datasets.spec import DatasetSpec, from_rows
 from refute.problems import FunctionKey, FunctionProblem
 
 __all__ = ["CHECKERS", "STARTS", "arguments", "item", "key"]
@@ -79,3 +80,11 @@ def arguments(row: Row, field: str) -> tuple[tuple[Any, ...], ...]:
         if type(args) is not list:
             raise row.error(field, f"input {number} must be a list of arguments")
     return tuple(map(tuple, inputs))
+
+
+HUMANEVAL_PLUS = DatasetSpec(
+    name="humaneval+",
+    summary="HumanEval with EvalPlus's tests: 164 functions to write",
+    items=from_rows("humaneval+", STARTS, item, avoid=("OriginFmt",)),
+    starts=STARTS,
+)

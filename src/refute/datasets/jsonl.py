@@ -23,19 +23,23 @@ each that holds a Python list literal, for what JSON cannot say: ``"[((1, 2), {3
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from refute.datasets.asserts import read_asserts
 from refute.datasets.item import Item, Options
 from refute.datasets.literals import parse
 from refute.datasets.originfmt import test_code
-from refute.datasets.rows import Row
+from refute.datasets.rows import Row, read_rows
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
+from refute.datasets.spec import DatasetSpec, Keep
+from refute.errors import DatasetError
 from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
 from refute.sandbox.equality import CHECKERS
 
-__all__ = ["item"]
+__all__ = ["JSONL"]
 
 
 def item(row: Row, options: Options) -> Item:
@@ -114,3 +118,15 @@ def _list(row: Row, field: str) -> list[Any]:
     if not isinstance(value, list | tuple):
         raise row.error(field, "must be a list")
     return list(value)
+
+
+def _items(path: Path | None, options: Options, keep: Keep) -> Iterator[Item]:
+    if path is None or not path.is_file():
+        raise DatasetError("jsonl: give the file with --data FILE")
+    for row in filter(keep, read_rows(path)):
+        with row.reading():
+            one = item(row, options)
+        yield one
+
+
+JSONL = DatasetSpec(name="jsonl", summary="a file of your own: see docs", items=_items)

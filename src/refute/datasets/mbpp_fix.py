@@ -17,6 +17,7 @@ from refute.datasets.asserts import read_asserts
 from refute.datasets.item import Item, Options
 from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
+from refute.datasets.spec import DatasetSpec, from_rows
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
 
 __all__ = ["STARTS", "STARTS_HARD", "item", "visible"]
@@ -69,3 +70,18 @@ def visible(
     """The first `count` asserts as lines of text and as unit tests. Raises `DatasetError`."""
     lines = [line.strip() for line in asserts[:count]]
     return lines, read_asserts(row, field, lines, name, imports=imports)
+
+
+MBPP_FIX = DatasetSpec(
+    name="mbpp-fix",
+    summary="model-written wrong programs for MBPP+ (UTGen, section 5)",
+    items=from_rows("mbpp-fix", STARTS, item, without=("hard",)),
+    starts=STARTS,
+    without=("hard",),
+)
+MBPP_FIX_HARD = DatasetSpec(
+    name="mbpp-fix-hard",
+    summary="those of them that pass the visible tests or nearly do",
+    items=from_rows("mbpp-fix-hard", STARTS_HARD, item),
+    starts=STARTS_HARD,
+)

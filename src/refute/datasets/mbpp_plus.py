@@ -23,6 +23,7 @@ from refute.datasets.mbpp_fix import visible
 from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, signature_of
+from refute.datasets.spec import DatasetSpec, from_rows
 from refute.problems import FunctionKey, FunctionProblem
 from refute.syntax import parse_module
 
@@ -235,3 +236,11 @@ def restore(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of problem `number` as they were before they became JSON."""
     form = _RESTORERS.get(number)
     return args if form is None else form(args)
+
+
+MBPP_PLUS = DatasetSpec(
+    name="mbpp+",
+    summary="MBPP with EvalPlus's tests: 378 functions to write",
+    items=from_rows("mbpp+", STARTS, item, avoid=("OriginFmt",)),
+    starts=STARTS,
+)

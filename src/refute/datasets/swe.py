@@ -26,18 +26,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.datasets.hub import hub_rows
+from refute.datasets.item import Options
 from refute.datasets.literals import parse
 from refute.datasets.rows import Row, find_file, read_rows
+from refute.datasets.spec import DatasetSpec, Items, Keep, rows_at
 from refute.datasets.swt_subsets import excluded
 from refute.errors import DatasetError
 from refute.issue.patches import split_tests
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral
 from refute.problems import IssueKey, IssueProblem
+from refute.registry import DATASETS
 from refute.workspace.recipes import recipe_of_row
 
-__all__ = ["ISSUE_NAMES", "IssueItem", "holds_issues", "load_issues"]
+__all__ = ["IssueItem", "holds_issues", "issue_datasets", "load_issues"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,15 @@ _STARTS = {
 }
 """How the names of a subset's files begin; those of SWE-bench have an ``e`` for the ``t``."""
 
-ISSUE_NAMES = tuple(f"{kind}-{subset}" for kind in ("swt", "swe") for subset in _STARTS)
-"""The data sets that `load_issues` knows by name; a path of a file is taken as well."""
+
+def issue_datasets() -> dict[str, DatasetSpec[IssueItem]]:
+    """The data sets of issues that `load_issues` knows, by name."""
+    return {spec.name: spec for spec in DATASETS.all() if spec.level == "issue"}
 
 
 def holds_issues(name_or_path: str) -> bool:
     """Whether a data set is one of issues: by its name, or by the first row of the file."""
-    if name_or_path in ISSUE_NAMES:
+    if name_or_path in issue_datasets():
         return True
     path = Path(name_or_path)
     if not path.is_file():
@@ -82,31 +86,42 @@ def load_issues(
 ) -> list[IssueItem]:
     """The issues of a data set with their answer keys, in the order of the file.
 
-    `name_or_path`: one of `ISSUE_NAMES`, or a JSONL, JSON or gzip file with SWE-bench's fields, all
-    of whose rows are taken. ``swt-...`` leaves out what SWT-Bench leaves out of SWE-bench. `data`:
-    the file or the directory that holds it; None: the environment variable REFUTE_DATA, else the
-    public hub. `ids`: only these; each must be there. `limit`: at most this many.
+    `name_or_path`: one of `issue_datasets`, or a JSONL, JSON or gzip file with SWE-bench's fields,
+    all of whose rows are taken. ``swt-...`` leaves out what SWT-Bench leaves out of SWE-bench.
+    `data`: the file or the directory that holds it; None: the environment variable REFUTE_DATA,
+    else the public hub. `ids`: only these; each must be there. `limit`: at most this many.
 
     Raises `DatasetError`: no data, a malformed row, an unknown or repeated id.
     """
     name = str(name_or_path)
-    rows, dropped = _rows(name, data)
+    known = issue_datasets()
+    path = data if data is not None else os.environ.get("REFUTE_DATA") or None
+    items = known[name].items if name in known else _in_file
+    if name not in known:
+        path = name
+        if not Path(name).is_file():
+            raise DatasetError(f"{name}: neither a file nor one of {', '.join(known)}")
     wanted = None if ids is None else set(ids)
     found: list[IssueItem] = []
     seen: set[str] = set()
-    for row in rows:
+
+    def keep(row: Row) -> bool:
         identity = row.text("instance_id")
-        if identity in dropped:
-            continue
         if identity in seen:
             raise row.error("instance_id", f"{identity} is there twice")
         seen.add(identity)
-        if wanted is None or identity in wanted:
-            if limit is not None and len(found) >= limit:
-                return found
-            with row.reading():
-                found.append(_item(row, identity))
+        return wanted is None or identity in wanted
+
+    for item in items(None if path is None else Path(path), Options(), keep):
+        if limit is not None and len(found) >= limit:
+            return found
+        found.append(item)
     if wanted is not None and wanted - seen:
+        dropped = (
+            excluded(name.removeprefix("swt-"))
+            if name.removeprefix("swt-") in _STARTS
+            else frozenset[str]()
+        )
         missing = (
             f"{one} ({name} leaves it out)" if one in dropped else one for one in wanted - seen
         )
@@ -114,24 +129,32 @@ def load_issues(
     return found
 
 
-def _rows(name: str, data: Path | str | None) -> tuple[Iterator[Row], frozenset[str]]:
-    """The rows, and the ids that the named data set leaves out."""
-    if name not in ISSUE_NAMES:
-        path = Path(name)
-        if not path.is_file():
-            raise DatasetError(f"{name}: neither a file nor one of {', '.join(ISSUE_NAMES)}")
-        return read_rows(path), frozenset()
+def _in_file(path: Path | None, options: Options, keep: Keep) -> Iterator[IssueItem]:
+    assert path is not None
+    for row in read_rows(path):
+        if keep(row):
+            with row.reading():
+                item = _item(row, row.text("instance_id"))
+            yield item
+
+
+def _published(name: str) -> Items[IssueItem]:
+    """What reads a subset of SWE-bench, or of SWT-Bench, which leaves some instances out."""
     kind, _, subset = name.partition("-")
-    dropped = excluded(subset) if kind == "swt" else frozenset[str]()
-    given = data if data is not None else os.environ.get("REFUTE_DATA") or None
-    if given is None:
-        return hub_rows(f"swe-{subset}"), dropped
     swe = tuple(start.replace("SWT", "SWE").replace("swt", "swe") for start in _STARTS[subset])
     starts = (*_STARTS[subset], *swe) if kind == "swt" else swe
-    file = find_file(Path(given), *starts)
-    if file is None:
-        raise DatasetError(f"{given}: {name} needs {swe[0]}*.jsonl[.gz] there")
-    return read_rows(file), dropped
+    dropped = excluded(subset) if kind == "swt" else frozenset[str]()
+
+    def items(path: Path | None, options: Options, keep: Keep) -> Iterator[IssueItem]:
+        if path is not None and find_file(path, *starts) is None:
+            raise DatasetError(f"{path}: {name} needs {swe[0]}*.jsonl[.gz] there")
+        for row in rows_at(f"swe-{subset}" if path is None else name, path, starts):
+            if row.text("instance_id") not in dropped and keep(row):
+                with row.reading():
+                    item = _item(row, row.text("instance_id"))
+                yield item
+
+    return items
 
 
 def _item(row: Row, identity: str) -> IssueItem:
@@ -197,3 +220,14 @@ def _complaining(row: Row, field: str, read: Callable[[], Any]) -> Any:
         raise
     except (NotLiteral, ValueError) as e:
         raise row.error(field, str(e)) from None
+
+
+def _spec(name: str) -> DatasetSpec[IssueItem]:
+    kind, _, subset = name.partition("-")
+    of = "SWT-Bench" if kind == "swt" else "SWE-bench"
+    summary = f"{of} {subset.capitalize()}: issues of Python repositories"
+    return DatasetSpec(name=name, summary=summary, items=_published(name), level="issue")
+
+
+SWT_LITE, SWT_VERIFIED, SWT_FULL = (_spec(f"swt-{subset}") for subset in _STARTS)
+SWE_LITE, SWE_VERIFIED, SWE_FULL = (_spec(f"swe-{subset}") for subset in _STARTS)

@@ -20,7 +20,7 @@ from refute.function.source import unified_diff
 from refute.function.target import Module, is_predicate, problem_of
 from refute.function.verified import verified
 from refute.literals import LongIntegers
-from refute.method import Context, MethodSpec, finished
+from refute.methods import Context, MethodSpec, finished
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
 from refute.sandbox.timed import Timed

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from refute.issue.golden import works
 from refute.issue.states import State, run_state, test_files
-from refute.method import Spawn
+from refute.methods import Spawn
 from refute.problems import IssueKey
 
 __all__ = ["attributed", "golden_runs"]

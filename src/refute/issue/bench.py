@@ -33,7 +33,7 @@ from refute.issue.contract import Reproduction
 from refute.issue.passes import issue_method
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, write_predictions
-from refute.method import Bounds, Context, Given, Spawn
+from refute.methods import Bounds, Context, Given, Spawn
 from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import IssueKey, IssuePrediction, IssueProblem

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from refute.errors import ContextTooLong, LimitReached
-from refute.method import Bounds
+from refute.methods import Bounds
 from refute.models.contract import Asker, Completion, Message, Sampling, Tally
 
 __all__ = ["Bounded", "OutOfBounds"]

@@ -30,7 +30,7 @@ from refute.issue.records import Record
 from refute.issue.standings import standings
 from refute.issue.states import State, StateStore, run_lane, test_files
 from refute.issue.verdict import Status, judge, transitions
-from refute.method import Spawn
+from refute.methods import Spawn
 from refute.problems import IssueKey
 from refute.runs import Journal, shared_slots
 from refute.runs.recording import record_tasks

@@ -28,7 +28,7 @@ from refute.issue.predictions import PatchType, Prediction, patch_of
 from refute.issue.records import Record, grade_record, write_evidence
 from refute.issue.states import StateStore
 from refute.issue.verdict import Verdict
-from refute.method import Spawn
+from refute.methods import Spawn
 from refute.problems import IssuePrediction
 from refute.runs import Journal, cores, shared_slots
 from refute.runs.recording import record_tasks

@@ -13,7 +13,7 @@ from refute.errors import PatchRejected
 from refute.issue.patches import added_lines
 from refute.issue.states import holds_tests, test_files
 from refute.issue.touched import touched_tests
-from refute.method import Bounds
+from refute.methods import Bounds
 from refute.workspace.contract import Failure, Selection, TestReport, TestResult, Workspace
 
 __all__ = ["FAILING", "WHOLE", "Original", "Trial", "described", "runnable_id", "shortened"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
-from refute.method import Given, MethodSpec
+from refute.methods import Given, MethodSpec
 from refute.registry import METHODS, method_of
 
 __all__ = [

@@ -6,7 +6,7 @@ import shutil
 from dataclasses import replace
 
 from refute.errors import WorkspaceUnavailable
-from refute.method import Spawn
+from refute.methods import Spawn
 from refute.problems import IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace

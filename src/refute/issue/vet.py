@@ -19,7 +19,7 @@ from refute.issue.original import Original, Trial
 from refute.issue.patches import knows_of_tests, split_fix, touched_files
 from refute.issue.standings import newly_failing, standings
 from refute.issue.states import holds_tests, test_files
-from refute.method import Bounds
+from refute.methods import Bounds
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
 __all__ = ["Vetted", "vet_fix"]

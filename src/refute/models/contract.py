@@ -94,7 +94,7 @@ class Completion:
 
 
 class Model(Protocol):
-    """A language model. Implementations are in this package; `conformance` in tests/models."""
+    """A language model. What each must do is checked by `refute.testing.models`."""
 
     @property
     def name(self) -> str:

@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from refute.errors import InputError
 from refute.models.contract import Model
+from refute.registry import MODELS
 
-__all__ = ["SPECS", "open_model"]
+__all__ = ["Connection", "Provider", "open_model", "specs"]
 
-SPECS = "openai:NAME, hf:PATH_OR_ID[+ADAPTER], batch:DIR or replay:FILE"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """How a model is reached."""
+
+    base_url: str | None = None
+    concurrency: int = 64
+    """Requests at once."""
+    timeout: float = 300.0
+    """Seconds for one try of a request; all tries together have three times as long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A kind of model by name: what stands before the colon of a spec.
+
+    A module of `refute.models.providers` defines one; another package names its own as entry points
+    `refute.models`. `refute.registry.MODELS` finds them.
+    """
+
+    name: str
+    syntax: str
+    """The spec for people: "openai:NAME"."""
+    summary: str
+    open: Callable[[str, Connection], Model]
+    """From what stands after the colon. Raises `InputError`, `ModelUnavailable`."""
+    served: bool = False
+    """Whether it is at a URL."""
+
+
+def specs() -> str:
+    """The specs that there are, for people."""
+    *some, last = (provider.syntax for provider in MODELS.all())
+    return f"{', '.join(some)} or {last}"
 
 
 def open_model(
@@ -19,34 +54,19 @@ def open_model(
     concurrency: int = 64,
     timeout: float = 300.0,
 ) -> Model:
-    """The model that a spec names (`SPECS`).
+    """The model that a spec names (`specs`).
 
-    `base_url`, `concurrency` (requests at once) and `timeout` (seconds for one try of a request;
-    all tries together have three times as long) concern `openai:` only. Raises `InputError` for a
-    spec that is none and for files that cannot be used, `ModelUnavailable` where a key is missing.
+    `base_url`, `concurrency` and `timeout`: see `Connection`. Raises `InputError` for a spec that
+    is none and for files that cannot be used, `ModelUnavailable` where a key is missing.
     """
     kind, colon, rest = spec.partition(":")
-    if not colon or not rest or kind not in ("openai", "hf", "batch", "replay"):
-        raise InputError(f"--model {spec}: must be {SPECS}")
-    if base_url is not None and kind != "openai":
-        raise InputError(f"--base-url is for openai:NAME models, not for {kind}:")
+    if not colon or not rest or kind not in MODELS:
+        raise InputError(f"--model {spec}: must be {specs()}")
+    provider = MODELS.get(kind)
+    if base_url is not None and not provider.served:
+        served = " and ".join(one.syntax for one in MODELS.all() if one.served)
+        raise InputError(f"--base-url is for {served} models, not for {kind}:")
     if not timeout > 0 or concurrency < 1:
         raise InputError("the time limit and the number of requests at once must be positive")
-    # Each kind is imported where it is asked for: torch and the HTTP client take seconds.
-    if kind == "openai":
-        from refute.models.openai import OpenAIModel
-        from refute.models.patience import Patience
-
-        patience = Patience(attempt=timeout, total=3 * timeout)
-        return OpenAIModel(rest, base_url=base_url, concurrency=concurrency, patience=patience)
-    if kind == "hf":
-        from refute.models.hf import open_hf
-
-        return open_hf(rest)
-    if kind == "batch":
-        from refute.models.batch import open_batch
-
-        return open_batch(rest)
-    from refute.models.replay import ReplayModel
-
-    return ReplayModel(Path(rest))
+    link = Connection(base_url=base_url, concurrency=concurrency, timeout=timeout)
+    return provider.open(rest, link)

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.datasets import NAMES, load
+from refute.datasets import function_datasets, load
 from refute.errors import DatasetError
 from refute.syntax import parse_module
 
@@ -140,7 +140,7 @@ def available() -> list[str]:
     """The public evaluation sets that are in REFUTE_DATA."""
     folder = os.environ.get("REFUTE_DATA")
     found = []
-    for name in NAMES if folder and Path(folder).is_dir() else ():
+    for name in function_datasets() if folder and Path(folder).is_dir() else ():
         try:
             load(name, limit=1)
         except DatasetError:

@@ -19,7 +19,7 @@ from refute.function.llm.hybrid_inputs import distinguishing
 from refute.function.llm.options import Options
 from refute.function.llm.record import as_json
 from refute.function.llm.trials import certain_tests, try_code
-from refute.method import Context
+from refute.methods import Context
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.registry import METHODS

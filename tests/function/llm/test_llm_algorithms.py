@@ -13,7 +13,7 @@ from refute.function.contract import MethodResult
 from refute.function.llm.options import Options
 from refute.function.llm.record import Output
 from refute.function.llm.vote import decided, fewest
-from refute.method import Context
+from refute.methods import Context
 from refute.problems import Call
 from refute.registry import METHODS
 from refute.sandbox.pool import AsyncSandbox, SandboxPool

@@ -16,7 +16,7 @@ from refute.function.llm.no_ut import finds_fault
 from refute.function.llm.options import Options
 from refute.function.llm.record import NO_EXCEPTION, as_json
 from refute.function.llm.trials import certain_tests
-from refute.method import Context
+from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.problems import Call, FunctionProblem, Trust, UnitTest

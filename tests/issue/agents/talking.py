@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from refute.issue.contract import Reproduction
-from refute.method import Bounds, Context, MethodSpec
+from refute.methods import Bounds, Context, MethodSpec
 from refute.models.contract import Completion, Message, ToolCall
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute.issue.methods.swe_agent import swe_agent
-from refute.method import Bounds
+from refute.methods import Bounds
 
 from ..projects import Project
 from .talking import command, reproduce, scripted

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from refute.issue.methods.swe_agent import swe_agent
-from refute.method import Bounds
+from refute.methods import Bounds
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.problems import IssueKey, IssueProblem

@@ -9,7 +9,7 @@ import pytest
 from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.methods.autocoderover import Call, autocoderover, read_calls
 from refute.issue.original import Original
-from refute.method import Bounds, Context
+from refute.methods import Bounds, Context
 
 from ..projects import Project
 from .talking import conversation, reproduce, same_as_golden, scripted

@@ -21,7 +21,7 @@ from refute.issue.methods.external import (
     presets,
 )
 from refute.issue.original import Original
-from refute.method import Bounds, Context
+from refute.methods import Bounds, Context
 
 from ..projects import Project
 from .talking import same_as_golden

@@ -10,7 +10,7 @@ from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.interface.history import collapsed
 from refute.issue.methods.swe_agent import command_of_tests, swe_agent, swe_agent_plus
 from refute.issue.original import Original
-from refute.method import Bounds, Context
+from refute.methods import Bounds, Context
 from refute.models.contract import Completion, Message
 from refute.workspace.recipe import Recipe
 

@@ -12,7 +12,7 @@ from refute.errors import ContextTooLong
 from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
 from refute.issue.redgreen import method, redgreen
-from refute.method import Bounds, Context, Given
+from refute.methods import Bounds, Context, Given
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

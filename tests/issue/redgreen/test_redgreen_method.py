@@ -12,7 +12,7 @@ import pytest
 from refute.errors import AnswersPending, ContextTooLong, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.redgreen import method, redgreen
-from refute.method import Bounds, Context
+from refute.methods import Bounds, Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

@@ -14,7 +14,7 @@ from refute.issue.contract import Reproduction
 from refute.issue.original import Original
 from refute.issue.passes import DEFAULT, issue_method
 from refute.issue.snippet import snippet
-from refute.method import Bounds, Context
+from refute.methods import Bounds, Context
 
 from ..projects import FIX, Project, make_project
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from refute.function.bench.loop import Solve
 from refute.function.bench.records import Work, work_of
-from refute.method import Context
+from refute.methods import Context
 from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import FunctionProblem

@@ -14,7 +14,7 @@ from refute.function.bench.settings import Settings
 from refute.function.contract import MethodResult
 from refute.function.grade import with_failing_tests
 from refute.function.truth import expected_outputs
-from refute.method import Context, finished
+from refute.methods import Context, finished
 from refute.problems import FunctionProblem
 from refute.registry import METHODS
 from refute.runs import Journal

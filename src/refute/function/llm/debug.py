@@ -20,7 +20,7 @@ from refute.function.llm.programs import grafted, read_program
 from refute.function.llm.record import Edit, Suite, Unreadable
 from refute.function.llm.trials import Trial, certain_tests, try_code
 from refute.function.show import call_source, describe, expected_source
-from refute.method import Context
+from refute.methods import Context
 from refute.models.contract import Asker, Completion, Message
 from refute.problems import FunctionProblem, UnitTest
 from refute.prompts import render

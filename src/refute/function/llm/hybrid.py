@@ -44,7 +44,7 @@ from refute.function.llm.record import Attempt, Edit, Unreadable, Vote
 from refute.function.llm.trials import certain_tests
 from refute.function.llm.vote import ballot
 from refute.function.show import call_source, describe, expected_source
-from refute.method import Context
+from refute.methods import Context
 from refute.models.contract import Message
 from refute.models.rounds import together
 from refute.problems import FunctionProblem, Invocation, UnitTest

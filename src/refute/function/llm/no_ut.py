@@ -12,7 +12,7 @@ from refute.function.llm.debug import Dialogue, edited
 from refute.function.llm.options import Options
 from refute.function.llm.record import Edit, Unreadable
 from refute.function.llm.trials import Trial, certain_tests, try_code
-from refute.method import Context
+from refute.methods import Context
 from refute.problems import FunctionProblem
 from refute.prompts import render
 

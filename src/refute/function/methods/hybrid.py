@@ -8,7 +8,7 @@ from refute.errors import InputError
 from refute.function.contract import MethodResult
 from refute.function.llm.hybrid import hybrid as work
 from refute.function.llm.options import Options
-from refute.method import Context, method
+from refute.methods import Context, method
 from refute.problems import FunctionProblem
 
 

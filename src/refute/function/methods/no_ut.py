@@ -5,7 +5,7 @@ from __future__ import annotations
 from refute.function.contract import MethodResult
 from refute.function.llm.no_ut import debug_without_tests
 from refute.function.llm.options import Options
-from refute.method import Context, method
+from refute.methods import Context, method
 from refute.problems import FunctionProblem
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from refute.function.contract import MethodResult
-from refute.method import Context, NoOptions, method
+from refute.methods import Context, NoOptions, method
 from refute.problems import FunctionProblem
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from refute.function.contract import MethodResult
-from refute.method import Context, method
+from refute.methods import Context, method
 from refute.problems import FunctionProblem
 
 

@@ -24,7 +24,7 @@ from refute.issue.edits import Files, read_edits
 from refute.issue.handing_in import handed_in
 from refute.issue.interface.history import ask_within
 from refute.issue.original import Original
-from refute.method import Context, method
+from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render

@@ -31,7 +31,7 @@ from refute.issue.contract import Reproduction
 from refute.issue.copied_out import CopiedOut
 from refute.issue.handing_in import handed_in
 from refute.issue.original import shortened
-from refute.method import Context, method
+from refute.methods import Context, method
 from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.contract import CommandResult, Workspace

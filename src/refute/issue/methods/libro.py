@@ -20,7 +20,7 @@ from refute.issue.context import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
 from refute.issue.methods.zeroshot import drafts
 from refute.issue.original import Original, Trial, described, shortened
-from refute.method import Context, method
+from refute.methods import Context, method
 from refute.models.contract import Asker, Message, Sampling
 from refute.models.rounds import together
 from refute.problems import IssuePrediction, IssueProblem

@@ -33,7 +33,7 @@ from refute.issue.interface import (
     read_text,
 )
 from refute.issue.interface.history import ask_within
-from refute.method import Context, method
+from refute.methods import Context, method
 from refute.models.contract import Completion, Message, Sampling
 from refute.problems import IssueProblem
 from refute.prompts import render

@@ -18,7 +18,7 @@ from refute.issue.contract import Reproduction
 from refute.issue.edits import Form, read_edits
 from refute.issue.original import Original
 from refute.issue.patches import touched_files
-from refute.method import Context, Given, method
+from refute.methods import Context, Given, method
 from refute.models.contract import Message, Sampling
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render

@@ -38,7 +38,7 @@ from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.issue.states import test_files
-from refute.method import Bounds, Context, Given, method
+from refute.methods import Bounds, Context, Given, method
 from refute.problems import IssueProblem
 
 __all__ = ["redgreen"]

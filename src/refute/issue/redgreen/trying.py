@@ -16,7 +16,7 @@ from refute.issue.original import WHOLE, Original, Trial, described, runnable_id
 from refute.issue.patches import added_lines, touched_files
 from refute.issue.standings import Standing, newly_failing, standings
 from refute.issue.states import holds_tests, test_files
-from refute.method import Bounds
+from refute.methods import Bounds
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
 __all__ = ["Fix", "Row", "TestBed", "scrubbed"]

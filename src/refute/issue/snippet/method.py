@@ -31,7 +31,7 @@ from refute.issue.snippet.spoken import spoken_calls
 from refute.issue.snippet.subject import Subject
 from refute.issue.snippet.trials import Bench, Ran, result_of
 from refute.issue.snippet.write import Draft, Style, patch_of, probe, tested, with_tests
-from refute.method import Bounds, Context, NoOptions, Spawn, method
+from refute.methods import Bounds, Context, NoOptions, Spawn, method
 from refute.problems import IssuePrediction, IssueProblem
 from refute.workspace.contract import Failure
 

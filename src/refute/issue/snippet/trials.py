@@ -13,7 +13,7 @@ from refute.issue.original import Original, Trial
 from refute.issue.patches import is_test_file
 from refute.issue.snippet.evidence import Raised, Seen, Value
 from refute.issue.snippet.write import Draft, Style, patch_of, read_marks, with_tests
-from refute.method import Bounds
+from refute.methods import Bounds
 from refute.workspace.contract import Failure, TestResult
 
 __all__ = ["Bench", "Ran"]

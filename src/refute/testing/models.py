@@ -1,6 +1,6 @@
 """What every model must do, as a list of checks; each model's tests run all of them.
 
-SUBJECT = Subject(open=lambda: ScriptedModel(...), limit=None)
+SUBJECT = Subject(open=lambda: MyModel(...))
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_conformance(check):

@@ -1,0 +1,20 @@
+"""`refute datasets`: what `refute bench` takes."""
+
+from __future__ import annotations
+
+import click
+
+from refute.cli.listing import print_list
+from refute.cli.options import json_option
+
+__all__ = ["command"]
+
+
+@click.command("datasets")
+@json_option
+def command(as_json: bool) -> None:
+    """List the datasets: refute's own, and those of installed packages."""
+    from refute.registry import DATASETS
+
+    rows = [{"name": s.name, "of": s.level, "summary": s.summary} for s in DATASETS.all()]
+    print_list(rows, as_json=as_json)
