@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,39 +22,47 @@ os.environ.pop("COLUMNS", None)  # tables are as wide as they need, whoever runs
 
 ROOT = Path(__file__).resolve().parent.parent
 
-LONGEST = (
-    "test_bench_issues.py",
-    "test_redgreen_method.py",
-    "test_grading.py",
-    "test_pipeline.py",
-    "test_vet.py",
-    "test_cli_examples.py",
-    "test_select.py",
-    "test_model_resume.py",
-    "test_vet_attacks.py",
-    "test_llm_algorithms.py",
-    "test_environment.py",
-    "test_bench.py",
-    "test_cli_issues.py",
-    "test_agents_blind.py",
-    "test_hf.py",
-    "test_hybrid.py",
-    "test_bench_model.py",
-    "test_containers.py",
-    "test_build.py",
-    "test_blindness.py",
-    "test_literals.py",
-    "test_filtering.py",
-    "test_sft.py",
-    "test_data_cli.py",
-)
-"""Files of tests, longest first: `pytest_collection_modifyitems` starts with them."""
+DURATIONS = Path(__file__).with_name("durations.json")
+"""Seconds of each file of tests with its fixtures; `just durations` writes it. Only their order
+counts, so it need not be renewed often, nor on an idle machine."""
+
+
+class _Recorder:
+    """Adds up how long each file takes, over all worker processes."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid.partition("::")[0]] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        kept = {name: taken for name, taken in _durations().items() if (ROOT / name).exists()}
+        kept |= {name: max(1, round(taken)) for name, taken in self.seconds.items()}
+        lines = json.dumps(kept, indent=0, sort_keys=True)
+        DURATIONS.write_text(f"{lines}\n")
+
+
+def _durations() -> dict[str, int]:
+    return json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name} anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Recorder())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A long file begun last would keep one process busy while the others have nothing to do."""
-    rank = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+    """A long file begun last would keep one process busy while the others have nothing to do.
+
+    So the longest come first, and before them those that nobody has timed.
+    """
+    seconds = _durations()
+    items.sort(key=lambda item: -seconds.get(item.nodeid.partition("::")[0], float("inf")))
 
 
 @pytest.fixture(scope="session")
