@@ -12,7 +12,7 @@ import refute
 
 
 def test_every_name_is_there() -> None:
-    assert sorted(refute.__all__) == sorted(refute._HOME)
+    assert sorted(refute.__all__) == sorted([*refute._HOME, "__version__"])
     for name in refute.__all__:
         assert getattr(refute, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nope'"):

@@ -2,12 +2,14 @@
 
 The public API on one screen. Everything is imported on first use, so `import refute` is cheap.
 
-    from refute import FunctionProblem, LocalSandbox, search
+    import refute
 
-    with LocalSandbox() as box:
-        result = search(problem, box=box, budget=10.0)
-    result.failing      # unit tests that the code fails
-    result.candidates   # fixes that pass every trusted test, best first; empty: abstained
+    result = refute.debug("examples/shipping.py::shipping_cost")
+    result.state     # "fixed"
+    result.tests     # unit tests that the code fails
+    result.diff      # the fix, as a unified diff
+
+What is not named here is private by convention and may change at any time.
 """
 
 from __future__ import annotations
@@ -16,71 +18,114 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refute.datasets import load
-    from refute.errors import InputError, SandboxUnavailable
-    from refute.function.contract import Candidate, FailingTest, Finding, MethodResult
+    from refute.api import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
+    from refute.datasets import load_dataset
+    from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
+    from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
     from refute.function.examples import read_examples
     from refute.function.search import search
     from refute.function.target import open_target, problem_of
+    from refute.issue.contract import Reproduction
     from refute.methods import Context, Method, MethodSpec, method
+    from refute.models.asking import Asked
+    from refute.models.contract import Model
+    from refute.models.opening import open_model
     from refute.problems import (
         Call,
         Expression,
         FunctionKey,
         FunctionPrediction,
         FunctionProblem,
+        IssueKey,
+        IssuePrediction,
+        IssueProblem,
         Trust,
         UnitTest,
     )
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
+    from refute.workspace.contract import Workspace
 
 _HOMES = {
+    "refute.api": ("DebugResult", "HuntResult", "debug", "debug_async", "hunt", "hunt_async"),
+    "refute.datasets": ("load_dataset",),
+    "refute.errors": (
+        "InputError",
+        "LimitReached",
+        "RefuteError",
+        "SandboxUnavailable",
+        "Unavailable",
+    ),
+    "refute.function.contract": ("Candidate", "FailingTest", "Finding", "MethodResult", "State"),
+    "refute.function.examples": ("read_examples",),
+    "refute.function.search": ("search",),
+    "refute.function.target": ("open_target", "problem_of"),
+    "refute.issue.contract": ("Reproduction",),
+    "refute.methods": ("Context", "Method", "MethodSpec", "method"),
+    "refute.models.asking": ("Asked",),
+    "refute.models.contract": ("Model",),
+    "refute.models.opening": ("open_model",),
     "refute.problems": (
         "Call",
         "Expression",
         "FunctionKey",
         "FunctionPrediction",
         "FunctionProblem",
+        "IssueKey",
+        "IssuePrediction",
+        "IssueProblem",
         "Trust",
         "UnitTest",
     ),
-    "refute.function.contract": ("Candidate", "FailingTest", "Finding", "MethodResult"),
-    "refute.methods": ("Context", "Method", "MethodSpec", "method"),
-    "refute.function.examples": ("read_examples",),
-    "refute.function.search": ("search",),
-    "refute.function.target": ("open_target", "problem_of"),
     "refute.sandbox": ("Limits", "Outcome", "Program", "Sandbox"),
     "refute.sandbox.local": ("LocalSandbox",),
-    "refute.datasets": ("load",),
-    "refute.errors": ("InputError", "SandboxUnavailable"),
+    "refute.workspace.contract": ("Workspace",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Asked",
     "Call",
     "Candidate",
     "Context",
+    "DebugResult",
     "Expression",
     "FailingTest",
     "Finding",
     "FunctionKey",
     "FunctionPrediction",
     "FunctionProblem",
+    "HuntResult",
     "InputError",
+    "IssueKey",
+    "IssuePrediction",
+    "IssueProblem",
+    "LimitReached",
     "Limits",
     "LocalSandbox",
     "Method",
     "MethodResult",
     "MethodSpec",
+    "Model",
     "Outcome",
     "Program",
+    "RefuteError",
+    "Reproduction",
     "Sandbox",
     "SandboxUnavailable",
+    "State",
     "Trust",
+    "Unavailable",
     "UnitTest",
-    "load",
+    "Workspace",
+    "__version__",
+    "debug",
+    "debug_async",
+    "hunt",
+    "hunt_async",
+    "load_dataset",
     "method",
+    "open_model",
     "open_target",
     "problem_of",
     "read_examples",
@@ -89,11 +134,23 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _HOME:
         raise AttributeError(f"module 'refute' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    """The installed version; "unknown" where only the source is there."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("refute")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def __dir__() -> list[str]:

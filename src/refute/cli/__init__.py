@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import click
 
+from refute.cli.output import show_remarks
 from refute.cli.status import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
 from refute.cli.streams import drop_output, prepare_streams
 from refute.errors import BAD_INPUT, InputError
@@ -90,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status. Errors become one line on stderr."""
+    show_remarks()
     try:
         status = cli.main(arguments, prog_name="refute", standalone_mode=False)
         return status if isinstance(status, int) else 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from refute.cli.bench_functions import FunctionBenchOptions, bench_functions
 from refute.cli.bench_issues import IssueBenchOptions, bench_issues, issue_bench_options
 from refute.cli.options import (
-    ModelOptions,
     budget_option,
     given_names,
     json_option,
@@ -18,6 +18,9 @@ from refute.cli.options import (
 )
 from refute.cli.reproducing import ReproducingOptions, reproducing_options
 from refute.cli.selected import Selected, run_options, selecting_options, split_ids
+
+if TYPE_CHECKING:
+    from refute.models.asking import Asked
 
 __all__ = ["command"]
 
@@ -66,7 +69,7 @@ def command(
     run: Path | None,
     runs_dir: Path,
     as_json: bool,
-    asked: ModelOptions,
+    asked: Asked,
     how: ReproducingOptions,
     issues: IssueBenchOptions,
 ) -> int:

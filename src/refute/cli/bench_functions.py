@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from refute.cli.output import consoles, print_json, remark, warn
+from refute.cli.output import consoles, print_json, remark
 from refute.errors import UNAVAILABLE
 
 if TYPE_CHECKING:
-    from refute.cli.options import ModelOptions
     from refute.cli.selected import Selected
     from refute.datasets import Item
     from refute.function.bench import Settings
+    from refute.models.asking import Asked
     from refute.runs import Journal
     from refute.runs.loop import Ending
 
@@ -35,16 +35,17 @@ class FunctionBenchOptions:
 
 def bench_functions(
     selected: Selected,
-    asked: ModelOptions,
+    asked: Asked,
     options: FunctionBenchOptions,
     *,
     jobs: int | None,
     as_json: bool,
 ) -> int:
     """The command. Exit status 3: some problems have no result (run again to retry them)."""
-    from refute.cli.asking import chosen_method, options_of
     from refute.errors import InputError
     from refute.function import bench as benches
+    from refute.function.service import chosen_method, options_of
+    from refute.remarks import warn_of_gaps
     from refute.report.bench import bench_document, print_bench
     from refute.report.terminal import counting
     from refute.runs import Journal, cores, new_run, read_header
@@ -89,7 +90,7 @@ def bench_functions(
     with Journal(directory, settings.header(items), damage=benches.damage) as journal:
         remark(err, [f"{len(items)} problems into {directory}"])
         with LocalSandbox() as box:
-            warn(err, box)
+            warn_of_gaps(box)
         total = len(items) * settings.runs
         try:
             with counting(total, err) as progress:
@@ -118,21 +119,21 @@ def _ask(
     items: Sequence[Item],
     settings: Settings,
     journal: Journal,
-    asked: ModelOptions,
+    asked: Asked,
     jobs: int,
     progress: Callable[[int], None],
 ) -> Ending:
     """The methods that wait, for a model say, in one event loop."""
     import asyncio
 
-    from refute.cli.asking import maybe_sessions
     from refute.function.bench.loop import run_asking
     from refute.function.bench.solving import solver
+    from refute.models.asking import open_sessions
     from refute.sandbox.pool import SandboxPool
 
     async def work() -> Ending:
         with SandboxPool(jobs) as box, SandboxPool(jobs) as graders:
-            async with maybe_sessions(asked) as models:
+            async with open_sessions(asked) as models:
                 return await run_asking(
                     items,
                     settings,

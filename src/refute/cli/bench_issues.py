@@ -20,11 +20,11 @@ from refute.errors import UNAVAILABLE
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from refute.cli.options import ModelOptions
     from refute.cli.selected import Selected
     from refute.datasets.swe import IssueItem
     from refute.issue.bench import Settings
     from refute.methods import Given, Spawn
+    from refute.models.asking import Asked
     from refute.problems import IssueProblem
     from refute.runs import Journal
     from refute.runs.loop import Ending
@@ -83,7 +83,7 @@ def issue_bench_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def bench_issues(
     selected: Selected,
-    asked: ModelOptions,
+    asked: Asked,
     how: ReproducingOptions,
     issues: IssueBenchOptions,
     *,
@@ -169,7 +169,7 @@ async def _work(
     given: Mapping[str, Given],
     settings: Settings,
     journal: Journal,
-    asked: ModelOptions,
+    asked: Asked,
     at_once: int,
     progress: Callable[[int], None],
 ) -> Ending:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from refute.cli.asking import sessions
 from refute.cli.options import (
     FILE,
-    ModelOptions,
     description_option,
     given_names,
     json_option,
@@ -20,13 +18,13 @@ from refute.cli.options import (
     session_options,
     tests_option,
 )
-from refute.cli.output import consoles, print_json, remark, warn
-from refute.cli.subject import given_tests, share_read
+from refute.cli.output import consoles, print_json, remark
 
 if TYPE_CHECKING:
     from refute.function.judge import Judgement
     from refute.function.llm.options import Options
     from refute.function.target import Module
+    from refute.models.asking import Asked
     from refute.problems import FunctionProblem
     from refute.sandbox.pool import AsyncSandbox
 
@@ -62,7 +60,7 @@ def command(
     python: Path | None,
     seed: int,
     as_json: bool,
-    asked: ModelOptions,
+    asked: Asked,
 ) -> int:
     """Rank candidate programs for the function that PROBLEM.py describes by its docstring.
 
@@ -73,6 +71,7 @@ def command(
     from refute.errors import InputError
     from refute.function import verbs
     from refute.function.interpreters import with_interpreter
+    from refute.function.service import given_tests, share_read
     from refute.function.target import open_target, problem_of
     from refute.function.verified import unverified
     from refute.report import terminal
@@ -138,7 +137,7 @@ def _judged(
     problem: FunctionProblem,
     sources: list[str],
     module: Module,
-    asked: ModelOptions,
+    asked: Asked,
     reward: str | None,
     n: int,
     k: int,
@@ -149,11 +148,12 @@ def _judged(
 
     from refute.function.llm.options import Options
     from refute.function.verbs import open_box
+    from refute.remarks import warn_of_gaps
     from refute.runs import cores
     from refute.sandbox.pool import SandboxPool
 
     with open_box(module) as box:
-        warn(consoles()[1], box)
+        warn_of_gaps(box)
     with SandboxPool(cores(), make=lambda: open_box(module)) as pool:
         options = Options(n=n, k=k)
         return asyncio.run(_by(problem, sources, pool, asked, reward, options, seed))
@@ -163,12 +163,13 @@ async def _by(
     problem: FunctionProblem,
     sources: list[str],
     pool: AsyncSandbox,
-    asked: ModelOptions,
+    asked: Asked,
     reward: str | None,
     options: Options,
     seed: int,
 ) -> Judgement:
     from refute.function.judge import by_behaviour, by_reward, by_tests, judge
+    from refute.models.asking import sessions
     from refute.models.reward import open_reward
 
     if reward is not None:

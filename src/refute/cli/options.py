@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from refute.models.asking import Asked
+
 __all__ = [
     "FILE",
-    "ModelOptions",
     "budget_option",
     "description_option",
     "gathering",
@@ -65,35 +67,6 @@ def given_names(context: click.Context) -> set[str]:
     return {n for n in context.params if context.get_parameter_source(n) is not default}
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """What the options about a method and its model say; None where one was not given."""
-
-    method: str | None = None
-    model: str | None = None
-    tester: str | None = None
-    base_url: str | None = None
-    concurrency: int = 64
-    cache: bool = True
-    record: Path | None = None
-    timeout: float = 300.0
-    budget_usd: float | None = None
-    budget_tokens: int | None = None
-    n: int | None = None
-    k: int | None = None
-    m: int | None = None
-    vote: bool | None = None
-    backtrack: bool | None = None
-    guard: bool | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-
-    def of_methods(self) -> dict[str, Any]:
-        """What was given of the methods' own parameters, by name; None where it was not."""
-        return {name: getattr(self, name) for name in _METHOD_FIELDS}
-
-
 _COUNT = click.IntRange(1)
 _SESSION_OPTIONS = (
     click.option("--model", metavar="SPEC", help="openai:NAME, hf:PATH, batch:DIR, replay:FILE."),
@@ -136,7 +109,7 @@ _SESSION_FIELDS = (
     "budget_usd",
     "budget_tokens",
 )
-_METHOD_FIELDS = (
+_OF_METHODS = (
     "n", "k", "m", "vote", "backtrack", "guard", "temperature", "top_p", "max_tokens",
 )  # fmt: skip
 _METHOD_OPTIONS = (
@@ -159,36 +132,74 @@ _METHOD_OPTIONS = (
     click.option("--temperature", type=float, metavar="T", help="Of sampling (0.7)."),
     click.option("--top-p", type=float, metavar="P", help="Of sampling (0.9)."),
     click.option("--max-tokens", type=_COUNT, metavar="N", help="Of one answer (2048)."),
+    click.option(
+        "-O", "more", multiple=True, metavar="NAME=VALUE", help="Any other option of the method."
+    ),
 )
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a method and its model, as one argument `asked`."""
-    return gathering(command, "asked", ModelOptions, (*_SESSION_OPTIONS, *_METHOD_OPTIONS))
+
+    def asked(given: dict[str, Any]) -> Asked:
+        from refute.models.asking import Asked
+
+        options = {name: given.pop(name) for name in _OF_METHODS}
+        options = {name: value for name, value in options.items() if value is not None}
+        options |= dict(map(_pair, given.pop("more")))
+        names = ("method", "tester", *_SESSION_FIELDS)
+        return Asked(options=options, **{name: given.pop(name) for name in names})
+
+    return _gathering(command, "asked", asked, (*_SESSION_OPTIONS, *_METHOD_OPTIONS))
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a model alone, as one argument `asked`."""
-    return gathering(command, "asked", ModelOptions, _SESSION_OPTIONS, names=_SESSION_FIELDS)
+
+    def asked(given: dict[str, Any]) -> Asked:
+        from refute.models.asking import Asked
+
+        return Asked(**{name: given.pop(name) for name in _SESSION_FIELDS})
+
+    return _gathering(command, "asked", asked, _SESSION_OPTIONS)
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    """`NAME=VALUE`: a Python literal, else the text."""
+    from refute.errors import InputError
+    from refute.literals import NotLiteral, parse_literal
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"-O {text}: must be NAME=VALUE")
+    try:
+        return name, parse_literal(value)
+    except NotLiteral:
+        return name, value
 
 
 def gathering(
+    command: Callable[..., Any], argument: str, kind: type[Any], options: Sequence[Any]
+) -> Callable[..., Any]:
+    """Give a command options as one argument, an instance of the dataclass `kind`."""
+
+    def made(given: dict[str, Any]) -> Any:
+        return kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+
+    return _gathering(command, argument, made, options)
+
+
+def _gathering(
     command: Callable[..., Any],
     argument: str,
-    kind: type[Any],
+    made: Callable[[dict[str, Any]], Any],
     options: Sequence[Any],
-    *,
-    names: Collection[str] | None = None,
 ) -> Callable[..., Any]:
-    """Give a command options as one argument, an instance of the dataclass `kind`.
-
-    `names`: the fields that the options set; None: all of them.
-    """
-    names = [field.name for field in fields(kind)] if names is None else names
+    """`made` takes what the options set out of what was given, and gives the argument."""
 
     @functools.wraps(command)
     def gathered(*args: Any, **given: Any) -> Any:
-        given[argument] = kind(**{name: given.pop(name) for name in names})
+        given[argument] = made(given)
         return command(*args, **given)
 
     wrapped: Callable[..., Any] = gathered

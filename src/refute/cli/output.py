@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,9 +12,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from refute.sandbox import Sandbox
-
-__all__ = ["consoles", "diff_name", "print_json", "remark", "warn"]
+__all__ = ["consoles", "print_json", "remark", "show_remarks"]
 
 
 def consoles() -> tuple[Console, Console]:
@@ -35,22 +33,18 @@ def remark(console: Console, lines: Any) -> None:
         console.print(f"refute: {line}", markup=False, soft_wrap=True)
 
 
-def warn(console: Console, box: Sandbox) -> None:
-    """Say in one line what the sandbox does not protect from on this machine."""
-    from refute.sandbox.gaps import gaps
+def show_remarks() -> None:
+    """Print on stderr what the library has to say besides its results (`refute.remarks`)."""
+    log = logging.getLogger("refute")
+    if not any(isinstance(one, _Remarks) for one in log.handlers):
+        log.addHandler(_Remarks())
+        log.setLevel(logging.INFO)
+        log.propagate = False
 
-    open_here = gaps(box.protections())
-    if open_here:
-        what = ", ".join(open_here)
-        remark(console, [f"not fully isolated here: code under test can {what}; see refute doctor"])
 
-
-def diff_name(path: Path) -> str:
-    """The path that a diff names: relative to the working directory where it lies below."""
-    try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path.resolve().as_posix().lstrip("/")
+class _Remarks(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        remark(consoles()[1], [record.getMessage()])
 
 
 def print_json(document: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, ModelOptions, json_option, session_options
+from refute.cli.options import FILE, json_option, session_options
 from refute.cli.output import consoles, print_json, remark
 from refute.cli.reproducing import (
     CheckoutOptions,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from refute.issue.contract import Reproduction
     from refute.issue.original import Trial
     from refute.methods import Bounds, MethodSpec, Spawn
+    from refute.models.asking import Asked
     from refute.problems import IssueProblem
 
 __all__ = ["command"]
@@ -43,7 +44,7 @@ __all__ = ["command"]
 def command(
     issue: str,
     checkout: CheckoutOptions,
-    asked: ModelOptions,
+    asked: Asked,
     method: str | None,
     how: ReproducingOptions,
     output: Path | None,
@@ -91,7 +92,7 @@ async def _reproduce(
     options: Any,
     problem: IssueProblem,
     spawn: Spawn,
-    asked: ModelOptions,
+    asked: Asked,
     bounds: Bounds,
 ) -> tuple[Reproduction, Trial | None]:
     """What the method found, and how its tests fail now."""

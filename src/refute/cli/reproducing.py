@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.asking import maybe_sessions
 from refute.cli.options import FILE, gathering
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from refute.cli.options import ModelOptions
     from refute.issue.contract import Reproduction
     from refute.methods import Bounds, MethodSpec, Spawn
+    from refute.models.asking import Asked
     from refute.models.session import Session
     from refute.problems import IssueProblem
 
@@ -184,7 +183,7 @@ def in_checkout(checkout: CheckoutOptions, text: str) -> tuple[IssueProblem, Spa
 
 
 def chosen_reproducer(
-    method: str | None, how: ReproducingOptions, asked: ModelOptions, *, graded: bool = False
+    method: str | None, how: ReproducingOptions, asked: Asked, *, graded: bool = False
 ) -> tuple[str, MethodSpec[Any, Reproduction], Any]:
     """Name, method and its options: the default where none is named.
 
@@ -211,9 +210,11 @@ def chosen_reproducer(
 
 
 @asynccontextmanager
-async def maybe_session(asked: ModelOptions) -> AsyncIterator[Session | None]:
+async def maybe_session(asked: Asked) -> AsyncIterator[Session | None]:
     """The session of the model that was named, or None where none was."""
-    async with maybe_sessions(asked) as models:
+    from refute.models.asking import open_sessions
+
+    async with open_sessions(asked) as models:
         yield models.get("model")
 
 
@@ -222,14 +223,15 @@ async def reproduced(
     options: Any,
     problem: IssueProblem,
     spawn: Spawn,
-    asked: ModelOptions,
+    asked: Asked,
     bounds: Bounds,
 ) -> Reproduction:
     """What the method finds for one issue, with the model that was named, if any: tests only."""
     from refute.issue.handing_in import only_tests
     from refute.methods import Context
+    from refute.models.asking import open_sessions
 
-    async with maybe_sessions(asked) as models:
+    async with open_sessions(asked) as models:
         askers: dict[str, Any] = {place: one.asker(problem.id) for place, one in models.items()}
         ctx = Context(workspace=spawn, bounds=bounds, **askers)
         found = await spec(problem, ctx=ctx, options=options)

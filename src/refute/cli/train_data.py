@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, ModelOptions, json_option, seed_option, session_options
+from refute.cli.options import FILE, json_option, seed_option, session_options
 from refute.cli.output import consoles, print_json, remark
 
 if TYPE_CHECKING:
+    from refute.models.asking import Asked
     from refute.train.contamination import Index
     from refute.train.data_contract import Built, DataSettings
     from refute.train.data_plan import Plan
@@ -52,7 +53,7 @@ __all__ = ["data"]
 def data(
     source: str,
     output: Path,
-    asked: ModelOptions,
+    asked: Asked,
     corrupt: str | None,
     inputs: Any,
     rationales: Any,
@@ -103,7 +104,7 @@ def data(
     return 0
 
 
-def _check(asked: ModelOptions) -> None:
+def _check(asked: Asked) -> None:
     from refute.errors import InputError
 
     given = {
@@ -139,7 +140,7 @@ def _build(
     output: Path,
     settings: DataSettings,
     index: Index,
-    asked: ModelOptions,
+    asked: Asked,
     *,
     limit: int | None,
     validation: float,
@@ -150,7 +151,7 @@ def _build(
 
     from rich.progress import Progress
 
-    from refute.cli.asking import sessions
+    from refute.models.asking import sessions
     from refute.runs import cores
     from refute.sandbox.pool import SandboxPool
     from refute.train.data import build

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from refute.cli.options import FILE, ModelOptions, json_option, session_options
+from refute.cli.options import FILE, json_option, session_options
 from refute.cli.output import consoles, print_json
 from refute.cli.reproducing import (
     CheckoutOptions,
@@ -20,6 +21,9 @@ from refute.cli.reproducing import (
     reproducing_options,
 )
 from refute.cli.status import FOUND
+
+if TYPE_CHECKING:
+    from refute.models.asking import Asked
 
 __all__ = ["command"]
 
@@ -47,7 +51,7 @@ def command(
     tests: Path | None,
     neighbours: int,
     checkout: CheckoutOptions,
-    asked: ModelOptions,
+    asked: Asked,
     method: str | None,
     how: ReproducingOptions,
     as_json: bool,

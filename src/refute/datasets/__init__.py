@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from refute.datasets.item import Item, Options, with_code
 from refute.datasets.rows import Row
@@ -18,7 +19,10 @@ from refute.datasets.spec import DatasetSpec, Keep
 from refute.errors import DatasetError
 from refute.registry import DATASETS
 
-__all__ = ["Item", "function_datasets", "load", "with_code"]
+if TYPE_CHECKING:
+    from refute.datasets.swe import IssueItem
+
+__all__ = ["Item", "function_datasets", "load", "load_dataset", "with_code"]
 
 
 def load(
@@ -60,6 +64,26 @@ def load(
         missing = ", ".join(sorted(wanted - matched))
         raise DatasetError(f"{path or spec.name}: no problem with id {missing}")
     return found
+
+
+def load_dataset(
+    name_or_path: str | Path,
+    *,
+    data: Path | str | None = None,
+    visible_tests: int = 0,
+    ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> Sequence[Item | IssueItem]:
+    """The items of a data set of functions (`load`) or of issues (`refute.datasets.swe`).
+
+    Each has a `problem`, which a method may see, and a `key`, which only a grader may see.
+    `refute datasets` lists the names. Raises `DatasetError`.
+    """
+    from refute.datasets.swe import holds_issues, load_issues
+
+    if holds_issues(str(name_or_path)):
+        return load_issues(name_or_path, data=data, ids=ids, limit=limit)
+    return load(name_or_path, data=data, visible_tests=visible_tests, ids=ids, limit=limit)
 
 
 def _where(name: str, data: Path | str | None) -> tuple[DatasetSpec[Item], Path | None]:

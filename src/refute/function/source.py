@@ -14,7 +14,7 @@ from pathlib import Path
 from refute.errors import InputError
 from refute.files import read_file
 
-__all__ = ["SourceFile", "read_source", "unified_diff", "write_atomically"]
+__all__ = ["SourceFile", "diff_name", "read_source", "unified_diff", "write_atomically"]
 
 _LARGEST = 16 << 20
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -113,3 +113,11 @@ def write_atomically(path: Path, data: bytes, *, mode: int | None = None) -> Non
         except FileNotFoundError:
             pass
         raise
+
+
+def diff_name(path: Path) -> str:
+    """The path that a diff names: relative to the working directory where it lies below."""
+    try:
+        return path.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.resolve().as_posix().lstrip("/")

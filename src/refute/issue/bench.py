@@ -17,10 +17,10 @@ import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import refute
 from refute.errors import (
     AnswersPending,
     BudgetExceeded,
@@ -87,10 +87,6 @@ class Settings:
         `given`: what is given away, by the problem's id. A digest of it tells a run from one whose
         proposals were others.
         """
-        try:
-            release = version("refute")
-        except PackageNotFoundError:
-            release = "unknown"
         settings = asdict(self)
         options, bounds = settings.pop("options"), settings.pop("bounds")
         return {
@@ -100,7 +96,7 @@ class Settings:
             **bounds,
             "problems": len(problems),
             "given": _digest(given or {}),
-            "refute": release,
+            "refute": refute.__version__,
             "python": ".".join(platform.python_version_tuple()[:2]),
         }
 

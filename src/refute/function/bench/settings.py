@@ -6,10 +6,10 @@ import hashlib
 import platform
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import refute
 from refute.datasets import Item, load
 from refute.errors import InputError
 from refute.function.show import call_source, expected_source
@@ -45,10 +45,6 @@ class Settings:
 
     def header(self, items: Sequence[Item]) -> dict[str, Any]:
         """The settings with what the figures depend on besides: the content and the versions."""
-        try:
-            release = version("refute")
-        except PackageNotFoundError:
-            release = "unknown"
         settings = asdict(self)
         options = settings.pop("options")
         if self.model is None:
@@ -59,7 +55,7 @@ class Settings:
             **(options or {}),
             "problems": len(items),
             "content": _digest(items),
-            "refute": release,
+            "refute": refute.__version__,
             "python": ".".join(platform.python_version_tuple()[:2]),
         }
 

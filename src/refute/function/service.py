@@ -1,0 +1,342 @@
+"""`hunt` and `debug` over many functions: targets opened, a method chosen, results collected."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from refute.errors import InputError
+from refute.function import verbs
+from refute.function.contract import Ask, MethodResult, State
+from refute.function.interpreters import interpreter_of, with_interpreter
+from refute.function.parallel import (
+    Found,
+    Searching,
+    Tests,
+    Unit,
+    present,
+    solved,
+    units_of,
+    work_on,
+)
+from refute.function.target import Module
+from refute.function.targets import Skipped, Targets, open_targets
+from refute.function.verbs import Given, Solver
+from refute.methods import Context, MethodSpec, options_from
+from refute.models.asking import Asked, open_sessions
+from refute.problems import FunctionProblem
+from refute.registry import METHODS, method_of
+from refute.remarks import remark, warn_of_gaps
+from refute.runs.pool import cores
+from refute.sandbox import Sandbox
+
+__all__ = [
+    "Collected",
+    "Opened",
+    "Subject",
+    "chosen_method",
+    "collect",
+    "given_tests",
+    "open_subject",
+    "options_of",
+    "share_read",
+    "summary",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Which functions are looked at, what is known about them, and how long."""
+
+    targets: tuple[str, ...]
+    """FILE.py::FUNCTION, FILE.py, a folder, pkg.mod or pkg.mod:FUNCTION."""
+    tests: Path | None = None
+    description: Path | None = None
+    budget: float = 10.0
+    """Seconds for one function, of the search."""
+    seed: int = 0
+    jobs: int | None = None
+    """None: as many as there are cores."""
+    python: Path | None = None
+    """What the functions run on; None: the active environment's interpreter, or the project's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The targets, and the tests given for each module."""
+
+    targets: Targets
+    tests: tuple[Tests, ...]
+    tests_read: float | None
+    """See `share_read`."""
+
+    @property
+    def functions(self) -> int:
+        """How many functions there are to look at."""
+        return sum(len(module.functions) for module in self.targets.modules)
+
+
+@dataclass(slots=True)
+class Collected:
+    """What was found out, as far as it went."""
+
+    results: list[tuple[Module, Found]] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    interrupted: bool = False
+    """By Ctrl-C: what is done is there all the same."""
+
+    @property
+    def states(self) -> list[State]:
+        """What is claimed about each function."""
+        return [one.state for _, one in self.results]
+
+    @property
+    def troubles(self) -> int:
+        """On how many functions the method broke."""
+        return sum(one.trouble for _, one in self.results)
+
+
+def open_subject(subject: Subject) -> Opened:
+    """Open the targets and read the tests; what is left out is said.
+
+    Raises `InputError`, also where none of the modules has a test in `subject.tests`.
+    """
+    python = None if subject.python is None else interpreter_of(None, subject.python)
+    found = open_targets(subject.targets, python_path=() if python is None else python.site)
+    modules = [with_interpreter(module, subject.python) for module in found.modules]
+    found = replace(found, modules=tuple(modules))
+    given: list[Given] = []
+    reasons: list[InputError] = []
+    for module in found.modules:
+        try:
+            given.append(given_tests(module, subject.tests, quiet=found.broad))
+        except InputError as error:
+            given.append(Given())
+            reasons.append(error)
+    if len(reasons) == len(found.modules):
+        raise reasons[0]
+    return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given))
+
+
+def given_tests(module: Module, path: Path | None, *, quiet: bool = False) -> Given:
+    """The given tests; what was left out of the file or of the module is said.
+
+    `quiet`: it is not, for one of many modules.
+    """
+    given = verbs.read_given(module, path)
+    if not quiet:
+        remark((*(f"skipped {line}" for line in module.skipped), *given.skipped))
+    return given
+
+
+def share_read(path: Path | None, given: Sequence[Given]) -> float | None:
+    """Which part of the tests in the file that concern the functions was read; it is said, too.
+
+    None without a file, or where no test is theirs.
+    """
+    found = {place for one in given for place in one.found}
+    read = {place for one in given for place in one.read}
+    if path is None or not found:
+        return None
+    share = len(read) / len(found)
+    remark([f"{path}: {len(read)} of {len(found)} tests of what is looked at read ({share:.0%})"])
+    return round(share, 4)
+
+
+def collect(
+    subject: Subject,
+    opened: Opened,
+    asked: Asked,
+    *,
+    fixing: bool,
+    ask: Callable[[str], Ask] | None = None,
+    proposed: bool = False,
+    show: Callable[[Module, Found, str], None] = lambda module, one, how_far: None,
+) -> Collected:
+    """Work on every function; `show` is told of each result, and how far the work is in a line.
+
+    `ask` gives, for a function's name, the `Ask` for its questions. `proposed`: see `verbs.debug`.
+    Raises `InputError` where the only module or function that was named cannot be looked at.
+    """
+    settings = Searching(
+        fixing=fixing,
+        budget=subject.budget,
+        seed=subject.seed,
+        count=asked.options.get("n") or 3,
+        description=verbs.read_description(subject.description),
+        proposed=proposed,
+    )
+    found, total = opened.targets, opened.functions
+    got = Collected(skipped=list(found.skipped))
+    counted: Counter[State] = Counter()
+    left = Counter(one.kind for one in got.skipped)
+    try:
+        for unit, one in _stream(subject, opened, asked, settings, ask):
+            if isinstance(one, Skipped):
+                got.skipped.append(one)
+                left[one.kind] += 1
+                if one.kind == "cannot be loaded" and not found.broad:
+                    raise InputError(one.reason)
+                continue
+            got.results.append((unit.module, one))
+            counted[one.state] += 1
+            how_far = f"{len(got.results)} of {total} functions, last {unit.where}"
+            show(unit.module, one, f"{how_far}: {summary(counted, left)}")
+    except KeyboardInterrupt:
+        got.interrupted = True
+    if not got.results and got.skipped and not (found.broad or got.interrupted):
+        raise InputError(f"{got.skipped[0].where}: {got.skipped[0].reason}")
+    return got
+
+
+def summary(counted: Counter[State], reasons: Counter[str]) -> str:
+    """`12 wrong, 40 passes; not looked at: 2 cannot be loaded, 1 no function`."""
+    line = ", ".join(f"{counted[state]} {state}" for state in State if counted[state])
+    left = ", ".join(f"{count} {kind}" for kind, count in reasons.most_common())
+    return "; not looked at: ".join(part for part in (line or "no function", left) if part)
+
+
+def _stream(
+    subject: Subject,
+    opened: Opened,
+    asked: Asked,
+    settings: Searching,
+    ask: Callable[[str], Ask] | None,
+) -> Iterator[tuple[Unit, Found | Skipped]]:
+    spec = chosen_method(asked, counted=not settings.fixing)
+    if spec.name != "search" or ask is not None:
+        return _one_by_one(opened, asked, settings, ask)
+    units = units_of(opened.targets.modules, opened.tests, fixing=settings.fixing)
+    return work_on(units, settings, jobs=subject.jobs or cores(), opened=warn_of_gaps)
+
+
+def _one_by_one(
+    opened: Opened,
+    asked: Asked,
+    settings: Searching,
+    ask: Callable[[str], Ask] | None,
+) -> Iterator[tuple[Unit, Found | Skipped]]:
+    """With a model, or with a person who is asked: in this process, module after module."""
+    warned = False
+    for module, tests in zip(opened.targets.modules, opened.tests, strict=True):
+        unit = Unit(module, tests)
+        try:
+            box = verbs.open_box(module)
+        except InputError as error:
+            yield unit, Skipped(unit.where, "cannot be loaded", str(error))
+            continue
+        with box:
+            if not warned:
+                warn_of_gaps(box)
+                warned = True
+            here, left = present(unit, box)
+            for skipped in left:
+                yield unit, skipped
+            with _solver(asked, here.module, box, settings) as solver:
+                for one in solved(here, settings, solver, box, ask):
+                    yield here, one
+
+
+# -- the method ------------------------------------------------------------------------------------
+
+_FOR_MODELS = {
+    "tester": "--tester",
+    "base_url": "--base-url",
+    "record": "--record",
+    "budget_usd": "--budget-usd",
+    "budget_tokens": "--budget-tokens",
+}
+"""Options about a model, which mean nothing where none is asked."""
+_FLAGS = {"m": "--rounds", "n": "-n"}
+"""Options of methods whose names are not their flags'."""
+
+
+def chosen_method(asked: Asked, *, counted: bool = False) -> MethodSpec[Any, Any]:
+    """The method: the named one, else the best that the options allow.
+
+    `counted`: `n` means something to every method. Raises `InputError` for an unknown name, and
+    where method, model and options do not go together.
+    """
+    spec = method_of(asked.method or ("search" if asked.model is None else "hybrid"), "function")
+    name = spec.name
+    if not spec.asks_model and asked.model is not None:
+        raise InputError(f"--method {name} asks no model; leave --model out")
+    known = {field.name for field in fields(spec.options)}
+    for option in asked.options:
+        if option not in known and not (counted and option == "n"):
+            raise InputError(f"{_flag(option)} {_whose(option, spec)}")
+    if spec.asks_model and asked.model is None:
+        raise InputError(f"--method {name} asks a model; name one with --model, e.g. openai:NAME")
+    for option, flag in _FOR_MODELS.items():
+        if not spec.asks_model and getattr(asked, option) is not None:
+            raise InputError(f"{flag} is for methods that ask a model: name one with --model")
+    return spec
+
+
+def options_of(spec: MethodSpec[Any, Any], asked: Asked, **more: Any) -> Any:
+    """The method's options: the paper's values where none was given. `more` is taken where the
+    method has such an option. Raises `InputError`."""
+    known = {field.name for field in fields(spec.options)}
+    given = {**asked.options, **more}
+    return options_from(spec, {name: value for name, value in given.items() if name in known})
+
+
+def _flag(option: str) -> str:
+    return _FLAGS.get(option, "--" + option.replace("_", "-"))
+
+
+def _whose(option: str, spec: MethodSpec[Any, Any]) -> str:
+    """Why `spec` has no such option, and which methods have it."""
+    specs = [one for one in METHODS.all() if one.level == "function"]
+    having = [one for one in specs if option in {field.name for field in fields(one.options)}]
+    if having and not spec.asks_model and all(one.asks_model for one in having):
+        return "is for methods that ask a model: name one with --model"
+    return f"is no option of {spec.name}; of {', '.join(one.name for one in having) or 'none'}"
+
+
+@contextmanager
+def _solver(asked: Asked, module: Module, box: Sandbox, settings: Searching) -> Iterator[Solver]:
+    """The chosen method, with its models open; `box`: for methods that compute."""
+    fixing = settings.fixing
+    spec = chosen_method(asked, counted=not fixing)
+    if spec.name == "none":
+        raise InputError("--method none is for bench: it grades the code as it is")
+    if not fixing and not spec.writes_tests:
+        raise InputError(f"--method {spec.name} writes no unit tests; it is for debug and bench")
+    options = options_of(spec, asked, **({} if fixing else {"m": 0}))
+    if spec.cpu_bound:
+        yield verbs.inline(spec, options, box, seed=settings.seed)
+        return
+    with _asking(spec, options, asked, module, settings.seed) as solver:
+        yield solver
+
+
+@contextmanager
+def _asking(
+    spec: MethodSpec[Any, MethodResult], options: Any, asked: Asked, module: Module, seed: int
+) -> Iterator[Solver]:
+    """One event loop, one session and a few sandboxes for all functions of the module."""
+    from refute.sandbox.pool import SandboxPool
+
+    with (
+        SandboxPool(cores(), make=lambda: verbs.open_box(module)) as pool,
+        asyncio.Runner() as runner,
+    ):
+        stack = AsyncExitStack()
+        models = runner.run(stack.enter_async_context(open_sessions(asked)))
+
+        def solve(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
+            name = problem.entry_point
+            askers: dict[str, Any] = {place: one.asker(name) for place, one in models.items()}
+            ctx = Context(sandbox=pool, seed=seed, ask=ask, seconds=seconds, **askers)
+            return runner.run(spec(problem, ctx=ctx, options=options))
+
+        try:
+            yield solve
+        finally:
+            runner.run(stack.aclose())

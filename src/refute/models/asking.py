@@ -1,0 +1,111 @@
+"""What is asked for, as data, and the models that it names, open."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from refute.remarks import remark
+
+if TYPE_CHECKING:
+    from refute.models.budget import Ledger
+    from refute.models.contract import Tally
+    from refute.models.record import Recording
+    from refute.models.session import Session
+
+__all__ = ["Asked", "cost_line", "open_sessions", "sessions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A method and its models, by name; None where one was not given."""
+
+    method: str | None = None
+    model: str | None = None
+    """As `refute.models.opening.specs` says: "openai:NAME"."""
+    tester: str | None = None
+    """The model that writes the unit tests, where it is another one."""
+    base_url: str | None = None
+    concurrency: int = 64
+    """Requests sent to the model at once."""
+    cache: bool = True
+    """Keep answers and use kept ones."""
+    record: Path | None = None
+    """Where every answer is written, for `replay:FILE`."""
+    timeout: float = 300.0
+    """Seconds for one request."""
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the method, those that were given, by the name of the field."""
+
+
+@asynccontextmanager
+async def open_sessions(asked: Asked) -> AsyncIterator[dict[str, Session]]:
+    """The models that are named, as `refute.methods.Context` calls them: `model`, and `tester`
+    where it is another; none where none is named.
+
+    They share the budget and the recording. What they have cost is said at the end.
+    """
+    if asked.model is None:
+        yield {}
+        return
+    async with sessions(asked) as (model, tester):
+        yield {"model": model} if tester is None else {"model": model, "tester": tester}
+
+
+@asynccontextmanager
+async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]]:
+    """The open model, and the one that writes the tests where it is another; as in
+    `open_sessions`."""
+    from refute.models.budget import Budget, Ledger
+    from refute.models.record import Recording
+
+    async with AsyncExitStack() as stack:
+        assert asked.model is not None
+        ledger = Ledger(Budget(usd=asked.budget_usd, tokens=asked.budget_tokens))
+        recording = None
+        if asked.record is not None:
+            recording = stack.enter_context(closing(Recording(asked.record)))
+
+        async def opened(spec: str) -> Session:
+            return await stack.enter_async_context(_session(spec, asked, ledger, recording))
+
+        session = await opened(asked.model)
+        tester = None if asked.tester is None else await opened(asked.tester)
+        try:
+            yield session, tester
+        finally:
+            both = [one for one in (session, tester) if one is not None]
+            remark(f"{one.model}, asked now: {cost_line(one.tally)}" for one in both)
+
+
+def _session(spec: str, asked: Asked, ledger: Ledger, recording: Recording | None) -> Session:
+    from refute.models.cache import SampleCache, cache_path
+    from refute.models.opening import open_model
+    from refute.models.session import Session
+
+    own = spec == asked.model or spec.startswith("openai:")
+    model = open_model(
+        spec,
+        base_url=asked.base_url if own else None,
+        concurrency=asked.concurrency,
+        timeout=asked.timeout,
+    )
+    cache = SampleCache(cache_path()) if asked.cache else None
+    return Session(
+        model, cache=cache, budget=ledger, concurrency=asked.concurrency, recording=recording
+    )
+
+
+def cost_line(tally: Tally) -> str:
+    """`12 requests, 96 samples and 8 from the cache, 10,234 + 2,048 tokens, $0.0123`."""
+    parts = [f"{tally.requests:,} requests", f"{tally.samples:,} samples"]
+    if tally.cached:
+        parts[-1] += f" and {tally.cached:,} from the cache"
+    parts.append(f"{tally.prompt_tokens:,} + {tally.completion_tokens:,} tokens")
+    parts.append("price not known" if tally.usd is None else f"${tally.usd:.4f}")
+    return ", ".join(parts)

@@ -1,0 +1,141 @@
+"""The verbs as functions of a program: the same documents as on the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import refute
+from refute import cli
+
+CODE = '''def half(n):
+    """Half of n, rounded down.
+
+    >>> half(4)
+    2
+    >>> half(9)
+    4
+    """
+    return n // 3
+
+
+def double(n):
+    """Twice n.
+
+    >>> double(4)
+    8
+    """
+    return 2 * n
+'''
+LESS = "n // 3"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "m.py"
+    path.write_text(CODE)
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, object]:
+    status = cli.run([*arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("target", ["m.py::half", "m.py", "."])
+def test_the_same_document_as_on_the_command_line(
+    file: Path, capsys: pytest.CaptureFixture[str], target: str
+) -> None:
+    status, document = printed(capsys, "hunt", target)
+    assert (status, document) == (1, refute.hunt(target).to_dict())
+    _, document = printed(capsys, "debug", target)
+    result = refute.debug(target)
+    assert document == result.to_dict()
+    assert LESS in refute.debug(target, proposed=True).diff
+    assert file.read_text() == CODE, "nothing is written unasked"
+
+
+def test_what_a_result_offers(file: Path, tmp_path: Path) -> None:
+    result = refute.debug("m.py::half", proposed=True)
+    assert result.state in (refute.State.FIXED, refute.State.PROPOSED)
+    assert result.tests
+    assert result.candidates[0].code.count("n // 2") == 1
+    assert "half" in str(result)
+    assert "<pre" in result._repr_html_()
+    assert result.write() == [Path(file.name)]
+    assert "n // 2" in file.read_text()
+
+
+def test_tests_are_written_where_they_are_wanted(file: Path, tmp_path: Path) -> None:
+    result = refute.hunt("m.py::half", output=tmp_path / "test_m.py")
+    assert result.state is refute.State.WRONG
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "test_m.py"], capture_output=True
+    )
+    assert done.returncode == 1
+    with pytest.raises(refute.InputError, match="exists; add --force"):
+        refute.hunt("m.py::half", output=tmp_path / "test_m.py")
+    assert result.write_pytest(tmp_path / "test_m.py", force=True) == [tmp_path / "test_m.py"]
+
+
+def test_in_a_notebook(file: Path) -> None:
+    """Where an event loop is running already."""
+
+    async def cell() -> tuple[refute.HuntResult, refute.HuntResult]:
+        return refute.hunt("m.py::half"), await refute.hunt_async("m.py::half")
+
+    here, apart = asyncio.run(cell())
+    assert here.to_dict() == apart.to_dict()
+
+
+def test_a_program_prints_nothing_by_itself(file: Path) -> None:
+    code = "import refute; refute.debug('m.py'); refute.hunt('m.py', tests=None)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=file.parent)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_is_wrong_is_raised(file: Path) -> None:
+    with pytest.raises(refute.InputError, match="gone"):
+        refute.hunt("gone.py")
+    with pytest.raises(refute.InputError, match="name a target"):
+        refute.debug()
+    with pytest.raises(refute.InputError, match="no option of search"):
+        refute.debug("m.py", options={"depth": 3})
+    with pytest.raises(refute.InputError, match="budget = 0"):
+        refute.hunt("m.py", budget=0)
+
+
+def test_remarks_go_to_the_logger(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (file.parent / "test_m.py").write_text("from m import half\n\ndef test_it():\n"
+                                           "    assert half(8) == 4\n")  # fmt: skip
+    logger = logging.getLogger("refute")
+    logger.propagate = True
+    with caplog.at_level(logging.INFO, logger="refute"):
+        refute.hunt("m.py::half", tests="test_m.py")
+    assert any("1 of 1 tests" in record.getMessage() for record in caplog.records)
+
+
+def test_options_of_any_method_on_the_command_line(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["hunt", "m.py::half", "-O", "max_candidates=50"]) == 1
+    capsys.readouterr()
+    for bad in ("max_candidates", "3=4", "depth=3"):
+        assert cli.run(["hunt", "m.py::half", "-O", bad]) == 2
+
+
+def test_datasets_and_versions(tmp_path: Path) -> None:
+    row = {"id": "a", "code": CODE, "entry_point": "half", "description": "Half of n.",
+           "reference": CODE.replace("n // 3", "n // 2"), "inputs": [[4]]}  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    [item] = refute.load_dataset(tmp_path / "rows.jsonl", limit=1)
+    assert item.problem.id == "a"
+    assert refute.__version__.count(".") >= 1
