@@ -18,7 +18,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refute.api import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
+    from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
+    from refute.api.issues import (
+        ReproduceResult,
+        VetResult,
+        reproduce,
+        reproduce_async,
+        vet,
+        vet_async,
+    )
     from refute.datasets import load_dataset
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
     from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
     from refute.function.search import search
     from refute.function.target import open_target, problem_of
     from refute.issue.contract import Reproduction
-    from refute.methods import Context, Method, MethodSpec, method
+    from refute.methods import Bounds, Context, Method, MethodSpec, method
     from refute.models.asking import Asked
     from refute.models.contract import Model
     from refute.models.opening import open_model
@@ -47,7 +55,22 @@ if TYPE_CHECKING:
     from refute.workspace.contract import Workspace
 
 _HOMES = {
-    "refute.api": ("DebugResult", "HuntResult", "debug", "debug_async", "hunt", "hunt_async"),
+    "refute.api.functions": (
+        "DebugResult",
+        "HuntResult",
+        "debug",
+        "debug_async",
+        "hunt",
+        "hunt_async",
+    ),
+    "refute.api.issues": (
+        "ReproduceResult",
+        "VetResult",
+        "reproduce",
+        "reproduce_async",
+        "vet",
+        "vet_async",
+    ),
     "refute.datasets": ("load_dataset",),
     "refute.errors": (
         "InputError",
@@ -61,7 +84,7 @@ _HOMES = {
     "refute.function.search": ("search",),
     "refute.function.target": ("open_target", "problem_of"),
     "refute.issue.contract": ("Reproduction",),
-    "refute.methods": ("Context", "Method", "MethodSpec", "method"),
+    "refute.methods": ("Bounds", "Context", "Method", "MethodSpec", "method"),
     "refute.models.asking": ("Asked",),
     "refute.models.contract": ("Model",),
     "refute.models.opening": ("open_model",),
@@ -85,6 +108,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Asked",
+    "Bounds",
     "Call",
     "Candidate",
     "Context",
@@ -110,6 +134,7 @@ __all__ = [
     "Outcome",
     "Program",
     "RefuteError",
+    "ReproduceResult",
     "Reproduction",
     "Sandbox",
     "SandboxUnavailable",
@@ -117,6 +142,7 @@ __all__ = [
     "Trust",
     "Unavailable",
     "UnitTest",
+    "VetResult",
     "Workspace",
     "__version__",
     "debug",
@@ -129,7 +155,11 @@ __all__ = [
     "open_target",
     "problem_of",
     "read_examples",
+    "reproduce",
+    "reproduce_async",
     "search",
+    "vet",
+    "vet_async",
 ]
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.cli.reproducing import CheckoutOptions, in_checkout
 from refute.errors import WorkspaceUnavailable
+from refute.issue.checkout import Checkout, in_checkout
 from refute.issue.contract import Reproduction
 from refute.issue.passes import issue_method
 from refute.methods import Context
@@ -278,7 +278,7 @@ def test_a_checkout_shows_what_it_is_now_and_no_more(mine: Project) -> None:
     git(root, "commit", "-qam", MARK)
     git(root, "checkout", "-q", "main")
     (root / "tests" / "test_more.py").write_text(TESTS)
-    problem, spawn = in_checkout(CheckoutOptions(repo=root), ISSUE)
+    problem, spawn = in_checkout(Checkout(repo=root), ISSUE)
     assert problem.recipe is not None
     with spawn() as workspace:
         if not workspace.protections()["files"]:
@@ -305,7 +305,7 @@ def test_a_monorepo_keeps_its_other_packages(mine: Project) -> None:
     venv.create(environment, with_pip=False, symlinks=True)
     site = next(environment.glob("lib/python*/site-packages"))
     (site / "other.pth").write_text(f"{other.parent}\n")
-    _, spawn = in_checkout(CheckoutOptions(root, environment / "bin" / "python"), ISSUE)
+    _, spawn = in_checkout(Checkout(root, environment / "bin" / "python"), ISSUE)
     with spawn() as workspace:
         command = "import area; print(area.__file__, area.SIZE)"
         out = workspace.run(f'{environment}/bin/python -c "{command}"').output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import refute as api
 from refute.cli import run as run_cli
 from refute.cli.status import fail_for
 from refute.errors import PatchRejected
@@ -86,6 +88,29 @@ def test_reproduce_writes_only_when_told(
     assert "def test_above" in (mine.folder / "tests/test_line.py").read_text()
     status, out, _ = refute(capsys, "reproduce", "issue.md", *WITH)
     assert status == 0, "the checkout as it is has the test already: nothing fails anew"
+
+
+def test_a_program_gets_the_same(
+    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"repo": "shapes", "method": "zeroshotplus", "model": "openai:m"}
+    found = api.reproduce("issue.md", **how)
+    _, out, _ = refute(capsys, "reproduce", "issue.md", *WITH, "--json")
+    assert json.loads(out) == json.loads(json.dumps(found.to_dict()))
+    assert [test.id for test in found.failing] == ["tests/test_line.py::test_above"]
+    assert "test_above" in str(found)
+    assert "<pre" in found._repr_html_()
+
+    async def cell() -> str:
+        return (await api.vet_async("fix.diff", issue="issue.md", tests="test.patch",
+                                    repo="shapes")).verdict  # fmt: skip
+
+    assert asyncio.run(cell()) == "fixed"
+    vetted = api.vet("fix.diff", issue="issue.md", tests="test.patch", repo="shapes")
+    arguments = ("--issue", "issue.md", "--tests", "test.patch", "-C", "shapes", "--json")
+    status, out, _ = refute(capsys, "vet", "fix.diff", *arguments)
+    assert (status, json.loads(out)) == (0, json.loads(json.dumps(vetted.to_dict())))
+    assert found.write("shapes") == ("tests/test_line.py",)
 
 
 def test_reproduce_reads_standard_input(

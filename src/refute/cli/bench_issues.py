@@ -13,7 +13,7 @@ import click
 from refute.cli.bench_filter import filter_fixes
 from refute.cli.options import FILE, gathering, workspace_option
 from refute.cli.output import consoles, print_json, remark
-from refute.cli.reproducing import ReproducingOptions, chosen_reproducer, maybe_session
+from refute.cli.reproducing import ReproducingOptions
 from refute.cli.subject import issue_items
 from refute.errors import UNAVAILABLE
 
@@ -99,7 +99,7 @@ def bench_issues(
     from refute.errors import InputError
     from refute.issue.bench import Settings, damage, resumed, save_predictions, variant
     from refute.issue.grading import default_jobs
-    from refute.issue.passes import check_given
+    from refute.issue.passes import check_given, chosen_method
     from refute.issue.places import as_placed, check_engine
     from refute.report.terminal import counting
     from refute.runs import Journal, new_run, read_header
@@ -111,7 +111,8 @@ def bench_issues(
             k: header[k] for k in ("method", "model") if k in header and k not in selected.given
         }
         asked = replace(asked, **stored)
-    name, spec, options = chosen_reproducer(asked.method, how, asked, graded=True)
+    asked = replace(asked, options={**asked.options, **how.given})
+    name, spec, options = chosen_method(asked, graded=True)
     settings = Settings(
         dataset=selected.dataset,
         method=name,
@@ -174,14 +175,15 @@ async def _work(
     progress: Callable[[int], None],
 ) -> Ending:
     from refute.issue.bench import run_bench
+    from refute.models.asking import open_sessions
 
-    async with maybe_session(asked) as session:
+    async with open_sessions(asked) as models:
         return await run_bench(
             problems,
             settings,
             journal,
             given=given,
-            session=session,
+            session=models.get("model"),
             place=_placing(settings.workspace),
             at_once=at_once,
             progress=progress,

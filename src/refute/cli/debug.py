@@ -42,7 +42,7 @@ def command(
     Exit status 0: fixed; 1: wrong, and no fix was found; 4: a fix is proposed, not more;
     5: cannot tell, nothing is known; 6: passes what is known, nothing to change.
     """
-    from refute.api import debug
+    from refute.api.functions import debug
     from refute.function.source import diff_name
     from refute.function.verbs import Fix
     from refute.remarks import remark

@@ -20,7 +20,7 @@ from refute.cli.output import consoles
 from refute.cli.status import status_of_states
 
 if TYPE_CHECKING:
-    from refute.api import Show
+    from refute.api.functions import Show
     from refute.function.parallel import Found
     from refute.function.service import Collected, Opened
     from refute.function.target import Module

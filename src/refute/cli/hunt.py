@@ -42,7 +42,7 @@ def command(
 
     Exit status 0: passes what is known, 1: wrong, 5: cannot tell, nothing is known.
     """
-    from refute.api import hunt
+    from refute.api.functions import hunt
     from refute.function.source import diff_name
     from refute.function.verbs import Hunt
     from refute.remarks import remark

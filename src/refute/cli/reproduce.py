@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from refute.cli.options import FILE, json_option, session_options
-from refute.cli.output import consoles, print_json, remark
+from refute.cli.output import consoles, print_json
 from refute.cli.reproducing import (
-    CheckoutOptions,
     ReproducingOptions,
     checkout_options,
-    chosen_reproducer,
-    in_checkout,
     method_option,
-    reproduced,
     reproducing_options,
 )
 from refute.cli.status import FOUND
+from refute.remarks import remark
 
 if TYPE_CHECKING:
-    from refute.issue.contract import Reproduction
-    from refute.issue.original import Trial
-    from refute.methods import Bounds, MethodSpec, Spawn
     from refute.models.asking import Asked
-    from refute.problems import IssueProblem
 
 __all__ = ["command"]
 
@@ -43,13 +36,13 @@ __all__ = ["command"]
 @json_option
 def command(
     issue: str,
-    checkout: CheckoutOptions,
     asked: Asked,
     method: str | None,
     how: ReproducingOptions,
     output: Path | None,
     write: bool,
     as_json: bool,
+    **checkout: Any,
 ) -> int:
     """Write a test that fails now for the reason that an issue describes.
 
@@ -60,46 +53,28 @@ def command(
 
     Exit status 1: such a test was found; 0: none was.
     """
-    from refute.issue.statement import read_issue
-    from refute.report.issues import print_reproduction, reproduction_document
+    from refute.api.issues import reproduce
     from refute.report.terminal import working
-    from refute.workspace.snapshot import apply_to_checkout
 
     out, err = consoles()
-    text = read_issue(issue)
-    name, spec, options = chosen_reproducer(method, how, asked)
-    with working(f"reproducing the issue ({name})", err):
-        problem, spawn = in_checkout(checkout, text)
-        found, trial = asyncio.run(_reproduce(spec, options, problem, spawn, asked, how.bounds))
-    patch = found.prediction.patch
+    asked = replace(asked, method=method, options=how.given)
+    with working("reproducing the issue", err) as spinner:
+
+        def chosen(name: str) -> None:
+            spinner.say(f"reproducing the issue ({name})")
+
+        result = reproduce(issue, asked=asked, bounds=how.bounds, chosen=chosen, **checkout)
     if as_json:
-        print_json(reproduction_document(name, found, trial))
+        print_json(result.to_dict())
     else:
-        print_reproduction(name, found, trial, out)
-    if patch and output is not None:
-        output.write_text(patch, encoding="utf-8")
-        remark(err, [f"test patch written to {output}"])
-    if write and (trial is None or not trial.failing):
-        remark(err, ["nothing is written to the checkout: no test fails"])
-    elif write:
-        changed = apply_to_checkout(patch, checkout.repo)
-        remark(err, [f"tests written to {', '.join(changed)}"])
-    return FOUND if trial is not None and trial.failing else 0
-
-
-async def _reproduce(
-    spec: MethodSpec[Any, Reproduction],
-    options: Any,
-    problem: IssueProblem,
-    spawn: Spawn,
-    asked: Asked,
-    bounds: Bounds,
-) -> tuple[Reproduction, Trial | None]:
-    """What the method found, and how its tests fail now."""
-    from refute.issue.original import WHOLE, Original
-
-    found = await reproduced(spec, options, problem, spawn, asked, bounds)
-    if not found.prediction.patch:
-        return found, None
-    with spawn() as workspace:
-        return found, Original(workspace, bounds, whole=WHOLE).attempt(found.prediction.patch)
+        result.print(out)
+    if result.patch and output is not None:
+        output.write_text(result.patch, encoding="utf-8")
+        remark([f"test patch written to {output}"])
+    if write:
+        changed = result.write(checkout["repo"])
+        if changed:
+            remark([f"tests written to {', '.join(changed)}"])
+        else:
+            remark(["nothing is written to the checkout: no test fails"])
+    return FOUND if result.failing else 0

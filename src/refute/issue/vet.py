@@ -22,7 +22,7 @@ from refute.issue.states import holds_tests, test_files
 from refute.methods import Bounds
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
-__all__ = ["Vetted", "vet_fix"]
+__all__ = ["MOST", "Vetted", "vet_fix"]
 
 Verdict = Literal["fixed", "not fixed", "breaks tests", "does not apply", "cannot tell"]
 

@@ -1,24 +1,20 @@
-"""The verbs about functions, as functions: what the command line calls, and what a program calls.
+"""`hunt` and `debug`.
 
-    >>> import refute
-    >>> result = refute.debug("examples/shipping.py::shipping_cost")
-    >>> result.state, result.diff, result.tests
-
-Each raises `InputError` for what the caller can mend and `Unavailable` for what the machine does
-not give, and says what it has to say besides to the logger `refute`. A verb may be called where an
-event loop is running (a notebook); its `..._async` twin does not hold that loop up.
+>>> import refute
+>>> result = refute.debug("examples/shipping.py::shipping_cost")
+>>> result.state, result.diff, result.tests
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.function.contract import Ask, Candidate, FailingTest, State, overall
 from refute.function.parallel import Found
@@ -33,11 +29,10 @@ __all__ = ["DebugResult", "HuntResult", "debug", "debug_async", "hunt", "hunt_as
 
 Show = Callable[[Module, Found, str], None]
 """Is told of each function's result, of its module, and how far the work is, in a line."""
-Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class _Result(Shown):
     opened: Opened
     collected: Collected
 
@@ -75,19 +70,6 @@ class _Result:
         if whole and self.opened.tests_read is not None:
             whole = {**whole, "tests_read": self.opened.tests_read}
         return whole
-
-    def _repr_html_(self) -> str:
-        from refute.report.notebook import as_html
-
-        return as_html(self._print)
-
-    def __str__(self) -> str:
-        from refute.report.notebook import as_text
-
-        return as_text(self._print)
-
-    def _print(self, console: Any) -> None:
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +113,8 @@ class HuntResult(_Result):
                 written.append(place)
         return written
 
-    def _print(self, console: Any) -> None:
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
         from refute.report.tables import print_hunt
 
         for module, one in self.collected.results:
@@ -209,7 +192,8 @@ class DebugResult(_Result):
                 files.setdefault(module.source.path, []).append(one)
         return files
 
-    def _print(self, console: Any) -> None:
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
         from refute.function.source import diff_name
         from refute.report.tables import print_fix
 
@@ -258,7 +242,7 @@ def hunt(
             remark(f"tests written to {place}" for place in written)
         return result
 
-    return _apart(work)
+    return apart(work)
 
 
 def debug(
@@ -292,7 +276,7 @@ def debug(
         got = collect(subject, found, asked, fixing=True, ask=ask, proposed=proposed, show=show)
         return DebugResult(found, got, proposed)
 
-    return _apart(work)
+    return apart(work)
 
 
 async def hunt_async(*targets: str, **how: Any) -> HuntResult:
@@ -348,14 +332,3 @@ def _subject(
         seed=seed,
         jobs=jobs,
     )
-
-
-def _apart(work: Callable[[], Done]) -> Done:
-    """Do the work here, or in a thread where this one has a running event loop: methods bring
-    their own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return work()
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(work).result()

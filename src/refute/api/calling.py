@@ -1,0 +1,46 @@
+"""What all verbs share: how they are called, and how their results show themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Shown", "apart"]
+
+Done = TypeVar("Done")
+
+
+class Shown:
+    """A result that prints itself: as the command does, and as HTML in a notebook."""
+
+    __slots__ = ()
+
+    def print(self, console: Console) -> None:
+        """What the command prints on stdout."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        from refute.report.notebook import as_html
+
+        return as_html(self.print)
+
+    def __str__(self) -> str:
+        from refute.report.notebook import as_text
+
+        return as_text(self.print)
+
+
+def apart(work: Callable[[], Done]) -> Done:
+    """Do the work here, or in a thread where this one has a running event loop: methods bring
+    their own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(work).result()

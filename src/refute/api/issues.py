@@ -1,0 +1,216 @@
+"""`reproduce` and `vet`.
+
+>>> found = refute.reproduce("ISSUE.md", repo=".")
+>>> found.failing, found.patch
+>>> refute.vet("FIX.diff", issue="ISSUE.md").verdict
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from refute.api.calling import Shown, apart
+from refute.errors import InputError
+from refute.files import read_file
+from refute.issue.checkout import Checkout, in_checkout
+from refute.issue.contract import Reproduction
+from refute.issue.handing_in import only_tests
+from refute.issue.original import WHOLE, Original, Trial
+from refute.issue.passes import chosen_method
+from refute.issue.statement import read_issue
+from refute.issue.vet import MOST, Vetted, vet_fix
+from refute.methods import Bounds, Context, MethodSpec, Spawn
+from refute.models.asking import Asked, open_sessions
+from refute.problems import IssueProblem
+from refute.workspace.contract import TestResult
+from refute.workspace.snapshot import apply_to_checkout
+
+__all__ = ["ReproduceResult", "VetResult", "reproduce", "reproduce_async", "vet", "vet_async"]
+
+_BOUNDS = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class ReproduceResult(Shown):
+    """What `reproduce` found out."""
+
+    method: str
+    found: Reproduction
+    trial: Trial | None
+    """How its tests fail now; None where there is no test."""
+
+    @property
+    def patch(self) -> str:
+        """The test patch, a unified diff; "" where there is none."""
+        return self.found.prediction.patch
+
+    @property
+    def failing(self) -> tuple[TestResult, ...]:
+        """The tests of the patch that fail now."""
+        return () if self.trial is None else tuple(self.trial.failing)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.issues import reproduction_document
+
+        return reproduction_document(self.method, self.found, self.trial)
+
+    def write(self, repo: Path | str = ".") -> tuple[str, ...]:
+        """Apply the test patch to a checkout: test files and nothing else, and only a test that was
+        seen to fail. Returns the files that changed. Raises `InputError`."""
+        return tuple(apply_to_checkout(self.patch, Path(repo))) if self.failing else ()
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.issues import print_reproduction
+
+        print_reproduction(self.method, self.found, self.trial, console)
+
+
+@dataclass(frozen=True, slots=True)
+class VetResult(Shown):
+    """What `vet` found out."""
+
+    method: str
+    """What wrote the tests; "given": the caller."""
+    vetted: Vetted
+    tests: str
+    """The test patch that was used."""
+    reproduction: Reproduction | None
+    """Where the tests were written for it."""
+
+    @property
+    def verdict(self) -> str:
+        """`fixed`, `not fixed`, `breaks tests` or `cannot tell`."""
+        return self.vetted.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.issues import vetted_document
+
+        return vetted_document(self.method, self.vetted, self.tests, self.reproduction)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.issues import print_vetted
+
+        notes = self.reproduction.prediction.notes if self.reproduction else ()
+        print_vetted(self.method, self.vetted, self.tests, console, notes=notes)
+
+
+def reproduce(
+    issue: Path | str,
+    *,
+    repo: Path | str = ".",
+    python: Path | str | None = None,
+    runner: str | None = None,
+    method: str | None = None,
+    model: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    asked: Asked | None = None,
+    bounds: Bounds = _BOUNDS,
+    chosen: Callable[[str], None] = lambda method: None,
+) -> ReproduceResult:
+    """Write a test that fails now for the reason that an issue describes.
+
+    `issue`: a text file or GitHub's JSON of an issue. `repo`: the checkout, which is not changed;
+    `python` and `runner`: how its tests run. `method`, `model`, `options`, `asked` as in
+    `refute.hunt`. `bounds`: what it may cost. `chosen` is told the method's name before any work.
+    """
+    asked = asked or Asked(method=method, model=model, options=options or {})
+    text = read_issue(str(issue))
+    name, spec, chosen_options = chosen_method(asked)
+    chosen(name)
+
+    def work() -> ReproduceResult:
+        problem, spawn = in_checkout(_checkout(repo, python, runner), text)
+        found = asyncio.run(_reproduced(spec, chosen_options, problem, spawn, asked, bounds))
+        if not found.prediction.patch:
+            return ReproduceResult(name, found, None)
+        with spawn() as workspace:
+            original = Original(workspace, bounds, whole=WHOLE)
+            return ReproduceResult(name, found, original.attempt(found.prediction.patch))
+
+    return apart(work)
+
+
+def vet(
+    fix: Path | str,
+    *,
+    issue: Path | str,
+    tests: Path | str | None = None,
+    neighbours: int = MOST,
+    repo: Path | str = ".",
+    python: Path | str | None = None,
+    runner: str | None = None,
+    method: str | None = None,
+    model: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    asked: Asked | None = None,
+    bounds: Bounds = _BOUNDS,
+) -> VetResult:
+    """Judge a fix by tests: does it resolve the issue, and does it break anything near?
+
+    `fix`: a file with a unified diff against the checkout. `tests`: a file with a test patch that
+    reproduces the issue; None: it is written as `reproduce` does. `neighbours`: existing test files
+    to run for regressions. The others as in `reproduce`.
+    """
+    asked = asked or Asked(method=method, model=model, options=options or {})
+    text, diff = read_issue(str(issue)), _read(Path(fix))
+    given = "" if tests is None else _read(Path(tests))
+    name, spec, chosen_options = ("given", None, None) if given else chosen_method(asked)
+
+    def work() -> VetResult:
+        problem, spawn = in_checkout(_checkout(repo, python, runner), text)
+        found, patch = None, given
+        if spec is not None:
+            found = asyncio.run(_reproduced(spec, chosen_options, problem, spawn, asked, bounds))
+            patch = found.prediction.patch
+        with spawn() as workspace:
+            vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=neighbours)
+        return VetResult(name, vetted, patch, found)
+
+    return apart(work)
+
+
+async def reproduce_async(issue: Path | str, **how: Any) -> ReproduceResult:
+    """`reproduce` in a thread of its own."""
+    return await asyncio.to_thread(partial(reproduce, issue, **how))
+
+
+async def vet_async(fix: Path | str, **how: Any) -> VetResult:
+    """`vet` in a thread of its own."""
+    return await asyncio.to_thread(partial(vet, fix, **how))
+
+
+async def _reproduced(
+    spec: MethodSpec[Any, Reproduction],
+    options: Any,
+    problem: IssueProblem,
+    spawn: Spawn,
+    asked: Asked,
+    bounds: Bounds,
+) -> Reproduction:
+    """What the method finds for one issue, with the model that is named, if any: tests only."""
+    async with open_sessions(asked) as models:
+        askers: dict[str, Any] = {place: one.asker(problem.id) for place, one in models.items()}
+        ctx = Context(workspace=spawn, bounds=bounds, **askers)
+        found = await spec(problem, ctx=ctx, options=options)
+        return replace(found, prediction=only_tests(found.prediction))
+
+
+def _checkout(repo: Path | str, python: Path | str | None, runner: str | None) -> Checkout:
+    return Checkout(Path(repo), None if python is None else Path(python), runner)
+
+
+def _read(path: Path) -> str:
+    """A diff as it is, also where a line of it is not UTF-8."""
+    try:
+        return read_file(path, pipe=True).decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,46 @@
+"""A user's own repository as it is now: the problem that an issue poses there, and workspaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from refute.errors import InputError
+from refute.methods import Spawn
+from refute.problems import IssueProblem
+from refute.workspace.infer import infer_recipe
+from refute.workspace.opening import open_local, prepare
+from refute.workspace.recipe import Runner
+from refute.workspace.snapshot import checkout_root, snapshot
+
+__all__ = ["Checkout", "in_checkout"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A repository, and how its tests are run."""
+
+    repo: Path = Path()
+    python: Path | None = None
+    """The interpreter of its tests; None: the active one."""
+    runner: str | None = None
+    """`pytest`, `unittest`, `django` or `sympy`; None: read from it."""
+
+
+def in_checkout(checkout: Checkout, text: str) -> tuple[IssueProblem, Spawn]:
+    """The problem that an issue poses in a checkout, dirty or clean, and its workspaces.
+
+    Nothing in the checkout is changed. Raises `InputError`, `WorkspaceUnavailable`.
+    """
+    python = checkout.python
+    if python is not None and not python.is_file():
+        raise InputError(f"--python {python}: no such file")
+    root = checkout_root(checkout.repo)
+    interpreter = None if python is None else python.absolute()
+    runner = cast("Runner | None", checkout.runner)
+    recipe = infer_recipe(root, interpreter=interpreter, runner=runner)
+    folder, commit = snapshot(root)
+    base = prepare(str(folder), commit, recipe, checkout=root)
+    problem = IssueProblem(root.name, str(folder), commit, text, recipe)
+    return problem, lambda: open_local(base)
