@@ -10,11 +10,13 @@ import pytest
 
 from refute.function.search.choose import Cluster, clustered, differs, rivals, shares
 from refute.function.search.confidence import of_fix, of_test
+from refute.function.search.edit import Edit
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
+from refute.function.search.prior import FEW, WEIGHTS
 from refute.function.search.showing import CONFIDENT
-from refute.function.search.suspicion import Suspicion, suspicions
-from refute.function.search.trial import Trial
+from refute.function.search.suspicion import suspicions
+from refute.function.search.trial import Result, Trial
 from refute.problems import Call, UnitTest
 from refute.sandbox import Outcome, Returned
 from refute.sandbox.local import LocalSandbox
@@ -120,14 +122,14 @@ def test_functions_that_come_back_tell_nothing() -> None:
 
 
 def test_confidence_grows_with_what_speaks_for_a_fix() -> None:
-    plain, better = cluster(-2.0, 1), cluster(0.0, 1)
-    assert 0 < of_fix(plain, 0.5) < of_fix(better, 0.5) < 1
-    assert of_fix(plain, 0.5) < of_fix(plain, 0.9) <= of_fix(plain, 1.0)
-    doubted, turned = cluster(0.0, 1), cluster(0.0, 1)
-    doubted.suspicions = (Suspicion("why", -1.0),)
-    assert of_fix(doubted, 0.5) < of_fix(better, 0.5)
-    turned.suspicions = (Suspicion("why", 0.0, turns=True),)
-    assert of_fix(turned, 0.5) == of_fix(better, 0.5), "as often the fix as an accident"
+    def fix(*kinds: str) -> Cluster:
+        edits = tuple(Edit((), kind, 0.0, ()) for kind in kinds)
+        return Cluster([Result(edits, 0.0, (), ())], ())
+
+    few, many, both = fix("compare"), fix("variable"), fix("compare", "variable")
+    assert 0 < of_fix(many, 0.5) < of_fix(many, 0.9) < of_fix(many, 1.0) < 1
+    assert of_fix(few, 0.9) > of_fix(many, 0.9) == of_fix(both, 0.9)
+    assert set(WEIGHTS) >= FEW
 
 
 def test_confidence_of_a_predicted_test_is_what_was_measured() -> None:

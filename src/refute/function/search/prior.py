@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["ALTERNATIVES", "PAIR_PENALTY", "REACH_BONUS", "WEIGHTS", "log_weight"]
+__all__ = ["ALTERNATIVES", "FEW", "PAIR_PENALTY", "REACH_BONUS", "WEIGHTS", "log_weight"]
 
 WEIGHTS: dict[str, float] = {
     # operators
@@ -163,6 +163,18 @@ WEIGHTS: dict[str, float] = {
 
 _ORDERED = frozenset({"compare", "arithmetic", "augmented", "function", "method", "drop operand"})
 """Kinds whose operators already say which of the variants is likeliest."""
+
+FEW = frozenset(
+    {
+        *("compare", "arithmetic", "boolean", "augmented", "swap operands", "negate"),
+        *("negate return", "drop not", "drop minus", "parentheses", "constant step", "flip bool"),
+        *("plus one", "minus one", "minus", "swap elements", "swap branches", "swap arguments"),
+        *("swap returns", "reorder", "dedent", "indent", "into loop", "out of loop", "unguard"),
+        *("elif to if", "if to while", "while to if", "augmented to plain", "plain to augmented"),
+    }
+)
+"""Kinds that exchange, turn round or move what is there: the few variants at a place are the same
+whatever the code around holds."""
 
 ALTERNATIVES = 0.5
 """A kind with n variants at one site gives each n ** -ALTERNATIVES of its weight."""
