@@ -20,7 +20,7 @@ from random import Random
 
 from refute.datasets import Item, load
 from refute.function.grade import grade_program
-from refute.function.judge import by_behaviour, by_tests, judge
+from refute.function.judge import by_behaviour, by_tests, judge_candidates
 from refute.function.llm.options import Options
 from refute.function.search.edit import applied
 from refute.function.search.facts import gather
@@ -99,7 +99,7 @@ def main() -> None:
                 ("none", by_behaviour()),
                 ("oracle", by_tests(ask, options=Options(), seed=0)),
             ):
-                found = asyncio.run(judge(problem, candidates, by=by, box=pool, seed=0))
+                found = asyncio.run(judge_candidates(problem, candidates, by=by, box=pool, seed=0))
                 right[name] += candidates[found.best] == item.key.reference
             chance += 1 / len(candidates)
             rows += 1

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         vet,
         vet_async,
     )
+    from refute.api.judging import JudgeResult, judge, judge_async
     from refute.datasets import load_dataset
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
     from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
@@ -71,6 +72,7 @@ _HOMES = {
         "vet",
         "vet_async",
     ),
+    "refute.api.judging": ("JudgeResult", "judge", "judge_async"),
     "refute.datasets": ("load_dataset",),
     "refute.errors": (
         "InputError",
@@ -124,6 +126,7 @@ __all__ = [
     "IssueKey",
     "IssuePrediction",
     "IssueProblem",
+    "JudgeResult",
     "LimitReached",
     "Limits",
     "LocalSandbox",
@@ -149,6 +152,8 @@ __all__ = [
     "debug_async",
     "hunt",
     "hunt_async",
+    "judge",
+    "judge_async",
     "load_dataset",
     "method",
     "open_model",

@@ -16,7 +16,7 @@ from refute.function.judge import (
     by_reward,
     by_tests,
     collated,
-    judge,
+    judge_candidates,
     ranked,
 )
 from refute.function.llm.options import Options
@@ -45,7 +45,7 @@ def box() -> Iterator[SandboxPool]:
 
 
 def judged(by: Judge, candidates: Sequence[str], box: SandboxPool) -> Judgement:
-    return asyncio.run(judge(PROBLEM, candidates, by=by, box=box, seed=0))
+    return asyncio.run(judge_candidates(PROBLEM, candidates, by=by, box=box, seed=0))
 
 
 def order(found: Judgement) -> list[int]:

@@ -43,7 +43,7 @@ __all__ = [
     "by_reward",
     "by_tests",
     "collated",
-    "judge",
+    "judge_candidates",
     "ranked",
 ]
 
@@ -105,7 +105,7 @@ class Judge(Protocol):
         ...
 
 
-async def judge(
+async def judge_candidates(
     problem: FunctionProblem, candidates: Sequence[str], *, by: Judge, box: AsyncSandbox, seed: int
 ) -> Judgement:
     """Rank `candidates`. `problem.code` need not be one of them, and is not run.

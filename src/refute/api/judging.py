@@ -1,0 +1,167 @@
+"""`judge`.
+
+>>> refute.judge("problem.py", ["a.py", "b.py"]).best
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from refute.api.calling import Shown, apart
+from refute.errors import InputError
+from refute.function import verbs
+from refute.function.definitions import find_function, parse_module
+from refute.function.interpreters import with_interpreter
+from refute.function.judge import Judgement, by_behaviour, by_reward, by_tests, judge_candidates
+from refute.function.llm.options import Options
+from refute.function.service import given_tests, share_read
+from refute.function.source import read_source
+from refute.function.target import open_target, problem_of
+from refute.function.verified import unverified
+from refute.models.asking import Asked, sessions
+from refute.problems import FunctionProblem
+from refute.remarks import remark, warn_of_gaps
+from refute.runs import cores
+from refute.sandbox.pool import AsyncSandbox, SandboxPool
+
+__all__ = ["JudgeResult", "judge", "judge_async"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult(Shown):
+    """What `judge` found out."""
+
+    function: str
+    names: tuple[str, ...]
+    """The candidates' files, in the order given."""
+    found: Judgement
+    tests_read: float | None
+    """Which part of the given tests was read; None where none were given."""
+
+    @property
+    def best(self) -> str:
+        """The file of the first candidate."""
+        return self.names[self.found.best]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.judge import judge_document
+
+        document = judge_document(self.found, self.function, self.names)
+        if self.tests_read is not None:
+            document["tests_read"] = self.tests_read
+        return document
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.judge import print_judgement
+
+        print_judgement(self.found, self.function, self.names, console)
+
+
+def judge(
+    target: str,
+    candidates: Sequence[Path | str],
+    *,
+    tests: Path | str | None = None,
+    description: Path | str | None = None,
+    python: Path | str | None = None,
+    reward: str | None = None,
+    seed: int = 0,
+    model: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    asked: Asked | None = None,
+) -> JudgeResult:
+    """Rank candidate programs for the function that `target` describes (best of N).
+
+    `target`: FILE.py or FILE.py::FUNCTION; its own body is not run. `candidates`: files that define
+    the function. `model` generates tests against each (`options`: `n` tests a candidate, `k` votes
+    on an output); `reward`: a reward model ranks instead; without either the stated examples and
+    what most candidates return decide. The others as in `refute.hunt`.
+    """
+    asked = asked or Asked(model=model, options=options or {})
+    if reward is not None and asked.model is not None:
+        raise InputError("--reward and --model are two judges: name one")
+    for name in asked.options:
+        if name not in ("n", "k"):
+            raise InputError(f"judge has no option {name}; it has n and k")
+        if asked.model is None:
+            raise InputError(
+                f"{'-' * (1 + (name == 'k'))}{name} is for tests of a model: add --model"
+            )
+    chosen = Options(**asked.options)
+    module = with_interpreter(open_target(target), None if python is None else Path(python))
+    if len(module.functions) != 1:
+        raise InputError(f"{target}: has several functions; name one: {target}::NAME")
+    [function] = module.functions
+    names = tuple(map(str, candidates))
+    sources = [_source(Path(name)) for name in names]
+    file = None if tests is None else Path(tests)
+    given = given_tests(module, file)
+    share = share_read(file, [given])
+    text = verbs.read_description(None if description is None else Path(description))
+    known = unverified(given.tests.get(function, ()))
+    problem = problem_of(module, function, description=text, tests=known)
+    remark(_missing(function, names, sources))
+
+    def work() -> JudgeResult:
+        with verbs.open_box(module) as box:
+            warn_of_gaps(box)
+        with SandboxPool(cores(), make=lambda: verbs.open_box(module)) as pool:
+            found = asyncio.run(_judged(problem, sources, pool, asked, reward, chosen, seed))
+        return JudgeResult(function, names, found, share)
+
+    return apart(work)
+
+
+async def judge_async(target: str, candidates: Sequence[Path | str], **how: Any) -> JudgeResult:
+    """`judge` in a thread of its own."""
+    return await asyncio.to_thread(partial(judge, target, candidates, **how))
+
+
+async def _judged(
+    problem: FunctionProblem,
+    sources: Sequence[str],
+    pool: AsyncSandbox,
+    asked: Asked,
+    reward: str | None,
+    options: Options,
+    seed: int,
+) -> Judgement:
+    from refute.models.reward import open_reward
+
+    if reward is not None:
+        scorer = open_reward(reward)
+        try:
+            by = by_reward(scorer)
+            return await judge_candidates(problem, sources, by=by, box=pool, seed=seed)
+        finally:
+            await scorer.close()
+    if asked.model is None:
+        return await judge_candidates(problem, sources, by=by_behaviour(), box=pool, seed=seed)
+    async with sessions(asked) as (session, _):
+        by = by_tests(session.asker(problem.entry_point), options=options, seed=seed)
+        return await judge_candidates(problem, sources, by=by, box=pool, seed=seed)
+
+
+def _source(path: Path) -> str:
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name files")
+    return read_source(path).text
+
+
+def _missing(function: str, names: Sequence[str], sources: Sequence[str]) -> list[str]:
+    """A line for each candidate that cannot be right because it does not define the function."""
+    lines = []
+    for name, source in zip(names, sources, strict=True):
+        tree = parse_module(source)
+        if tree is None:
+            lines.append(f"{name}: is not valid Python")
+        elif find_function(tree, function) is None:
+            lines.append(f"{name}: does not define {function}")
+    return lines
