@@ -83,12 +83,11 @@ def located(new: _Node, old: ast.AST) -> _Node:
         own["col_offset"] = place["col_offset"]
         own["end_lineno"] = place.get("end_lineno")
         own["end_col_offset"] = place.get("end_col_offset")
-    for value in list(own.values()):
-        if isinstance(value, ast.AST):
-            located(value, old)
-        elif isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.AST):
+    for value in own.values():
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, ast.AST):
+                inner = item.__dict__
+                if "lineno" not in inner and (inner or isinstance(item, _PLACED)):
                     located(item, old)
     return new
 

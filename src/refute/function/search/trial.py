@@ -6,8 +6,9 @@ import ast
 import math
 import re
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType
 
@@ -44,6 +45,10 @@ AMPLE = 30_000
 
 class OutOfBudget(LimitReached):
     """Time or the allowed number of candidates is used up."""
+
+
+_Made = tuple[tuple[Edit, ...], float, Program]
+"""Edits, their weight and the program that they make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,25 +186,36 @@ class Trial:
         return not (isinstance(stmt, ast.If) and "__name__" in ast.dump(stmt.test))
 
     def run(self, candidates: Iterable[tuple[tuple[Edit, ...], float]]) -> Iterator[Result]:
-        """Run candidates (edits, weight) on all tests, in order. Raises `OutOfBudget`."""
-        pending: list[tuple[tuple[Edit, ...], float]] = []
-        programs: list[Program] = []
-        size, began = FIRST_BATCH, time.monotonic()
+        """Run candidates (edits, weight) on all tests, in order. Raises `OutOfBudget`.
+
+        While the sandbox runs a batch, the next candidates are compiled; between two batches, when
+        results are handed out, nothing runs.
+        """
+        made = self._made(candidates)
+        ready: list[_Made] = []
+        size, last = FIRST_BATCH, False
+        while not last:
+            began = time.monotonic()
+            while not last and len(ready) < size:
+                last = not _take(made, ready)
+                if self._waited(time.monotonic() - began):
+                    break
+            batch, ready = ready[:size], ready[size:]
+            with _Running(lambda batch=batch: self._ran(batch)) as running:  # type: ignore[misc]
+                while len(ready) < BATCH and running.goes_on and _take(made, ready):
+                    pass
+            rows, took = running.result()
+            yield from self._results(batch, rows)
+            # Slow candidates go in small batches, so that the budget is looked at in time.
+            size = max(8, size // 4) if took > 0.8 else min(BATCH, size * 2)
+            if not last:
+                self.check_budget()
+
+    def _made(self, candidates: Iterable[tuple[tuple[Edit, ...], float]]) -> Iterator[_Made]:
         for edits, weight in candidates:
             program = self.program(edits)
-            if program is None:
-                continue
-            pending.append((edits, weight))
-            programs.append(program)
-            start = time.monotonic()
-            if len(programs) >= size or self._waited(start - began):
-                yield from self._flush(pending, programs)
-                # Slow candidates go in small batches, so that the budget is looked at in time.
-                took = time.monotonic() - start
-                size = max(8, size // 4) if took > 0.8 else min(BATCH, size * 2)
-                pending, programs, began = [], [], time.monotonic()
-                self.check_budget()
-        yield from self._flush(pending, programs)
+            if program is not None:
+                yield edits, weight, program
 
     def _waited(self, seconds: float) -> bool:
         """Whether it took so long to compile what is pending that it is run at once."""
@@ -207,11 +223,13 @@ class Trial:
             return False
         return seconds > max(0.1, 0.5 * (self.deadline - time.monotonic()))
 
-    def _flush(
-        self, pending: list[tuple[tuple[Edit, ...], float]], programs: list[Program]
+    def _ran(self, batch: Sequence[_Made]) -> list[list[Outcome]]:
+        return self._run_all([program for *_, program in batch], self.calls, self.limits)
+
+    def _results(
+        self, batch: Sequence[_Made], rows: Sequence[Sequence[Outcome]]
     ) -> Iterator[Result]:
-        rows = self._run_all(programs, self.calls, self.limits)
-        for (edits, weight), outcomes in zip(pending, rows, strict=True):
+        for (edits, weight, _), outcomes in zip(batch, rows, strict=True):
             if outcomes and isinstance(outcomes[0], NotRun):
                 continue  # no time was left for it
             self.tried += 1
@@ -305,6 +323,51 @@ class Trial:
         """The edited program's tree, without fuel, as a copy."""
         with applied(edits):
             return stripped(self.tree)
+
+
+class _Running:
+    """A batch in the sandbox, in a thread of its own: the sandbox is another process. Leaving the
+    `with` block waits for it, since the sandbox takes one run at a time."""
+
+    def __init__(self, job: Callable[[], list[list[Outcome]]]) -> None:
+        self._job = job
+        self._rows: list[list[Outcome]] = []
+        self._error: BaseException | None = None
+        self._took = 0.0
+        self._thread = threading.Thread(target=self._run, name="candidates")
+
+    def _run(self) -> None:
+        start = time.monotonic()
+        try:
+            self._rows = self._job()
+        except BaseException as error:  # raised again where the result is asked for
+            self._error = error
+        self._took = time.monotonic() - start
+
+    def __enter__(self) -> _Running:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._thread.join()
+
+    @property
+    def goes_on(self) -> bool:
+        return self._thread.is_alive()
+
+    def result(self) -> tuple[list[list[Outcome]], float]:
+        """The outcomes, and the seconds that they took. Raises what the job raised."""
+        if self._error is not None:
+            raise self._error
+        return self._rows, self._took
+
+
+def _take(made: Iterator[_Made], ready: list[_Made]) -> bool:
+    """Compile one more candidate; False when there is none."""
+    for one in made:
+        ready.append(one)
+        return True
+    return False
 
 
 def _ended(outcome: Outcome) -> Outcome:

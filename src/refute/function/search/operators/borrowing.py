@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
+from functools import lru_cache
 
 from refute.function.search.edit import Change, copy_of
 from refute.function.search.facts import Facts
@@ -12,6 +13,7 @@ from refute.function.search.fuel import FUEL, is_mark
 from refute.function.search.operators.build import Variant, const, load, method, number
 from refute.function.search.operators.insertions import Draft, is_docstring
 from refute.function.search.sites import Context, Site
+from refute.function.search.vocabulary import STATEMENTS
 
 __all__ = ["added_arguments", "borrowed_calls", "borrowed_conditions", "borrowed_statements"]
 
@@ -100,12 +102,12 @@ def borrowed_statements(
     gaps = [at for at, s in enumerate(body) if not is_mark(s) and not is_docstring(s)]
     if not isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue):
         gaps.append(len(body))
-    fitting = fitting[: MOST // max(1, len(gaps))]
+    written = [(s, extra, ast.dump(s)) for s, extra in fitting[: MOST // max(1, len(gaps))]]
     for at in gaps:
         near = body[at] if at < len(body) else body[-1]
         beside = [ast.dump(s) for s in body[max(0, at - 1) : at + 1]]
-        for stmt, extra in fitting:
-            if ast.dump(stmt) in beside:
+        for stmt, extra, text in written:
+            if text in beside:
                 continue
             items = [*body[:at], stmt, *body[at:]]
             yield "borrow statement", (Change(owner, field, None, items),), extra, (near,)
@@ -115,9 +117,8 @@ def _fitted(
     stmt: ast.stmt, context: Context, known: set[str], read: set[str]
 ) -> Iterator[tuple[ast.stmt, float]]:
     """The statement as it may stand here: as it is, or with one foreign name replaced."""
-    names = _mentioned(stmt)
-    loops = [n.target for n in ast.walk(stmt) if isinstance(n, ast.For | ast.comprehension)]
-    foreign = sorted(names - known - {name for target in loops for name in _mentioned(target)})
+    names, bound = _borrowed_names(stmt)
+    foreign = sorted(names - known - bound)
     if len(foreign) > 1:
         return
     if not foreign:
@@ -132,6 +133,14 @@ def _fitted(
                 node.id = name
         if _useful(new, read):
             yield new, -0.5 - 0.1 * place
+
+
+@lru_cache(maxsize=STATEMENTS)
+def _borrowed_names(stmt: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
+    """The names in a statement of the vocabulary, which no edit changes; those its loops bind."""
+    loops = [n.target for n in ast.walk(stmt) if isinstance(n, ast.For | ast.comprehension)]
+    bound = frozenset(name for target in loops for name in _mentioned(target))
+    return frozenset(_mentioned(stmt)), bound
 
 
 def _useful(stmt: ast.stmt, read: set[str]) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
-from refute.function.search.edit import copy_of, located
+from refute.function.search.edit import located
 from refute.function.search.facts import Facts, may_be, type_of
 from refute.function.search.operators.build import (
     Variant,
@@ -146,16 +147,21 @@ def _near_atoms(atom: ast.expr, site: Site, facts: Facts) -> Iterator[ast.expr]:
 
 
 def _replaced(node: ast.expr, table: dict[int, ast.expr]) -> ast.expr:
-    new = copy_of(node)
-    for old, twin in zip(ast.walk(node), list(ast.walk(new)), strict=True):
-        if id(old) in table:
-            twin.__dict__["_swap"] = located(table[id(old)], node)
-    result = _Swap().visit(new)
+    for new in table.values():
+        located(new, node)
+    result = _copied(node, table)
     assert isinstance(result, ast.expr)
     return result
 
 
-class _Swap(ast.NodeTransformer):
-    def visit(self, node: ast.AST) -> ast.AST:
-        new = node.__dict__.pop("_swap", None)
-        return new if new is not None else self.generic_visit(node)
+def _copied(value: Any, table: dict[int, ast.expr]) -> Any:
+    """As `copy_of`, with other nodes in the place of those with these ids."""
+    if isinstance(value, list):
+        return [_copied(item, table) for item in value]
+    if not isinstance(value, ast.AST):
+        return value
+    if id(value) in table:
+        return table[id(value)]
+    new = value.__class__.__new__(value.__class__)
+    new.__dict__.update((key, _copied(item, table)) for key, item in value.__dict__.items())
+    return new
