@@ -129,4 +129,4 @@ def _items(path: Path | None, options: Options, keep: Keep) -> Iterator[Item]:
         yield one
 
 
-JSONL = DatasetSpec(name="jsonl", summary="a file of your own: see docs", items=_items)
+JSONL = DatasetSpec(name="jsonl", summary="a JSONL file of functions of your own", items=_items)

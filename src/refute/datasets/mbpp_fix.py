@@ -74,14 +74,14 @@ def visible(
 
 MBPP_FIX = DatasetSpec(
     name="mbpp-fix",
-    summary="model-written wrong programs for MBPP+ (UTGen, section 5)",
+    summary="wrong programs that models wrote for MBPP+ (UTGen, section 4)",
     items=from_rows("mbpp-fix", STARTS, item, without=("hard",)),
     starts=STARTS,
     without=("hard",),
 )
 MBPP_FIX_HARD = DatasetSpec(
     name="mbpp-fix-hard",
-    summary="those of them that pass the visible tests or nearly do",
+    summary="the hard part of MBPP+Fix (UTGen, section 4)",
     items=from_rows("mbpp-fix-hard", STARTS_HARD, item),
     starts=STARTS_HARD,
 )
