@@ -40,6 +40,20 @@ def values(outcomes: list[Outcome]) -> list[object]:
     return [o.value if isinstance(o, Returned) else type(o).__name__ for o in outcomes]
 
 
+def test_one_that_hangs_while_it_loads_does_not_take_the_time_of_the_others(
+    box: LocalSandbox,
+) -> None:
+    """The time to load is for what a module imports, which is there after the first program."""
+    good, hangs = "def f(x): return x", "while True: pass\ndef f(x): return x"
+    slow = "import time\nend = time.process_time() + 0.7\nwhile time.process_time() < end: pass\n"
+    codes = [good, hangs, slow + good, good]
+    limits = Limits(cpu=0.2, wall=2.0, loading=20.0, stop_after=1, retry=False)
+    begun = time.monotonic()
+    rows = box.run_variants([Program(code, "f") for code in codes], [Call((1,))], limits)
+    assert [values(row) for row in rows] == [[1], ["TimedOut"], [1], [1]]
+    assert time.monotonic() - begun < 15, "the limit to load was 20 CPU seconds"
+
+
 EVERY_END = """
 import os, time
 KEEP = []

@@ -39,6 +39,9 @@ its text (see `warm`)."""
 _LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
+NEXT = (
+    1.0  # CPU seconds that a program may take to load after another in the same process, at least
+)
 DESCRIPTORS = 64  # of a child
 READY = ("ready", "")  # how the import of a warm process ends
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
@@ -195,14 +198,14 @@ class Server:
             pid = os.fork()
             if pid == 0:
                 self._be_child(payload, results, request[12], space)
-            return self.watch(pid, total, request, results)
+            return self.watch(pid, total, request, results, start)
         begun = time.monotonic()
         try:
             pid = warm.copy()
             for number, value in (*self.limits, *_limits(("RLIMIT_AS", min(space, warm.space)))):
                 resource.prlimit(pid, number, (value, value))
             warm.employ(payload, results)
-            end = self.watch(pid, total, request, results, warm)
+            end = self.watch(pid, total, request, results, start, warm)
             if not warm.doubtful:
                 return end
         except (self.warm.InDoubt, OSError):
@@ -239,7 +242,7 @@ class Server:
             os.waitpid(pid, 0)
             return None, None
         warm = self.warm.Warm(pid, listener, self.confined, space)
-        end = self.watch(pid, 0, request, -1, warm)
+        end = self.watch(pid, 0, request, -1, 0, warm)
         if end != READY:
             warm.close()
             if end[0] == "spent":  # another run may have more time
@@ -264,17 +267,25 @@ class Server:
         return bool(self.confined.sweep(kill=not self.kept.warm))
 
     def watch(
-        self, pid: int, total: int, request: tuple[Any, ...], results: int, warm: Any = None
+        self,
+        pid: int,
+        total: int,
+        request: tuple[Any, ...],
+        results: int,
+        start: int,
+        warm: Any = None,
     ) -> tuple[str, str]:
         """Wait for the child's end, or kill it when a step or the run overruns: (kind, detail).
 
-        `warm`: whose copy it is. Without `results` it is that process itself, until it is `READY`.
+        `start`: its first step. `warm`: whose copy it is. Without `results` it is that process
+        itself, until it is `READY`.
         """
         cpu, wall, loading = request[6:9]
         tick = min(0.05, max(0.002, cpu / 20))
         most = 5 * tick  # to count between two looks: a frozen machine is not the program's fault
         seen, cpu_then, wall_then = (-1, False), 0.0, time.monotonic()
         cpu_used = waited = 0.0
+        loaded: float | None = None  # CPU seconds of the first import in this process
         header, calling = self.child.HEADER, self.child.CALLING
         with _Exit(pid, self.channel, self.client, warm) as exited:
             while True:
@@ -304,12 +315,16 @@ class Server:
                 # A step's clock starts twice, at its import and at its call, and never again:
                 # programs can write there (any phase, any step), reads can be torn.
                 if mark > seen and self.left > 0:
+                    if loaded is None and mark[0] > start:
+                        loaded = cpu_used
                     seen, cpu_used, waited = mark, 0.0, 0.0
                     if mark[0] >= total > 0:  # nothing is left to do but to exit
                         cpu, wall = min(cpu, 0.2), min(wall, 0.5)
                     continue
                 kind = ""
-                more = 0.0 if seen[1] else max(0.0, loading - cpu)
+                # What one program imports is there for the next: only its own text takes time then.
+                most_load = loading if loaded is None else min(loading, max(NEXT, 4 * loaded))
+                more = 0.0 if seen[1] else max(0.0, most_load - cpu)
                 if self.left <= 0:
                     kind = "spent"
                 elif cpu_used >= cpu + more:
