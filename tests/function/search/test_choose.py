@@ -18,7 +18,7 @@ from refute.function.search.showing import CONFIDENT
 from refute.function.search.suspicion import suspicions
 from refute.function.search.trial import Result, Trial
 from refute.problems import Call, UnitTest
-from refute.sandbox import Outcome, Returned
+from refute.sandbox import NotRun, Outcome, Returned
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import encode
 
@@ -119,6 +119,24 @@ def test_functions_that_come_back_tell_nothing() -> None:
     assert differs(unclear, out(1))
     first, other = (Cluster([], (unclear, unclear), 0.0, kept=1.0) for _ in range(2))
     assert rivals([first, other], [unclear, unclear]) == [first, other]
+
+
+def test_fixes_that_no_input_tells_apart_are_not_known_to_be_one() -> None:
+    def fixes(kind: str, *outcomes: Outcome) -> Cluster:
+        edit = Edit((), kind, 0.0, ())
+        return Cluster([Result((edit,), 0.0, (), ())] * 4, outcomes)
+
+    unclear = Returned(encode(lambda: 1))
+    assert shares([fixes("variable", out(1))], [out(0)]) == [1.0]
+    assert shares([fixes("variable", unclear, NotRun())], [unclear, out(0)]) == [0.25]
+    assert shares([fixes("variable")], []) == [0.25]
+    assert shares([fixes("compare")], []) == [1.0], "one of a few is seldom there by accident"
+
+
+def test_nothing_goes_further_than_what_no_input_shows() -> None:
+    first = Cluster([], (out(0), out(0)), 0.0, kept=1.0)
+    other = Cluster([], (out(0), out(5)), 0.0, kept=0.5)
+    assert rivals([first, other], [out(0), out(0)]) == [first, other]
 
 
 def test_confidence_grows_with_what_speaks_for_a_fix() -> None:

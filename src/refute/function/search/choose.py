@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from refute.function.contract import Question
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
+from refute.function.search.prior import few_variants
 from refute.function.search.suspicion import ELSEWHERE, Suspicion, suspicions
 from refute.function.search.trial import Result, Trial
 from refute.problems import Call, Invocation, UnitTest, Want
@@ -225,13 +226,13 @@ def rivals(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[Clust
 
 
 def _goes_further(first: Cluster, other: Cluster, before: Sequence[Outcome]) -> bool:
-    """Whether `other` does what `first` does wherever that changes anything."""
-    if all(map(_unclear, first.outcomes)):
-        return False
-    return not any(
-        differs(old, a) and differs(a, b)
-        for old, a, b in zip(before, first.outcomes, other.outcomes, strict=True)
-    )
+    """Whether `other` does what `first` does wherever that changes anything.
+
+    Where no input shows a change of the first, every other would: that tells nothing.
+    """
+    rows = zip(before, first.outcomes, other.outcomes, strict=True)
+    shown = [(a, b) for old, a, b in rows if differs(old, a)]
+    return bool(shown) and not any(differs(a, b) for a, b in shown)
 
 
 def question_for(
@@ -310,7 +311,10 @@ _POOR = ("", "True", "False", "None")
 def shares(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[float]:
     """Each cluster's share of the weight of all; of the first, of those that do not go further.
 
-    What does all that the first does and more (see `rivals`) is no reason to doubt the first.
+    What does all that the first does and more (see `rivals`) is no reason to doubt the first. Where
+    no input showed what the members of the first do, they are not known to do the same, and its
+    share is the one of its likeliest member; but for an edit with few variants at its place, which
+    is seldom there by accident.
     """
     top = max(cluster.score for cluster in clusters)
     masses = [math.exp(cluster.score - top) for cluster in clusters]
@@ -320,7 +324,13 @@ def shares(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[float
         for other, mass in zip(clusters[1:], masses[1:], strict=True)
         if not (first.kept >= MOSTLY and _goes_further(first, other, before))
     )
-    return [masses[0] / (masses[0] + against), *(mass / sum(masses) for mass in masses[1:])]
+    own = 1.0
+    shown = any(not (isinstance(one, NotRun) or _unclear(one)) for one in first.outcomes)
+    if first.members and not shown and not few_variants(e.kind for e in first.best.edits):
+        weights = [math.exp(member.weight) for member in first.members]
+        own = weights[0] / sum(weights)
+    part = own * masses[0] / (masses[0] + against)
+    return [part, *(mass / sum(masses) for mass in masses[1:])]
 
 
 def differs(a: Outcome, b: Outcome) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from refute.function.search.choose import Cluster
-from refute.function.search.prior import FEW
+from refute.function.search.prior import few_variants
 
 __all__ = ["of_fix", "of_test"]
 
@@ -25,7 +25,7 @@ def of_fix(cluster: Cluster, share: float) -> float:
     (`prior.FEW`) passes by accident less often than one of the many names or calls that could stand
     there.
     """
-    few = all(edit.kind in FEW for edit in cluster.best.edits)
+    few = few_variants(edit.kind for edit in cluster.best.edits)
     raw = INTERCEPT + PER_LOGIT * _logit(share) + FEW_VARIANTS * few
     return 1 / (1 + math.exp(-raw))
 

@@ -9,8 +9,17 @@ development data; no row has a weight of its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
-__all__ = ["ALTERNATIVES", "FEW", "PAIR_PENALTY", "REACH_BONUS", "WEIGHTS", "log_weight"]
+__all__ = [
+    "ALTERNATIVES",
+    "FEW",
+    "PAIR_PENALTY",
+    "REACH_BONUS",
+    "WEIGHTS",
+    "few_variants",
+    "log_weight",
+]
 
 WEIGHTS: dict[str, float] = {
     # operators
@@ -191,3 +200,8 @@ def log_weight(kind: str, alternatives: int) -> float:
     if kind in _ORDERED:
         return math.log(WEIGHTS[kind])
     return math.log(WEIGHTS[kind]) - ALTERNATIVES * math.log(max(1, alternatives))
+
+
+def few_variants(kinds: Iterable[str]) -> bool:
+    """Whether all of the kinds have few variants at a place (`FEW`)."""
+    return all(kind in FEW for kind in kinds)
