@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,20 @@ def test_options_of_any_method_on_the_command_line(
     capsys.readouterr()
     for bad in ("max_candidates", "3=4", "depth=3"):
         assert cli.run(["hunt", "m.py::half", "-O", bad]) == 2
+
+
+def test_options_reach_the_method(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int | None] = []
+
+    def search(problem: refute.FunctionProblem, **how: Any) -> refute.MethodResult:
+        seen.append(how["max_candidates"])
+        return refute.MethodResult((), ())
+
+    monkeypatch.setattr("refute.function.search.search", search)
+    refute.debug("m.py::half")
+    refute.debug("m.py::half", options={"max_candidates": 7})
+    refute.hunt("m.py::half", options={"max_candidates": 8})
+    assert seen == [None, 7, 8]
 
 
 def test_datasets_and_versions(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from refute.issue.choosing import issue_method, with_samples
 from refute.issue.contract import Reproduction
-from refute.issue.passes import issue_method, with_samples
 from refute.methods import MethodSpec, Spawn
 from refute.problems import IssueKey, IssueProblem
 from refute.registry import METHODS

@@ -23,8 +23,8 @@ import pytest
 
 from refute.errors import WorkspaceUnavailable
 from refute.issue.checkout import Checkout, in_checkout
+from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
-from refute.issue.passes import issue_method
 from refute.methods import Context
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel

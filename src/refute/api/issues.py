@@ -18,14 +18,14 @@ from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.files import read_file
 from refute.issue.checkout import Checkout, in_checkout
+from refute.issue.choosing import chosen_method
 from refute.issue.contract import Reproduction
 from refute.issue.handing_in import only_tests
 from refute.issue.original import WHOLE, Original, Trial
-from refute.issue.passes import chosen_method
 from refute.issue.statement import read_issue
 from refute.issue.vet import MOST, Vetted, vet_fix
 from refute.methods import Bounds, Context, MethodSpec, Spawn
-from refute.models.asking import Asked, open_sessions
+from refute.models.asking import Asked, askers, open_sessions
 from refute.problems import IssueProblem
 from refute.workspace.contract import TestResult
 from refute.workspace.snapshot import apply_to_checkout
@@ -198,8 +198,7 @@ async def _reproduced(
 ) -> Reproduction:
     """What the method finds for one issue, with the model that is named, if any: tests only."""
     async with open_sessions(asked) as models:
-        askers: dict[str, Any] = {place: one.asker(problem.id) for place, one in models.items()}
-        ctx = Context(workspace=spawn, bounds=bounds, **askers)
+        ctx = Context(workspace=spawn, bounds=bounds, **askers(models, problem.id))
         found = await spec(problem, ctx=ctx, options=options)
         return replace(found, prediction=only_tests(found.prediction))
 

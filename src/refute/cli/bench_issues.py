@@ -98,8 +98,8 @@ def bench_issues(
 
     from refute.errors import InputError
     from refute.issue.bench import Settings, damage, resumed, save_predictions, variant
+    from refute.issue.choosing import check_given, chosen_method
     from refute.issue.grading import default_jobs
-    from refute.issue.passes import check_given, chosen_method
     from refute.issue.places import as_placed, check_engine
     from refute.report.terminal import counting
     from refute.runs import Journal, new_run, read_header

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from refute.errors import InputError
 from refute.function import verbs
@@ -49,12 +50,16 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """What the search is asked for, the same for every unit."""
+    """What is asked for, the same for every unit."""
 
     fixing: bool
     """`debug`; else `hunt`."""
     budget: float
     """Seconds for one function."""
+    method: str = "search"
+    """Its name: a worker process finds the method itself."""
+    options: Any = None
+    """The method's own; None: its defaults."""
     seed: int = 0
     count: int = 3
     """Failing tests of one function to look for (`hunt`)."""
@@ -175,8 +180,9 @@ class _Worker:
             return
         here, left = present(unit, box)
         yield from left
-        spec = METHODS.get("search")
-        yield from solved(here, settings, inline(spec, None, box, seed=settings.seed), box)
+        spec = METHODS.get(settings.method)
+        solver = inline(spec, settings.options, box, seed=settings.seed)
+        yield from solved(here, settings, solver, box)
 
     def _open(self, module: Module) -> HousedSandbox | None:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""

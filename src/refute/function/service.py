@@ -28,7 +28,7 @@ from refute.function.target import Module
 from refute.function.targets import Skipped, Targets, open_targets
 from refute.function.verbs import Given, Solver
 from refute.methods import Context, MethodSpec, options_from
-from refute.models.asking import Asked, open_sessions
+from refute.models.asking import Asked, askers, open_sessions
 from refute.problems import FunctionProblem
 from refute.registry import METHODS, method_of
 from refute.remarks import remark, warn_of_gaps
@@ -163,9 +163,12 @@ def collect(
     `ask` gives, for a function's name, the `Ask` for its questions. `proposed`: see `verbs.debug`.
     Raises `InputError` where the only module or function that was named cannot be looked at.
     """
+    spec = chosen_method(asked, fixing=fixing)
     settings = Searching(
         fixing=fixing,
         budget=subject.budget,
+        method=spec.name,
+        options=options_of(spec, asked, **({} if fixing else {"m": 0})),
         seed=subject.seed,
         count=asked.options.get("n") or 3,
         description=verbs.read_description(subject.description),
@@ -176,7 +179,7 @@ def collect(
     counted: Counter[State] = Counter()
     left = Counter(one.kind for one in got.skipped)
     try:
-        for unit, one in _stream(subject, opened, asked, settings, ask):
+        for unit, one in _stream(subject, opened, asked, spec, settings, ask):
             if isinstance(one, Skipped):
                 got.skipped.append(one)
                 left[one.kind] += 1
@@ -205,12 +208,12 @@ def _stream(
     subject: Subject,
     opened: Opened,
     asked: Asked,
+    spec: MethodSpec[Any, MethodResult],
     settings: Searching,
     ask: Callable[[str], Ask] | None,
 ) -> Iterator[tuple[Unit, Found | Skipped]]:
-    spec = chosen_method(asked, counted=not settings.fixing)
-    if spec.name != "search" or ask is not None:
-        return _one_by_one(opened, asked, settings, ask)
+    if not spec.cpu_bound or ask is not None:
+        return _one_by_one(opened, asked, spec, settings, ask)
     units = units_of(opened.targets.modules, opened.tests, fixing=settings.fixing)
     return work_on(units, settings, jobs=subject.jobs or cores(), opened=warn_of_gaps)
 
@@ -218,6 +221,7 @@ def _stream(
 def _one_by_one(
     opened: Opened,
     asked: Asked,
+    spec: MethodSpec[Any, MethodResult],
     settings: Searching,
     ask: Callable[[str], Ask] | None,
 ) -> Iterator[tuple[Unit, Found | Skipped]]:
@@ -237,7 +241,7 @@ def _one_by_one(
             here, left = present(unit, box)
             for skipped in left:
                 yield unit, skipped
-            with _solver(asked, here.module, box, settings) as solver:
+            with _solver(spec, asked, here.module, box, settings) as solver:
                 for one in solved(here, settings, solver, box, ask):
                     yield here, one
 
@@ -256,11 +260,12 @@ _FLAGS = {"m": "--rounds", "n": "-n"}
 """Options of methods whose names are not their flags'."""
 
 
-def chosen_method(asked: Asked, *, counted: bool = False) -> MethodSpec[Any, Any]:
+def chosen_method(asked: Asked, *, fixing: bool | None = None) -> MethodSpec[Any, Any]:
     """The method: the named one, else the best that the options allow.
 
-    `counted`: `n` means something to every method. Raises `InputError` for an unknown name, and
-    where method, model and options do not go together.
+    `fixing`: for `debug`, or (False) for `hunt`, to which `n` means something whatever the method;
+    None: for a bench. Raises `InputError` for an unknown name, for a method that is not for that,
+    and where method, model and options do not go together.
     """
     spec = method_of(asked.method or ("search" if asked.model is None else "hybrid"), "function")
     name = spec.name
@@ -268,13 +273,17 @@ def chosen_method(asked: Asked, *, counted: bool = False) -> MethodSpec[Any, Any
         raise InputError(f"--method {name} asks no model; leave --model out")
     known = {field.name for field in fields(spec.options)}
     for option in asked.options:
-        if option not in known and not (counted and option == "n"):
+        if option not in known and not (fixing is False and option == "n"):
             raise InputError(f"{_flag(option)} {_whose(option, spec)}")
     if spec.asks_model and asked.model is None:
         raise InputError(f"--method {name} asks a model; name one with --model, e.g. openai:NAME")
     for option, flag in _FOR_MODELS.items():
         if not spec.asks_model and getattr(asked, option) is not None:
             raise InputError(f"{flag} is for methods that ask a model: name one with --model")
+    if fixing is not None and name == "none":
+        raise InputError("--method none is for bench: it grades the code as it is")
+    if fixing is False and not spec.writes_tests:
+        raise InputError(f"--method {name} writes no unit tests; it is for debug and bench")
     return spec
 
 
@@ -300,19 +309,18 @@ def _whose(option: str, spec: MethodSpec[Any, Any]) -> str:
 
 
 @contextmanager
-def _solver(asked: Asked, module: Module, box: Sandbox, settings: Searching) -> Iterator[Solver]:
-    """The chosen method, with its models open; `box`: for methods that compute."""
-    fixing = settings.fixing
-    spec = chosen_method(asked, counted=not fixing)
-    if spec.name == "none":
-        raise InputError("--method none is for bench: it grades the code as it is")
-    if not fixing and not spec.writes_tests:
-        raise InputError(f"--method {spec.name} writes no unit tests; it is for debug and bench")
-    options = options_of(spec, asked, **({} if fixing else {"m": 0}))
+def _solver(
+    spec: MethodSpec[Any, MethodResult],
+    asked: Asked,
+    module: Module,
+    box: Sandbox,
+    settings: Searching,
+) -> Iterator[Solver]:
+    """The method, with its models open; `box`: for methods that compute."""
     if spec.cpu_bound:
-        yield verbs.inline(spec, options, box, seed=settings.seed)
+        yield verbs.inline(spec, settings.options, box, seed=settings.seed)
         return
-    with _asking(spec, options, asked, module, settings.seed) as solver:
+    with _asking(spec, settings.options, asked, module, settings.seed) as solver:
         yield solver
 
 
@@ -331,9 +339,8 @@ def _asking(
         models = runner.run(stack.enter_async_context(open_sessions(asked)))
 
         def solve(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
-            name = problem.entry_point
-            askers: dict[str, Any] = {place: one.asker(name) for place, one in models.items()}
-            ctx = Context(sandbox=pool, seed=seed, ask=ask, seconds=seconds, **askers)
+            asking = askers(models, problem.entry_point)
+            ctx = Context(sandbox=pool, seed=seed, ask=ask, seconds=seconds, **asking)
             return runner.run(spec(problem, ctx=ctx, options=options))
 
         try:

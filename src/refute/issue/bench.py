@@ -29,8 +29,8 @@ from refute.errors import (
     ModelUnavailable,
     WorkspaceUnavailable,
 )
+from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
-from refute.issue.passes import issue_method
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, write_predictions
 from refute.methods import Bounds, Context, Given, Spawn

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from refute.models.record import Recording
     from refute.models.session import Session
 
-__all__ = ["Asked", "cost_line", "open_sessions", "sessions"]
+__all__ = ["Asked", "askers", "cost_line", "open_sessions", "sessions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,11 @@ async def open_sessions(asked: Asked) -> AsyncIterator[dict[str, Session]]:
         return
     async with sessions(asked) as (model, tester):
         yield {"model": model} if tester is None else {"model": model, "tester": tester}
+
+
+def askers(models: Mapping[str, Session], name: str) -> dict[str, Any]:
+    """For one problem, by its name, what asks each of the models; by the same keys."""
+    return {place: session.asker(name) for place, session in models.items()}
 
 
 @asynccontextmanager

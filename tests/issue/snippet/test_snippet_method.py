@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from refute.errors import WorkspaceUnavailable
+from refute.issue.choosing import DEFAULT, issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.original import Original
-from refute.issue.passes import DEFAULT, issue_method
 from refute.issue.snippet import snippet
 from refute.methods import Bounds, Context
 

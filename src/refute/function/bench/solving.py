@@ -11,6 +11,7 @@ from typing import Any
 from refute.function.bench.loop import Solve
 from refute.function.bench.records import Work, work_of
 from refute.methods import Context
+from refute.models.asking import askers
 from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import FunctionProblem
@@ -30,12 +31,12 @@ def solver(
     spec = METHODS.get(method)
 
     async def solve(problem: FunctionProblem, name: str, seed: int) -> Work:
-        askers: dict[str, Any] = {place: one.asker(name) for place, one in models.items()}
-        ctx = Context(sandbox=box, seed=seed, **askers)
+        asking = askers(models, name)
+        ctx = Context(sandbox=box, seed=seed, **asking)
         start = time.monotonic()
         found = await spec(problem, ctx=ctx, options=options)
         seconds = time.monotonic() - start
-        tallies = [ask.tally for ask in askers.values()]
+        tallies = [ask.tally for ask in asking.values()]
         return work_of(found, problem, seconds, reduce(sum_of, tallies) if tallies else None)
 
     return solve

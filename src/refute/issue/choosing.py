@@ -1,6 +1,7 @@
-"""pass@k: k answers to one prompt, of which an oracle grader picks the best (SWT-Bench, Table 2).
+"""Which issue-level method is run, and with which options.
 
-It is a grading and not a method: without the golden patch nothing can choose among the answers.
+`pass@k` is k answers to one prompt, of which an oracle grader picks the best (SWT-Bench, Table 2):
+a grading and not a method, for without the golden patch nothing can choose among the answers.
 """
 
 from __future__ import annotations
