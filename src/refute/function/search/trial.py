@@ -6,9 +6,9 @@ import ast
 import math
 import re
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from types import CodeType
 
@@ -201,8 +201,10 @@ class Trial:
                 if self._waited(time.monotonic() - began):
                     break
             batch, ready = ready[:size], ready[size:]
-            with _Running(lambda batch=batch: self._ran(batch)) as running:  # type: ignore[misc]
-                while len(ready) < BATCH and running.goes_on and _take(made, ready):
+            # The sandbox is another process. Leaving the block waits for it: one run at a time.
+            with ThreadPoolExecutor(1, thread_name_prefix="candidates") as thread:
+                running = thread.submit(self._ran, batch)
+                while len(ready) < BATCH and not running.done() and _take(made, ready):
                     pass
             rows, took = running.result()
             yield from self._results(batch, rows)
@@ -223,8 +225,11 @@ class Trial:
             return False
         return seconds > max(0.1, 0.5 * (self.deadline - time.monotonic()))
 
-    def _ran(self, batch: Sequence[_Made]) -> list[list[Outcome]]:
-        return self._run_all([program for *_, program in batch], self.calls, self.limits)
+    def _ran(self, batch: Sequence[_Made]) -> tuple[list[list[Outcome]], float]:
+        """The outcomes of each, and the seconds that they took."""
+        start = time.monotonic()
+        rows = self._run_all([program for *_, program in batch], self.calls, self.limits)
+        return rows, time.monotonic() - start
 
     def _results(
         self, batch: Sequence[_Made], rows: Sequence[Sequence[Outcome]]
@@ -323,43 +328,6 @@ class Trial:
         """The edited program's tree, without fuel, as a copy."""
         with applied(edits):
             return stripped(self.tree)
-
-
-class _Running:
-    """A batch in the sandbox, in a thread of its own: the sandbox is another process. Leaving the
-    `with` block waits for it, since the sandbox takes one run at a time."""
-
-    def __init__(self, job: Callable[[], list[list[Outcome]]]) -> None:
-        self._job = job
-        self._rows: list[list[Outcome]] = []
-        self._error: BaseException | None = None
-        self._took = 0.0
-        self._thread = threading.Thread(target=self._run, name="candidates")
-
-    def _run(self) -> None:
-        start = time.monotonic()
-        try:
-            self._rows = self._job()
-        except BaseException as error:  # raised again where the result is asked for
-            self._error = error
-        self._took = time.monotonic() - start
-
-    def __enter__(self) -> _Running:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._thread.join()
-
-    @property
-    def goes_on(self) -> bool:
-        return self._thread.is_alive()
-
-    def result(self) -> tuple[list[list[Outcome]], float]:
-        """The outcomes, and the seconds that they took. Raises what the job raised."""
-        if self._error is not None:
-            raise self._error
-        return self._rows, self._took
 
 
 def _take(made: Iterator[_Made], ready: list[_Made]) -> bool:
