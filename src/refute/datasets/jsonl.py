@@ -33,7 +33,7 @@ from refute.datasets.literals import parse
 from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row, read_rows
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
-from refute.datasets.spec import DatasetSpec, Keep
+from refute.datasets.spec import DatasetSpec, Keep, made
 from refute.errors import DatasetError
 from refute.literals import NotLiteral
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
@@ -123,10 +123,7 @@ def _list(row: Row, field: str) -> list[Any]:
 def _items(path: Path | None, options: Options, keep: Keep) -> Iterator[Item]:
     if path is None or not path.is_file():
         raise DatasetError("jsonl: give the file with --data FILE")
-    for row in filter(keep, read_rows(path)):
-        with row.reading():
-            one = item(row, options)
-        yield one
+    return made(filter(keep, read_rows(path)), lambda row: item(row, options))
 
 
 JSONL = DatasetSpec(name="jsonl", summary="a JSONL file of functions of your own", items=_items)

@@ -6,7 +6,7 @@ A module of `refute.datasets` defines one or several; another package names its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -17,7 +17,7 @@ from refute.datasets.rows import Row, find_file, read_rows
 from refute.errors import DatasetError
 from refute.methods import Level
 
-__all__ = ["DatasetSpec", "Items", "Keep", "from_rows", "rows_at"]
+__all__ = ["DatasetSpec", "Items", "Keep", "from_rows", "made", "rows_at"]
 
 ItemT = TypeVar("ItemT", covariant=True)
 Keep = Callable[[Row], bool]
@@ -80,9 +80,15 @@ def from_rows(
     """Items of a data set each of whose rows makes one; the rest as in `rows_at`."""
 
     def items(path: Path | None, options: Options, keep: Keep) -> Iterator[ItemT]:
-        for row in filter(keep, rows_at(name, path, starts, without=without, avoid=avoid)):
-            with row.reading():
-                one = item(row, options)
-            yield one
+        rows = rows_at(name, path, starts, without=without, avoid=avoid)
+        return made(filter(keep, rows), lambda row: item(row, options))
 
     return items
+
+
+def made(rows: Iterable[Row], item: Callable[[Row], ItemT]) -> Iterator[ItemT]:
+    """The item of each row. Raises `DatasetError`, which names the row."""
+    for row in rows:
+        with row.reading():
+            one = item(row)
+        yield one

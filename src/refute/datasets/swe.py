@@ -29,7 +29,7 @@ from typing import Any
 from refute.datasets.item import Options
 from refute.datasets.literals import parse
 from refute.datasets.rows import Row, find_file, read_rows
-from refute.datasets.spec import DatasetSpec, Items, Keep, rows_at
+from refute.datasets.spec import DatasetSpec, Items, Keep, made, rows_at
 from refute.datasets.swt_subsets import excluded
 from refute.errors import DatasetError
 from refute.issue.patches import split_tests
@@ -131,11 +131,7 @@ def load_issues(
 
 def _in_file(path: Path | None, options: Options, keep: Keep) -> Iterator[IssueItem]:
     assert path is not None
-    for row in read_rows(path):
-        if keep(row):
-            with row.reading():
-                item = _item(row, row.text("instance_id"))
-            yield item
+    return made(filter(keep, read_rows(path)), _item)
 
 
 def _published(name: str) -> Items[IssueItem]:
@@ -148,17 +144,15 @@ def _published(name: str) -> Items[IssueItem]:
     def items(path: Path | None, options: Options, keep: Keep) -> Iterator[IssueItem]:
         if path is not None and find_file(path, *starts) is None:
             raise DatasetError(f"{path}: {name} needs {swe[0]}*.jsonl[.gz] there")
-        for row in rows_at(f"swe-{subset}" if path is None else name, path, starts):
-            if row.text("instance_id") not in dropped and keep(row):
-                with row.reading():
-                    item = _item(row, row.text("instance_id"))
-                yield item
+        rows = rows_at(f"swe-{subset}" if path is None else name, path, starts)
+        there = (row for row in rows if row.text("instance_id") not in dropped)
+        return made(filter(keep, there), _item)
 
     return items
 
 
-def _item(row: Row, identity: str) -> IssueItem:
-    repo = row.text("repo")
+def _item(row: Row) -> IssueItem:
+    identity, repo = row.text("instance_id"), row.text("repo")
     patch, tests = _patches(row)
     problem = IssueProblem(
         id=identity,
