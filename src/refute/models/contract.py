@@ -1,4 +1,4 @@
-"""The contract of a language model: what is asked, what comes back, and every exception."""
+"""The contract of a language model: what is asked, and what comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox contract: what goes in, what comes out, and every exception."""
+"""The sandbox contract: what goes in and what comes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workspace contract: a repository at a commit whose tests can be run, and every exception."""
+"""The workspace contract: a repository at a commit whose tests can be run."""
 
 from __future__ import annotations
 
