@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,19 @@ def test_clones_in_a_folder(tmp_path: Path, form: str) -> None:
     when = int(git(source, "show", "-s", "--format=%ct", first))
     assert (tmp_path / "tree" / "README.md").stat().st_mtime == when
     assert sorted(p.relative_to(source) for p in source.rglob("*")) == before
+
+
+def test_a_commit_of_just_now_is_older_than_what_changes_it(tmp_path: Path) -> None:
+    """Byte code is told by its source's time in seconds, and its size."""
+    source = tmp_path / "source"
+    source.mkdir()
+    make_repository(source)
+    (source / "README.md").write_text("of a clock that goes wrong\n")
+    git(source, "add", "README.md")
+    git(source, "commit", "-qm", "late", at=int(time.time()) + 3600)
+    check_out(find_clone(str(source)), git(source, "rev-parse", "HEAD"), tmp_path / "tree")
+    assert (tmp_path / "tree" / "README.md").stat().st_mtime < int(time.time())
+    assert git(tmp_path / "tree", "status", "--short") == ""
 
 
 def test_what_cannot_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
