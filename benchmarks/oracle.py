@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from refute.datasets import Item, load
 from refute.function.contract import MethodResult
 from refute.function.grade import grade_program, grade_tests
+from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
-from refute.function.llm.trials import certain_tests, try_code
 from refute.function.show import call_source, value_source
 from refute.function.truth import expected_outputs
 from refute.literals import NotLiteral, source_of

@@ -7,8 +7,7 @@ import warnings
 
 import pytest
 
-from refute.function import definitions
-from refute.syntax import parse_expression, parse_module
+from refute.syntax import parse_expression, parse_module, try_parse, try_parse_statements
 
 REMARKABLE = '"\\d" is "\\w"'
 
@@ -24,7 +23,7 @@ def test_no_warning_reaches_the_user() -> None:
 
 @pytest.mark.parametrize("text", ["(", "a b", "\0"])
 def test_what_does_not_parse_has_no_statements(text: str) -> None:
-    assert definitions.parse_module(text) is None
-    assert definitions.parse_statements(text) is None
+    assert try_parse(text) is None
+    assert try_parse_statements(text) is None
     with pytest.raises((SyntaxError, ValueError)):
         parse_module(text)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         vet_async,
     )
     from refute.api.judging import JudgeResult, judge, judge_async
+    from refute.combinators import backtrack, best_of, cross_check, refine, vote
     from refute.datasets import load_dataset
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
     from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
@@ -73,6 +74,7 @@ _HOMES = {
         "vet_async",
     ),
     "refute.api.judging": ("JudgeResult", "judge", "judge_async"),
+    "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
     "refute.datasets": ("load_dataset",),
     "refute.errors": (
         "InputError",
@@ -148,6 +150,9 @@ __all__ = [
     "VetResult",
     "Workspace",
     "__version__",
+    "backtrack",
+    "best_of",
+    "cross_check",
     "debug",
     "debug_async",
     "hunt",
@@ -160,11 +165,13 @@ __all__ = [
     "open_target",
     "problem_of",
     "read_examples",
+    "refine",
     "reproduce",
     "reproduce_async",
     "search",
     "vet",
     "vet_async",
+    "vote",
 ]
 
 

@@ -17,6 +17,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 
 __all__ = [
     "Function",
@@ -26,6 +27,8 @@ __all__ = [
     "parse_expression",
     "parse_module",
     "readable_module",
+    "try_parse",
+    "try_parse_statements",
 ]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -73,6 +76,28 @@ def readable_module(source: str) -> ast.Module:
         return ast.Module([], [])
 
 
+def try_parse(source: str) -> ast.Module | None:
+    """The syntax tree of a module, to be read only: it is shared; None when it does not parse."""
+    try:
+        return _kept(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+@lru_cache(maxsize=4)
+def _kept(source: str) -> ast.Module:
+    """Kept, since a dozen readers look at one large module in turn."""
+    return parse_module(source)
+
+
+def try_parse_statements(source: str) -> list[ast.stmt] | None:
+    """The statements of a snippet; None when it does not parse."""
+    try:
+        return parse_module(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 def parse_expression(source: str) -> ast.expr:
     """The syntax tree of an expression. Raises what `ast.parse` does."""
     with _parsing, warnings.catch_warnings():
@@ -80,9 +105,10 @@ def parse_expression(source: str) -> ast.expr:
         return ast.parse(source, mode="eval").body
 
 
-def first_line(node: Function | ast.ClassDef) -> int:
-    """Where a definition begins, decorators included (1-based)."""
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+def first_line(node: ast.stmt) -> int:
+    """Where a statement begins, a definition's decorators included (1-based)."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def find_function(tree: ast.Module, entry_point: str) -> Function | None:

@@ -11,7 +11,7 @@ import pytest
 
 from refute.function.grade import grade_tests
 from refute.function.llm.answers import read_output, read_test
-from refute.function.llm.programs import read_program
+from refute.function.llm.code_extraction import read_program
 from refute.literals import read_literal, source_of
 from refute.problems import Call, Trust, UnitTest
 from refute.sandbox import Limits, Program, Returned, Sandbox

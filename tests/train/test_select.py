@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 from refute.errors import InputError
-from refute.function.llm.generate import test_request as request_for
+from refute.function.llm.generation import test_request as request_for
 from refute.models.contract import Sampling
 from refute.models.hf import open_hf
 from refute.train import select as selecting

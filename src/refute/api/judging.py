@@ -15,7 +15,6 @@ from typing import Any
 from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.function import verbs
-from refute.function.definitions import find_function, parse_module
 from refute.function.interpreters import with_interpreter
 from refute.function.judge import Judgement, by_behaviour, by_reward, by_tests, judge_candidates
 from refute.function.llm.options import Options
@@ -28,6 +27,7 @@ from refute.problems import FunctionProblem
 from refute.remarks import remark, warn_of_gaps
 from refute.runs import cores
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
+from refute.syntax import find_function, try_parse
 
 __all__ = ["JudgeResult", "judge", "judge_async"]
 
@@ -159,7 +159,7 @@ def _missing(function: str, names: Sequence[str], sources: Sequence[str]) -> lis
     """A line for each candidate that cannot be right because it does not define the function."""
     lines = []
     for name, source in zip(names, sources, strict=True):
-        tree = parse_module(source)
+        tree = try_parse(source)
         if tree is None:
             lines.append(f"{name}: is not valid Python")
         elif find_function(tree, function) is None:

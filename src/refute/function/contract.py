@@ -11,7 +11,7 @@ from refute.problems import Invocation, Trust, UnitTest
 from refute.sandbox import Outcome
 
 if TYPE_CHECKING:
-    from refute.function.llm.record import Trace
+    from refute.function.llm.results import Trace
 
 
 class State(StrEnum):

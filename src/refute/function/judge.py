@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from refute.function.llm.build import build
-from refute.function.llm.hybrid_engine import multiplied
+from refute.combinators import cross_check, rank
+from refute.function.llm.execution import Trial, certain_tests, try_code
+from refute.function.llm.generation import build_ut, same_output
 from refute.function.llm.options import Options
-from refute.function.llm.record import Output
-from refute.function.llm.trials import Trial, certain_tests, try_code
-from refute.function.llm.vote import same_output
+from refute.function.llm.results import Output
+from refute.function.llm.search_partner import multiplied
 from refute.function.show import call_source
 from refute.models.contract import Asker
 from refute.models.reward import Scorer
@@ -126,7 +126,7 @@ async def judge_candidates(
         trial = await try_code(code, name, fresh, box)
         probed = await box.run(Program(code, name), calls, _LIMITS) if calls else []
         facts.append((sure, trial, (*sure.outcomes, *trial.outcomes, *probed)))
-    shared = _agreement([outcomes for _, _, outcomes in facts])
+    shared = cross_check([outcomes for _, _, outcomes in facts], _same)
     placed = [
         Placed(
             index,
@@ -147,12 +147,7 @@ def ranked(placed: Sequence[Placed]) -> tuple[Placed, ...]:
     def key(one: Placed) -> tuple[float, float, float]:
         return one.certain, -one.score, -round(one.agreement, 9)
 
-    order = sorted(placed, key=key)
-    ranks: list[Placed] = []
-    for place, one in enumerate(order, 1):
-        same = bool(ranks) and key(ranks[-1]) == key(one)
-        ranks.append(replace(one, rank=ranks[-1].rank if same else place))
-    return tuple(ranks)
+    return tuple(replace(one, rank=number) for number, one in rank(placed, key))
 
 
 def by_tests(ask: Asker, *, options: Options, seed: int) -> Judge:
@@ -162,7 +157,7 @@ def by_tests(ask: Asker, *, options: Options, seed: int) -> Judge:
         problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
     ) -> Evidence:
         suites = await together(
-            build(
+            build_ut(
                 replace(problem, code=code),
                 code,
                 generator="prompted",
@@ -250,19 +245,8 @@ def _share(trial: Trial) -> float:
     return passed / total if total else 1.0
 
 
-def _agreement(rows: Sequence[Sequence[Outcome]]) -> list[float]:
-    """For each candidate the mean share of the others that return the same; 0 where it raises."""
-    if len(rows) < 2 or not rows[0]:
-        return [0.0] * len(rows)
-    totals = [0.0] * len(rows)
-    for column in zip(*rows, strict=True):
-        for number, outcome in enumerate(column):
-            same = sum(_same(outcome, other) for other in column) - _same(outcome, outcome)
-            totals[number] += same / (len(rows) - 1)
-    return [total / len(rows[0]) for total in totals]
-
-
 def _same(one: Outcome, other: Outcome) -> bool:
+    """Whether two programs returned the same; what raises agrees with nothing."""
     if not isinstance(one, Returned) or not isinstance(other, Returned):
         return False
     try:

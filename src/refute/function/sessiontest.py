@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
 
-from refute.function.definitions import parse_statements
 from refute.literals import NotLiteral, parse_literal, source_of
 from refute.problems import Session, Want
+from refute.syntax import try_parse_statements
 
 __all__ = ["Body", "session_body"]
 
@@ -31,7 +31,7 @@ class Body:
 def session_body(session: Session, want: Want, names: Collection[str], module: str) -> Body:
     """The body that passes exactly where `doctest` does. `names`: what the module binds; `module`:
     source of an expression for its globals, where the session cannot run inside of a function."""
-    parsed = [parse_statements(step) for step in session.steps]
+    parsed = [try_parse_statements(step) for step in session.steps]
     if any(body is None for body in parsed) or not _fits_a_function(session, parsed, names):
         return _whole(session, want, module)
     last = parsed[-1] or []

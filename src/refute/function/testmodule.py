@@ -15,7 +15,7 @@ from itertools import product
 from math import prod
 
 from refute.problems import Session
-from refute.syntax import parse_module
+from refute.syntax import first_line, parse_module
 
 __all__ = ["Whole", "whole_tests"]
 
@@ -62,7 +62,7 @@ def whole_tests(
     for owner, test in _tests(tree):
         if not top.concerns(test):
             continue
-        first = min([test.lineno, *(node.lineno for node in test.decorator_list)])
+        first = first_line(test)
         last = test.end_lineno or test.lineno
         try:
             for session in top.sessions(owner, test):

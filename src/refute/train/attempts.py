@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-from refute.function.llm.asking import samples
-from refute.function.llm.generate import read_proposal, shape_of, test_request
-from refute.function.llm.record import Unreadable
+from refute.function.llm.generation import read_proposal, samples, shape_of, test_request
+from refute.function.llm.results import Unreadable
 from refute.function.search.engine import trusted_tests
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.show import call_source

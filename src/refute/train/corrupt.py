@@ -21,8 +21,8 @@ from random import Random
 from typing import Literal
 
 from refute.function.llm.answers import final_text
-from refute.function.llm.asking import samples, user
-from refute.function.llm.programs import grafted, read_program
+from refute.function.llm.code_extraction import merge_into_module, read_program
+from refute.function.llm.generation import samples, user
 from refute.function.search.edit import Edit, applied, copy_of, same
 from refute.function.search.engine import trusted_tests
 from refute.function.search.facts import gather
@@ -107,7 +107,9 @@ async def by_model(
 def _version(answer: str, solution: Solution) -> Fault | str:
     """The module with the answer's function in it, or why there is none."""
     program = read_program(final_text(answer), solution.entry_point)
-    code = None if program is None else grafted(solution.code, program, solution.entry_point)
+    code = (
+        None if program is None else merge_into_module(solution.code, program, solution.entry_point)
+    )
     if code is None:
         return "no program"
     code = _without_new_comments(code, solution.code)

@@ -10,7 +10,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from refute.syntax import find_function, parse_module
+from refute.syntax import find_function, first_line, parse_module
 
 __all__ = ["Extract", "extracted"]
 
@@ -118,9 +118,7 @@ def _part(tree: ast.Module, code: str, name: str) -> str:
 
 def _source(stmt: ast.stmt, lines: list[str]) -> str:
     """The lines of a statement, decorators included."""
-    decorators = getattr(stmt, "decorator_list", [])
-    first = min([stmt.lineno, *(d.lineno for d in decorators)])
-    return "\n".join(lines[first - 1 : stmt.end_lineno])
+    return "\n".join(lines[first_line(stmt) - 1 : stmt.end_lineno])
 
 
 def _big(stmt: ast.stmt) -> bool:

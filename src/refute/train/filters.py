@@ -13,7 +13,7 @@ from typing import Any
 
 from refute.function.examples import read_examples
 from refute.function.llm.answers import code_spans, final_text
-from refute.function.llm.generate import test_request
+from refute.function.llm.generation import test_request
 from refute.problems import Expression, FunctionProblem, Trust
 from refute.sandbox import Limits, NotRun, Program, Raised, Returned
 from refute.sandbox.equality import expect_test, matches

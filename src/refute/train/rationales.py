@@ -13,9 +13,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from refute.function.llm.answers import final_text, read_output
-from refute.function.llm.asking import samples, user
-from refute.function.llm.record import Output
-from refute.function.llm.settle import settle_output
+from refute.function.llm.generation import samples, user
+from refute.function.llm.results import Output
+from refute.function.llm.value_resolution import resolve_output
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Completion, Sampling
 from refute.prompts import render
@@ -98,7 +98,7 @@ async def _fault_of(
     if _GIVEN.search(text):
         return "speaks of the output as given"
     written = read_output(answer.text, solution.entry_point)
-    said = await settle_output(written, box)
+    said = await resolve_output(written, box)
     if not isinstance(said, Output) or said.raises is not None:
         return "its last value cannot be read"
     try:

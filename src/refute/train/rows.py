@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from refute.function.llm.answers import read_test
-from refute.function.llm.generate import shape_of, test_request
-from refute.function.llm.record import Output
-from refute.function.llm.settle import settle_call, settle_output
+from refute.function.llm.generation import shape_of, test_request
+from refute.function.llm.results import Output
+from refute.function.llm.value_resolution import resolve_call, resolve_output
 from refute.function.show import call_source
 from refute.literals import NotLiteral, source_of
 from refute.problems import Call
@@ -74,8 +74,8 @@ async def reads_back(
     """Whether an answer says, to the reader that is used at inference, what it has to say."""
     said = read_test(text, solution.entry_point)
     shape = shape_of(solution.problem(fault.code))
-    call = await settle_call(said.call, shape.subject, box, keyword_only=shape.keyword_only)
-    output = await settle_output(said.output, box)
+    call = await resolve_call(said.call, shape.subject, box, keyword_only=shape.keyword_only)
+    output = await resolve_output(said.output, box)
     if not isinstance(call, Call) or not isinstance(output, Output) or output.raises is not None:
         return False
     try:

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from refute.function.contract import MethodResult
-from refute.function.llm.record import Trace
+from refute.function.llm.results import Trace
 from refute.models.contract import Completion, Message, Sampling, Tally
 from refute.models.scripted import ScriptedModel
 from refute.problems import Expression, FunctionProblem, Invocation

@@ -14,11 +14,11 @@ import pytest
 
 from refute.errors import InputError
 from refute.function.contract import MethodResult
-from refute.function.llm.hybrid import most_asked
-from refute.function.llm.hybrid_inputs import distinguishing
+from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
-from refute.function.llm.record import as_json
-from refute.function.llm.trials import certain_tests, try_code
+from refute.function.llm.results import as_json
+from refute.function.llm.versions import distinguishing
+from refute.function.methods.hybrid import most_asked
 from refute.methods import Context
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem, UnitTest

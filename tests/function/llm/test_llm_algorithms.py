@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from refute.combinators import Ballot, vote
 from refute.function.contract import MethodResult
 from refute.function.llm.options import Options
-from refute.function.llm.record import Output
-from refute.function.llm.vote import decided, fewest
+from refute.function.llm.results import Output
 from refute.methods import Context
 from refute.problems import Call
 from refute.registry import METHODS
@@ -95,22 +95,21 @@ def test_the_same_in_the_real_sandbox() -> None:
 
 
 def held(outputs: Sequence[Any], k: int) -> tuple[int, Any]:
-    """The vote as `ballot` holds it, on given samples: how many are asked for, and the winner."""
-    counts: list[int] = []
-    seen: list[Any] = []
-    asked, needed = 0, (k + 1) // 2
-    while not decided(counts, k - asked, needed):
-        more = fewest(counts, k - asked, needed)
-        assert 1 <= more <= k - asked
-        for output in outputs[asked : asked + more]:
-            if output is not None:
-                if output not in seen:
-                    seen.append(output)
-                    counts.append(0)
-                counts[seen.index(output)] += 1
-        asked += more
-    best = max(counts, default=0)
-    return asked, seen[counts.index(best)] if best >= needed else None
+    """The vote on given samples: how many are asked for, and the winner."""
+    asked = 0
+
+    async def draw(first: int, n: int) -> Sequence[Any]:
+        nonlocal asked
+        assert first == asked
+        assert 1 <= n <= k - asked
+        asked += n
+        return outputs[first:asked]
+
+    with pytest.raises(StopIteration) as ended:  # nothing in it waits
+        vote(draw, k=k).send(None)
+    ballot: Ballot[Any] = ended.value.value
+    assert ballot.asked == asked
+    return asked, ballot.winner
 
 
 def one_by_one(outputs: Sequence[Any], k: int) -> int:

@@ -12,10 +12,10 @@ from jinja2 import TemplateNotFound, UndefinedError
 
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
 from refute.function.contract import MethodResult
-from refute.function.llm.no_ut import finds_fault
+from refute.function.llm.execution import certain_tests
 from refute.function.llm.options import Options
-from refute.function.llm.record import NO_EXCEPTION, as_json
-from refute.function.llm.trials import certain_tests
+from refute.function.llm.results import NO_EXCEPTION, as_json
+from refute.function.methods.no_ut import finds_fault
 from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel

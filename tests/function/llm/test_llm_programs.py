@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from refute.function.llm.programs import grafted, read_program
+from refute.function.llm.code_extraction import merge_into_module, read_program
 
 T = "```"
 
@@ -72,7 +72,7 @@ def test_only_the_definitions_of_the_answer_change() -> None:
         "def f(x):\n    return new(helper(TABLE[x]))\n\n"
         "result = f(1)\nprint(result)\nassert f(1) == 3\nif __name__ == '__main__':\n    f(1)\n"
     )
-    code = grafted(MODULE, program, "f")
+    code = merge_into_module(MODULE, program, "f")
     assert code is not None
     assert code == MODULE.replace(
         "annotations\n\nimport re", "annotations\nfrom bisect import insort\n\nimport re"
@@ -84,17 +84,19 @@ def test_only_the_definitions_of_the_answer_change() -> None:
 
 
 def test_a_method_may_come_without_its_class() -> None:
-    code = grafted(MODULE, "def go(self, x):\n    return -x\n", "After.go")
+    code = merge_into_module(MODULE, "def go(self, x):\n    return -x\n", "After.go")
     assert code is not None
     assert code == MODULE.replace("        return x  # old\n", "        return -x\n")
     whole = "class After:\n    def go(self, x):\n        return 0\n"
-    code = grafted(MODULE, whole, "After.go")
+    code = merge_into_module(MODULE, whole, "After.go")
     assert code is not None
     assert code.endswith(f"\n\n{whole}")
 
 
 def test_forgotten_imports_are_added() -> None:
-    code = grafted("def f(x):\n    return x\n", "def f(x: List[int]):\n    return math.pi\n", "f")
+    code = merge_into_module(
+        "def f(x):\n    return x\n", "def f(x: List[int]):\n    return math.pi\n", "f"
+    )
     assert code is not None
     names: dict[str, object] = {}
     exec(code, names)
@@ -102,18 +104,20 @@ def test_forgotten_imports_are_added() -> None:
     assert callable(names["f"])
     assert {"math", "List"} <= names.keys()
     own = "def f(math):\n    return math.pi\n"
-    assert grafted("def f(x):\n    return x\n", own, "f") == own
+    assert merge_into_module("def f(x):\n    return x\n", own, "f") == own
 
 
 @pytest.mark.parametrize("module", ["def f(x:\n", "x = 1\n", ""])
 def test_a_module_that_is_no_use_is_replaced(module: str) -> None:
-    assert grafted(module, "def f(x):\n    return 1\n", "f") == "def f(x):\n    return 1\n"
+    assert (
+        merge_into_module(module, "def f(x):\n    return 1\n", "f") == "def f(x):\n    return 1\n"
+    )
 
 
 def test_what_does_not_parse_in_the_end_is_no_program() -> None:
-    assert grafted("def f(x):\n    return x\n", "def f(x:\n", "f") is None
+    assert merge_into_module("def f(x):\n    return x\n", "def f(x:\n", "f") is None
     one_line = "a = 1; f = 2\ndef f(x): return a\n"
-    code = grafted(one_line, "def f(x):\n    return 3\n", "f")
+    code = merge_into_module(one_line, "def f(x):\n    return 3\n", "f")
     assert code == "a = 1; f = 2\ndef f(x):\n    return 3\n"
 
 
@@ -143,19 +147,19 @@ def g(x): "In one line."; return x  # old
 
 def test_a_docstring_that_the_answer_leaves_out_is_kept() -> None:
     new = "def f(x):\n    # new\n    return x + 1\n"
-    module = grafted(DESCRIBED, new, "f")
+    module = merge_into_module(DESCRIBED, new, "f")
     assert module == DESCRIBED.replace(
         "    return x  # old\n\n\ndef g", "    # new\n    return x + 1\n\n\ndef g"
     ).replace('    """\n    # new\n    return', '    """\n    return').replace(
         'def f(x):\n    """What', 'def f(x):\n    # new\n    """What'
     )
     assert module is not None
-    assert grafted(module, new, "f") == module, "again and again it is the same"
+    assert merge_into_module(module, new, "f") == module, "again and again it is the same"
 
 
 def test_another_docstring_stands() -> None:
     new = 'def f(x):\n    """New."""\n    return x + 1\n'
-    module = grafted(DESCRIBED, new, "f")
+    module = merge_into_module(DESCRIBED, new, "f")
     assert module is not None
     assert new in module
     assert "What f does" not in module
@@ -178,7 +182,7 @@ def test_another_docstring_stands() -> None:
 def test_docstrings_in_every_layout(
     program: str, entry: str, wanted: list[tuple[str, str]]
 ) -> None:
-    module = grafted(DESCRIBED, program, entry)
+    module = merge_into_module(DESCRIBED, program, entry)
     assert module is not None
     assert "7" in module
     said = {
@@ -188,5 +192,5 @@ def test_docstrings_in_every_layout(
     }
     for name, text in wanted:
         assert said[name].startswith(text)
-    again = grafted(module, program, entry)
+    again = merge_into_module(module, program, entry)
     assert again == module

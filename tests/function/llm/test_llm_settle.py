@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from refute.function.llm.answers import read_output, read_test
-from refute.function.llm.generate import read_proposal, shape_of
-from refute.function.llm.record import Output, Unreadable
-from refute.function.llm.settle import settle_output
+from refute.function.llm.generation import read_proposal, shape_of
+from refute.function.llm.results import Output, Unreadable
+from refute.function.llm.value_resolution import resolve_output
 from refute.models.contract import Completion
 from refute.problems import Call, Expression, FunctionProblem
 from refute.sandbox.pool import SandboxPool
@@ -25,7 +25,7 @@ def box() -> Iterator[SandboxPool]:
 
 
 def output(text: str, box: SandboxPool) -> Output | Unreadable:
-    return asyncio.run(settle_output(read_output(text, "f"), box))
+    return asyncio.run(resolve_output(read_output(text, "f"), box))
 
 
 @pytest.mark.parametrize(

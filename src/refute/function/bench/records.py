@@ -17,7 +17,7 @@ from refute.function.grade import (
     grade_program,
     grade_tests,
 )
-from refute.function.llm.record import as_json
+from refute.function.llm.results import as_json
 from refute.function.show import call_source, expected_source
 from refute.function.truth import GroundTruth
 from refute.literals import NotLiteral, source_of
@@ -56,7 +56,7 @@ class Work:
     rounds: tuple[str, ...] = ()
     """The program after each round of debugging; the first is the code under test."""
     log: Mapping[str, Any] = field(default_factory=dict)
-    """What happened, as JSON: see `refute.function.llm.record.as_json`."""
+    """What happened, as JSON: see `refute.function.llm.results.as_json`."""
     tally: Tally | None = None
     """What asking a model has cost."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping, Sequence
 
-from refute.function.definitions import parse_statements
 from refute.function.examples.formal import doctests
 from refute.function.examples.grounding import grounded
 from refute.function.examples.scripts import Script, Step
@@ -21,7 +20,7 @@ from refute.problems import Call, Expression, FunctionProblem, Session, Trust, U
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import equal_types, expect_test, matches
 from refute.sandbox.values import MalformedValue
-from refute.syntax import parse_expression
+from refute.syntax import parse_expression, try_parse_statements
 
 __all__ = ["Row", "agreed"]
 
@@ -132,7 +131,7 @@ def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:
 
 def _is_condition(step: Step) -> bool:
     """Whether it is an assertion, or a comparison that is to be true: read as its two sides."""
-    match parse_statements(step.source):
+    match try_parse_statements(step.source):
         case [ast.Assert()]:
             return not step.want.text
         case [ast.Expr(value=ast.Compare())]:

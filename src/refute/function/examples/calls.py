@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from refute.function.definitions import parse_statements
 from refute.function.examples.scanner import LOOSE_NAMES, closing, scan
 from refute.function.examples.subject import Kind, Reading, Subject, overlaps
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation
+from refute.syntax import try_parse_statements
 
 __all__ = ["ARROW", "CLEAN_END", "called_examples"]
 
@@ -134,7 +134,7 @@ def _outcome(text: str, end: int) -> tuple[Any, Kind, bool, int, bool] | None:
 
 def _call(about: Subject, arguments: str) -> Invocation | None:
     """The call with these parenthesised arguments; None unless all of them are literals."""
-    body = parse_statements("f" + arguments.replace("\n", " "))
+    body = try_parse_statements("f" + arguments.replace("\n", " "))
     if not body or not isinstance(body[0], ast.Expr) or not isinstance(body[0].value, ast.Call):
         return None
     node = body[0].value

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from refute.function.definitions import parse_statements
 from refute.function.examples.scanner import read
 from refute.function.examples.subject import Kind, Reading, Subject, invocation, mentions
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Expression
-from refute.syntax import parse_expression
+from refute.syntax import parse_expression, try_parse_statements
 
 __all__ = ["assertion", "asserts", "doctests"]
 
@@ -128,7 +127,7 @@ def _uses(node: ast.AST, name: str) -> bool:
 def _example(
     source: str, want: list[str], block: _Block, about: Subject, span: tuple[int, int]
 ) -> Iterator[Reading]:
-    body = parse_statements(source)
+    body = try_parse_statements(source)
     if body is None or not body or re.search(r"#\s*doctest:.*\+SKIP", source):
         return
     *before, last = body
@@ -233,7 +232,7 @@ def asserts(about: Subject) -> list[Reading]:
             source = "\n".join(
                 [line.text[match.end() :], *(o.text for o in lines[index + 1 : last + 1])]
             )
-            body = parse_statements(source)
+            body = try_parse_statements(source)
             if body and isinstance(body[0], ast.Assert):
                 span = (line.start + match.end(), lines[last].end)
                 readings += assertion(body[0], about, span, kind="assert")

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from refute.function.definitions import find_function, parse_module
 from refute.function.examples.formal import assertion
 from refute.function.examples.scanner import scan
 from refute.function.examples.subject import Reading, Subject, invocation, mentions
 from refute.literals import NotLiteral, read_literal
+from refute.syntax import find_function, try_parse
 
 __all__ = ["docstring_of", "self_tests"]
 
@@ -23,7 +23,7 @@ _LABEL = re.compile(
 
 def docstring_of(code: str, entry_point: str) -> str:
     """The function's docstring, evaluated; empty when there is none."""
-    tree = parse_module(code)
+    tree = try_parse(code)
     function = find_function(tree, entry_point) if tree is not None else None
     return ast.get_docstring(function) or "" if function is not None else ""
 
@@ -33,7 +33,7 @@ def self_tests(code: str, about: Subject) -> Iterator[Reading]:
 
     Names that the module assigns a literal, once, stand for it. Spans are offsets in `code`.
     """
-    tree = parse_module(code)
+    tree = try_parse(code)
     if tree is None:
         return
     offsets = _offsets(code)

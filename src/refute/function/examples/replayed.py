@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refute.function.definitions import parse_statements
 from refute.function.examples.agreeing import Row, agreed
 from refute.function.examples.scripts import Script, Step, imported_packages, scripts, slice_of
 from refute.literals import NotLiteral, parse_literal
@@ -24,6 +23,7 @@ from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTes
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.shown import shows
 from refute.sandbox.values import MalformedValue
+from refute.syntax import try_parse_statements
 
 __all__ = ["Replayed", "replayed"]
 
@@ -306,7 +306,7 @@ def _says_something(step: Step) -> bool:
     """A statement that shows nothing and is to show nothing is no test: it prepares others."""
     if step.want.text:
         return True
-    last = (parse_statements(step.source) or [ast.Pass()])[-1]
+    last = (try_parse_statements(step.source) or [ast.Pass()])[-1]
     return isinstance(last, ast.Assert) or (isinstance(last, ast.Expr) and step.direct)
 
 

@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from refute.function.definitions import find_function, parse_module, parse_statements
 from refute.function.examples.subject import top_level_names
 from refute.problems import Want
+from refute.syntax import find_function, try_parse, try_parse_statements
 
 __all__ = ["Script", "Step", "doctest_lines", "imported_packages", "scripts", "slice_of"]
 
@@ -59,7 +59,7 @@ def scripts(code: str, entry_point: str) -> list[Script]:
 
     A text that `doctest` cannot parse holds none. Never raises.
     """
-    tree = parse_module(code)
+    tree = try_parse(code)
     if tree is None:
         return []
     name = entry_point.rpartition(".")[2]
@@ -97,7 +97,7 @@ def doctest_lines(text: str) -> frozenset[int]:
 def imported_packages(code: str) -> frozenset[str]:
     """The top names of what a module imports, anywhere in it."""
     found: set[str] = set()
-    tree = parse_module(code)
+    tree = try_parse(code)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
@@ -138,7 +138,7 @@ def _unbound_modules(
     found: dict[str, None] = {}
     bound = set(known)
     for example in examples:
-        for statement in parse_statements(example.source) or ():
+        for statement in try_parse_statements(example.source) or ():
             for node in ast.walk(statement):
                 match node:
                     case ast.Attribute(value=ast.Name(id=base), attr=attr) if attr == name:
@@ -194,7 +194,7 @@ class _Names:
 
 def _names(source: str, name: str) -> _Names:
     names = _Names()
-    body = parse_statements(source)
+    body = try_parse_statements(source)
     if body is None:
         names.attribute = re.search(rf"\b{re.escape(name)}\b", source) is not None
     for statement in body or ():

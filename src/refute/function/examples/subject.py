@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from refute.function.definitions import find_function, parse_module
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, Trust, UnitTest
 from refute.sandbox import values
+from refute.syntax import find_function, try_parse
 
 __all__ = ["Kind", "Reading", "Subject", "invocation", "subject", "top_level_names"]
 
@@ -94,7 +94,7 @@ class Subject:
 
 def subject(description: str, entry_point: str, code: str | None) -> Subject:
     """Gather what is known; without code, or where it does not parse, the signature is unknown."""
-    tree = parse_module(code) if code is not None else None
+    tree = try_parse(code) if code is not None else None
     function = find_function(tree, entry_point) if tree is not None else None
     parameters: tuple[str, ...] | None = None
     required, variadic = 0, False

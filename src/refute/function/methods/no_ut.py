@@ -1,12 +1,23 @@
-"""The baseline without unit tests: the model's own feedback (UTGen, section 5.2)."""
+"""The baseline without unit tests: the model judges the code itself (UTGen, section 5.2)."""
 
 from __future__ import annotations
 
+import re
+
+from refute.combinators import refine
 from refute.function.contract import MethodResult
-from refute.function.llm.no_ut import debug_without_tests
+from refute.function.llm.answers import final_text
+from refute.function.llm.debugging import Questions, Revision, Rounds, conversation, revised
+from refute.function.llm.execution import Trial, certain_tests, try_code
+from refute.function.llm.generation import user
 from refute.function.llm.options import Options
+from refute.function.llm.results import Unreadable, conclusion
 from refute.methods import Context, method
 from refute.problems import FunctionProblem
+from refute.prompts import render
+
+_RIGHT = re.compile(r"\bcode (?:above )?is correct\b", re.I)
+_WRONG = re.compile(r"\bcode (?:above )?is (?:wrong|incorrect|not correct)\b", re.I)
 
 
 @method(
@@ -16,5 +27,44 @@ from refute.problems import FunctionProblem
     writes_tests=False,
 )
 async def no_ut(problem: FunctionProblem, *, ctx: Context, options: Options) -> MethodResult:
-    """Up to m rounds of feedback and edit."""
-    return await debug_without_tests(problem, ctx=ctx, options=options)
+    """Up to m rounds of feedback and edit; it ends when the model holds the code for right.
+
+    There is no suite, so no pass rate either: every readable edit is accepted, but for one that
+    `options.guard` rejects. Raises what `Asker.ask` raises (but `ContextTooLong`), and
+    `SandboxUnavailable`.
+    """
+    name, box = problem.entry_point, ctx.sandbox
+    questions = Questions(ctx.model, options.sampling(ctx.seed))
+    rounds = Rounds(options)
+    undecided: list[Unreadable] = []
+
+    async def edit(version: Revision, refused: int) -> Revision | None:
+        description, code = problem.description.strip(), version.code.strip("\n")
+        question = render("self_feedback", description=description, code=code)
+        [opinion] = await questions.put([user(question)])
+        feedback = "" if opinion is None else final_text(opinion.text)
+        feedback = feedback.rpartition("Feedback:")[2].strip()
+        wrong = finds_fault(feedback)
+        if wrong is None:
+            undecided.append(Unreadable.CONTEXT if opinion is None else Unreadable.NO_VERDICT)
+        if not wrong:
+            return None
+        return await revised(version, feedback, questions=questions, entry_point=name, box=box)
+
+    certain = await try_code(problem.code, name, certain_tests(problem), box)
+    start = Revision(problem.code, conversation(problem, problem.code), certain)
+    versions = await refine(start, edit, rounds=options.m, accept=rounds.accept)
+    codes, nothing = [version.code for version in versions], Trial((), (), ())
+    return conclusion(
+        problem, options, codes, (), rounds.edits, nothing, certain, besides=undecided
+    )
+
+
+def finds_fault(feedback: str) -> bool | None:
+    """Whether feedback says that the code is wrong; None where it does not decide.
+
+    The last such statement counts.
+    """
+    right = max((match.start() for match in _RIGHT.finditer(feedback)), default=-1)
+    wrong = max((match.start() for match in _WRONG.finditer(feedback)), default=-1)
+    return None if right == wrong else wrong > right

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from refute.function.definitions import Function, find_function, parse_module
 from refute.function.search.annotations import (
     GRID_NAMES,
     TEXTS_NAMES,
@@ -31,6 +30,7 @@ from refute.function.search.domain import (
 )
 from refute.function.search.limits import Refusal, choices, refusals
 from refute.function.search.texts import Texts
+from refute.syntax import Function, find_function, try_parse
 
 __all__ = ["Clues", "Parameter", "gather"]
 
@@ -125,7 +125,7 @@ class Clues:
 
 def gather(code: str, entry_point: str, *, description: str = "", signature: str = "") -> Clues:
     """Read the clues; code that does not parse, or lacks the function, gives the signature's."""
-    function, tree = _parse(code, entry_point), parse_module(code)
+    function, tree = _parse(code, entry_point), try_parse(code)
     if function is None:
         function = _parse(f"def {signature}: ...", entry_point)
         if function is None:
@@ -180,7 +180,7 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
 
 
 def _parse(code: str, entry_point: str) -> Function | None:
-    tree = parse_module(code)
+    tree = try_parse(code)
     return None if tree is None else find_function(tree, entry_point)
 
 

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from refute.function.contract import Finding
-from refute.function.definitions import Function, find_function, parse_module
 from refute.function.examples import examples_of
 from refute.function.examples.screening import fits_annotation
 from refute.function.search.arguments import row_of
@@ -42,6 +41,7 @@ from refute.function.search.precondition import (
 from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Killed, NotRun, Outcome, OutOfMemory, Raised, Returned, TimedOut
 from refute.sandbox.values import MalformedValue
+from refute.syntax import Function, find_function, try_parse
 
 __all__ = ["find_crashes"]
 
@@ -116,7 +116,7 @@ def find_crashes(
 
 
 def _case(problem: FunctionProblem, tests: Sequence[UnitTest]) -> _Case:
-    tree = parse_module(problem.code)
+    tree = try_parse(problem.code)
     function = find_function(tree, problem.entry_point) if tree is not None else None
     guarded: set[int] = set()
     for node in ast.walk(tree) if tree is not None else ():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.function.definitions import Function
+from refute.syntax import Function
 
 __all__ = ["Refusal", "choices", "refusals"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from refute.function.search.edit import copy_of, same
-from refute.syntax import parse_expression, parse_module
+from refute.syntax import first_line, parse_expression, parse_module
 
 __all__ = ["rewrite"]
 
@@ -108,13 +108,9 @@ class _Writer:
         start, end = self.span(node)
         return self.source[start:end]
 
-    def first_line(self, stmt: ast.stmt) -> int:
-        decorators: list[ast.expr] = getattr(stmt, "decorator_list", [])
-        return min([stmt.lineno, *[d.lineno for d in decorators]])
-
     def whole_lines(self, stmt: ast.stmt) -> tuple[int, int]:
         """Offsets of the lines of a statement that has its lines for itself."""
-        first = self.first_line(stmt)
+        first = first_line(stmt)
         assert stmt.end_lineno is not None
         start = self.starts[first - 1]
         before = self.source[start : self.offset(first, stmt.col_offset)]
@@ -126,7 +122,7 @@ class _Writer:
         return start, stop
 
     def indentation(self, stmt: ast.stmt) -> str:
-        line = self.lines[self.first_line(stmt) - 1]
+        line = self.lines[first_line(stmt) - 1]
         return line[: len(line) - len(line.lstrip())]
 
     # -- differences -------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from refute.function.definitions import Function
 from refute.function.search.edit import copy_of, same
+from refute.syntax import Function
 
 __all__ = ["ELSEWHERE", "Suspicion", "suspicions"]
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from refute.syntax import readable_module
+from refute.syntax import first_line, readable_module
 
 __all__ = ["Span", "calling", "referred", "spans_of"]
 
@@ -107,13 +107,13 @@ def _family(name: str, bases: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def _of(node: ast.stmt) -> Iterator[Span]:
-    start, stop = _first(node), node.end_lineno or node.lineno
+    start, stop = first_line(node) - 1, node.end_lineno or node.lineno
     if not isinstance(node, ast.ClassDef):
         yield Span(_bound(node), start, stop, defines=isinstance(node, _FUNCTION), uses=_uses(node))
         return
     bases = tuple(base.id for base in node.bases if isinstance(base, ast.Name))
     inner = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
-    head = min(_first(inner[0]), stop) if inner else stop
+    head = min(first_line(inner[0]) - 1, stop) if inner else stop
     uses = frozenset(bases)
     yield Span(
         (node.name,), start, max(head, node.lineno), bases=bases, lines_of_class=stop - start,
@@ -123,7 +123,7 @@ def _of(node: ast.stmt) -> Iterator[Span]:
         names = tuple(f"{node.name}.{name}" for name in _bound(child))
         end = child.end_lineno or child.lineno
         yield Span(
-            names, _first(child), end, node.lineno - 1, node.name,
+            names, first_line(child) - 1, end, node.lineno - 1, node.name,
             defines=isinstance(child, (*_FUNCTION, ast.ClassDef)), uses=_uses(child),
         )  # fmt: skip
 
@@ -155,9 +155,3 @@ def _uses(node: ast.stmt) -> frozenset[str]:
         ):
             found.add(f".{inner.attr}")
     return frozenset(found)
-
-
-def _first(node: ast.stmt) -> int:
-    """Its first line, 0-based, decorators included."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)]) - 1

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from refute.issue.edits.indent import python_lines
 from refute.issue.snippet.read import Piece
-from refute.syntax import parse_module
+from refute.syntax import first_line, parse_module
 
 __all__ = [
     "Script", "Statement", "bound_names", "definitions", "missing_names", "scripts", "statements",
@@ -181,12 +181,12 @@ def _of_code(text: str, index: int) -> Iterator[Statement]:
     except (SyntaxError, ValueError, RecursionError):
         return
     lines = python_lines(text)
-    starts = [_first_line(node) for node in tree.body]
+    starts = [first_line(node) for node in tree.body]
     for place, node in enumerate(tree.body):
         last = node.end_lineno or node.lineno
         if place and starts[place] <= (tree.body[place - 1].end_lineno or 0):
             continue  # `a = 1; b = 2`: taken with the first of the line
-        same = [n for n in tree.body if _first_line(n) <= last and n.lineno >= node.lineno]
+        same = [n for n in tree.body if first_line(n) <= last and n.lineno >= node.lineno]
         last = max(n.end_lineno or n.lineno for n in same)
         source = "".join(lines[starts[place] - 1 : last]).rstrip()
         stop = starts[place + len(same)] - 1 if place + len(same) < len(starts) else len(lines)
@@ -209,11 +209,6 @@ def _of_step(source: str, output: str, index: int) -> Iterator[Statement]:
         if segment is None or getattr(node, "decorator_list", None):
             segment = ast.unparse(node)
         yield Statement(segment, parse_module(segment).body[0], index, output * (node is body[-1]))
-
-
-def _first_line(node: ast.stmt) -> int:
-    marks: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(mark.lineno for mark in marks)])
 
 
 def _comments(last: str, below: Iterable[str]) -> Iterator[str]:

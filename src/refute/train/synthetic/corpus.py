@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from refute.function.llm.generate import Generator, test_request
+from refute.function.llm.generation import Generator, test_request
 from refute.literals import source_of
 from refute.prompts import render
 from refute.train.synthetic.family import ENTRY_POINT, Part, Task, random_input, tasks

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from refute.function.contract import Candidate
-from refute.function.definitions import parse_module
 from refute.function.search import search
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.mutants import singles
@@ -24,6 +23,7 @@ from refute.function.show import call_source
 from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Sandbox
 from refute.sandbox.pool import AsyncSandbox
+from refute.syntax import try_parse
 
 __all__ = ["multiplied", "mutant_outcomes", "searched_fixes"]
 
@@ -83,7 +83,7 @@ async def mutant_outcomes(
 
     None for code that does not parse. Raises `SandboxUnavailable`.
     """
-    tree = parse_module(problem.code)
+    tree = try_parse(problem.code)
     if tree is None or not calls:
         return []
 

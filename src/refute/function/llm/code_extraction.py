@@ -13,10 +13,12 @@ import builtins
 import textwrap
 from collections.abc import Sequence
 
-from refute.function.definitions import find_function, parse_module
 from refute.function.llm.answers import code_spans, final_text
+from refute.function.llm.results import Unreadable
+from refute.models.contract import Completion
+from refute.syntax import find_function, first_line, try_parse
 
-__all__ = ["grafted", "read_program"]
+__all__ = ["edited", "merge_into_module", "read_program"]
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Said = tuple[ast.stmt, str]
@@ -48,6 +50,19 @@ _HOMES = {
 imports in front of every program; here they become part of the program)."""
 
 
+def edited(
+    code: str, answer: Completion | None, entry_point: str
+) -> tuple[str | None, Unreadable | None]:
+    """The module with the answer's program in it, or why there is none."""
+    if answer is None:
+        return None, Unreadable.CONTEXT
+    if not answer.text.strip():
+        return None, Unreadable.EMPTY
+    program = read_program(answer.text, entry_point)
+    module = None if program is None else merge_into_module(code, program, entry_point)
+    return module, Unreadable.NO_CODE if module is None else None
+
+
 def read_program(text: str, entry_point: str) -> str | None:
     """The program of an answer: the last code block that parses and defines the function.
 
@@ -57,18 +72,18 @@ def read_program(text: str, entry_point: str) -> str | None:
     blocks = [block for block in code_spans(text) if "\n" in block.strip() or "def " in block]
     for block in [*reversed(blocks), text]:
         source = textwrap.dedent(block).strip("\n")
-        tree = parse_module(source)
+        tree = try_parse(source)
         if tree is not None and _defines(tree, entry_point):
             return source + "\n"
     return None
 
 
-def grafted(module: str, program: str, entry_point: str) -> str | None:
+def merge_into_module(module: str, program: str, entry_point: str) -> str | None:
     """The module with the program's definitions put in; None where the result does not parse.
 
     A module that does not parse, or lacks the function, is replaced as a whole.
     """
-    new, old = parse_module(program), parse_module(module)
+    new, old = try_parse(program), try_parse(module)
     if new is None:
         return None
     if old is None or find_function(old, entry_point) is None:
@@ -129,7 +144,7 @@ def _defines(tree: ast.Module, entry_point: str) -> bool:
 
 def _one_method(module: str, program: str, entry_point: str) -> str:
     """The module with one method replaced by a function that was written without its class."""
-    old, new = parse_module(module), parse_module(program)
+    old, new = try_parse(module), try_parse(program)
     standing = None if old is None else find_function(old, entry_point)
     written = None if new is None else find_function(new, entry_point.rsplit(".", 1)[-1])
     if standing is None or written is None:
@@ -144,9 +159,7 @@ def _one_method(module: str, program: str, entry_point: str) -> str:
 
 def _lines(node: ast.stmt) -> tuple[int, int]:
     """First and last line of a statement, decorators included, from 1."""
-    decorators = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(one.lineno for one in decorators)])
-    return first, node.end_lineno or node.lineno
+    return first_line(node), node.end_lineno or node.lineno
 
 
 def _source(program: str, node: ast.stmt, added: Sequence[_Said] = ()) -> str:
@@ -197,7 +210,7 @@ def _after_head(tree: ast.Module) -> int:
 
 def _with_imports(source: str) -> str:
     """The source with imports for well-known names that it uses and nowhere binds."""
-    tree = parse_module(source)
+    tree = try_parse(source)
     if tree is None:
         return source
     used, bound = set[str](), set(vars(builtins))
@@ -225,5 +238,5 @@ def _with_imports(source: str) -> str:
 
 
 def _checked(source: str, entry_point: str) -> str | None:
-    tree = parse_module(source)
+    tree = try_parse(source)
     return source if tree is not None and find_function(tree, entry_point) is not None else None

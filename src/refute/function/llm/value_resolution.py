@@ -14,13 +14,13 @@ from typing import Any
 from refute.function.examples.scanner import LOOSE_NAMES
 from refute.function.examples.subject import Subject
 from refute.function.llm.answers import Written, source_text
-from refute.function.llm.record import Output, Unreadable
+from refute.function.llm.results import Output, Unreadable
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation
 from refute.sandbox import Limits, Program, Returned, values
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["settle_call", "settle_output"]
+__all__ = ["resolve_call", "resolve_output"]
 
 _LIMITS = Limits(cpu=1.0, memory=512 << 20, output=1 << 20)
 _MODULES = (
@@ -34,7 +34,7 @@ _SCENE = "\n".join(
         "from decimal import Decimal",
         "from fractions import Fraction",
         "from math import inf, nan",
-        "def settle(): pass",
+        "def resolve(): pass",
     ]
 )
 """What an expression may use without having said so. No name of a program."""
@@ -44,7 +44,7 @@ class _NoValue(Exception):
     """The expression has no value that could be handed to a program or compared."""
 
 
-async def settle_output(written: Written | None, box: AsyncSandbox) -> Output | Unreadable:
+async def resolve_output(written: Written | None, box: AsyncSandbox) -> Output | Unreadable:
     """The expected output that is written. Raises `SandboxUnavailable`."""
     if written is None:
         return Unreadable.NO_OUTPUT
@@ -56,7 +56,7 @@ async def settle_output(written: Written | None, box: AsyncSandbox) -> Output | 
         return Unreadable.NO_VALUE
 
 
-async def settle_call(
+async def resolve_call(
     call: ast.Call | None,
     about: Subject,
     box: AsyncSandbox,
@@ -147,7 +147,7 @@ async def _evaluated(node: ast.expr, box: AsyncSandbox) -> Any:
     scene = _SCENE
     if "np." in source or "numpy." in source:  # importing it costs every run, so only then
         scene = f"import numpy\nimport numpy as np\n{scene}"
-    [outcome] = await box.run(Program(scene, "settle", "<answer>"), [Expression(source)], _LIMITS)
+    [outcome] = await box.run(Program(scene, "resolve", "<answer>"), [Expression(source)], _LIMITS)
     if not isinstance(outcome, Returned):
         raise _NoValue
     try:

@@ -1,0 +1,274 @@
+"""Generated unit tests: what is asked for, how an answer becomes a test, and which tests are kept.
+
+- *random*: from the description alone;
+- *prompted*: from the description and the code under test, which the model is asked to break;
+- *utgen*: the same prompt, put to a model that was trained for it (`refute.train`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from refute.combinators import vote
+from refute.errors import ContextTooLong
+from refute.function.examples.subject import Subject, subject
+from refute.function.llm.answers import final_text, read_output, read_test
+from refute.function.llm.options import Options
+from refute.function.llm.results import Attempt, Output, Suite, Unreadable, Vote
+from refute.function.llm.value_resolution import resolve_call, resolve_output
+from refute.function.show import call_source
+from refute.models.contract import Asker, Completion, Message, Sampling
+from refute.models.rounds import together
+from refute.problems import FunctionProblem, Invocation, Trust, UnitTest
+from refute.prompts import render
+from refute.sandbox.equality import equal
+from refute.sandbox.pool import AsyncSandbox
+from refute.syntax import find_function, try_parse
+
+__all__ = [
+    "Generator",
+    "Proposal",
+    "ballot",
+    "build_ut",
+    "output_question",
+    "passed_over",
+    "read_proposal",
+    "same_output",
+    "samples",
+    "shape_of",
+    "test_request",
+    "unasked",
+    "user",
+    "voted_on",
+]
+
+Generator = Literal["random", "prompted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is known about how the function is called."""
+
+    subject: Subject
+    keyword_only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One answer of a generator, read: its call, and the output that it states."""
+
+    answer: str
+    call: Invocation | Unreadable
+    stated: Output | Unreadable
+    before_output: str = ""
+    """The answer up to and with its call."""
+
+    def source(self, entry_point: str) -> str | None:
+        """The call as Python source; None where there is none."""
+        return None if isinstance(self.call, Unreadable) else call_source(self.call, entry_point)
+
+
+# -- Algorithm 1 -----------------------------------------------------------------------------------
+
+
+async def build_ut(
+    problem: FunctionProblem,
+    code: str,
+    *,
+    generator: Generator,
+    ask: Asker,
+    box: AsyncSandbox,
+    options: Options,
+    seed: int,
+) -> Suite:
+    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries for n distinct unit tests of
+    `code`, a version of the problem's module.
+
+    An input is tried once: one that a vote could not settle is not voted on again, for a second
+    vote on it would only lower the bar. As many tries are made at a time as tests are missing; one
+    by one there would be at least as many, so the result is the same, in fewer rounds of asking.
+
+    Raises what `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
+    """
+    name, sampling = problem.entry_point, options.sampling(seed)
+    request, shape = test_request(problem, code, generator), shape_of(problem)
+
+    async def attempt(proposal: Proposal) -> Attempt:
+        if not options.vote:
+            return voted_on(proposal, None)
+        question = output_question(request, proposal, name)
+        held = await ballot(question, name, ask=ask, box=box, k=options.k, sampling=sampling)
+        return voted_on(proposal, held)
+
+    suite, tried = Suite(), set[str]()
+    while len(suite.tests) < options.n and len(suite.attempts) < options.tries:
+        made = len(suite.attempts)
+        count = min(options.n - len(suite.tests), options.tries - made)
+        answers = await samples(ask, request, first=made, n=count, sampling=sampling)
+        proposals = [await read_proposal(answer, problem, shape, box) for answer in answers]
+        fresh = [one for one in proposals if _is_new(one.source(name), tried)]
+        voted = dict(zip(map(id, fresh), await together(map(attempt, fresh)), strict=True))
+        new = (voted.get(id(one)) or passed_over(one) for one in proposals)
+        rows = (replace(one, number=number) for number, one in enumerate(new, made))
+        suite = Suite((*suite.attempts, *rows))
+    return suite
+
+
+def _is_new(source: str | None, tried: set[str]) -> bool:
+    """Whether there is a call, and it was not tried before; it is remembered."""
+    if source is None or source in tried:
+        return False
+    tried.add(source)
+    return True
+
+
+def voted_on(proposal: Proposal, held: Vote | None) -> Attempt:
+    """What became of a new input; without a vote a test keeps the output stated with it."""
+    attempt = unasked(proposal)
+    output = attempt.stated if held is None else held.winner
+    if output is None:
+        return replace(attempt, status="unreadable" if held is None else "outvoted", vote=held)
+    assert attempt.call is not None
+    test = UnitTest(
+        attempt.call,
+        output.value,
+        output.raises,
+        Trust.PREDICTED,
+        "model",
+        confidence=1.0 if held is None else held.support / held.asked,
+    )
+    return replace(attempt, status="kept", vote=held, test=test)
+
+
+def passed_over(proposal: Proposal) -> Attempt:
+    """An answer without a call, or with one that was tried before."""
+    if isinstance(proposal.call, Unreadable):
+        return Attempt(0, proposal.answer, "unreadable", unreadable=proposal.call)
+    return replace(unasked(proposal), status="duplicate")
+
+
+def unasked(proposal: Proposal) -> Attempt:
+    """An input whose output nobody was asked for yet."""
+    assert not isinstance(proposal.call, Unreadable)
+    attempt = Attempt(0, proposal.answer, "unasked", proposal.call)
+    if isinstance(proposal.stated, Unreadable):
+        return replace(attempt, unreadable=proposal.stated)
+    return replace(attempt, stated=proposal.stated)
+
+
+async def ballot(
+    question: Sequence[Message],
+    entry_point: str,
+    *,
+    ask: Asker,
+    box: AsyncSandbox,
+    k: int,
+    sampling: Sampling,
+) -> Vote:
+    """The vote on the output that a question asks for, by value (section 3.3 of the paper).
+
+    Raises what `Asker.ask` raises (but `ContextTooLong`, which is a vote for nothing), and
+    `SandboxUnavailable`.
+    """
+    unreadable: Counter[Unreadable] = Counter()
+
+    async def draw(first: int, n: int) -> list[Output | None]:
+        answers = await samples(ask, question, first=first, n=n, sampling=sampling)
+        read = [await _output(answer, entry_point, box) for answer in answers]
+        unreadable.update(one for one in read if isinstance(one, Unreadable))
+        return [one if isinstance(one, Output) else None for one in read]
+
+    held = await vote(draw, k=k, same=same_output)
+    return Vote(held.k, held.asked, held.counts, tuple(sorted(unreadable.items())))
+
+
+async def _output(
+    answer: Completion | None, entry_point: str, box: AsyncSandbox
+) -> Output | Unreadable:
+    if answer is None:
+        return Unreadable.CONTEXT
+    written = read_output(answer.text, entry_point)
+    if written is None and not answer.text.strip():
+        return Unreadable.EMPTY
+    return await resolve_output(written, box)
+
+
+def same_output(one: Output, other: Output) -> bool:
+    """Whether two expected outputs are the same by value, `other` taken for the right one."""
+    if one.raises is not None or other.raises is not None:
+        return one.raises == other.raises
+    return equal(one.value, other.value)
+
+
+# -- what is asked, and what is read ---------------------------------------------------------------
+
+
+async def samples(
+    ask: Asker, messages: Sequence[Message], *, first: int, n: int, sampling: Sampling
+) -> list[Completion | None]:
+    """Samples number `first` to `first + n - 1`; None for each where the request is too long.
+
+    Raises what `Asker.ask` raises besides.
+    """
+    try:
+        return list(await ask.ask(messages, n=n, first=first, sampling=sampling))
+    except ContextTooLong:
+        return [None] * n
+
+
+def user(content: str) -> Message:
+    """A message of the user."""
+    return Message("user", content)
+
+
+def test_request(problem: FunctionProblem, code: str, generator: Generator) -> list[Message]:
+    """The request for one unit test of `code`, a version of the module under test."""
+    about = {
+        "signature": problem.signature,
+        "description": problem.description.strip(),
+        "entry_point": problem.entry_point,
+    }
+    if generator == "random":
+        return [user(render("random_test", **about))]
+    return [user(render("failing_test", **about, code=code.strip("\n")))]
+
+
+def output_question(
+    request: Sequence[Message], proposal: Proposal, entry_point: str
+) -> list[Message]:
+    """The question for the output of a proposed input, put after the answer up to its call."""
+    assert not isinstance(proposal.call, Unreadable)
+    call = call_source(proposal.call, entry_point)
+    return [
+        *request,
+        Message("assistant", proposal.before_output),
+        user(render("expected_output", call=call)),
+    ]
+
+
+def shape_of(problem: FunctionProblem) -> Shape:
+    """How the function is called, from the code under test."""
+    about = subject(problem.description, problem.entry_point, problem.code)
+    tree = try_parse(problem.code)
+    function = find_function(tree, problem.entry_point) if tree is not None else None
+    named = function.args.kwonlyargs if function is not None else []
+    return Shape(about, tuple(arg.arg for arg in named))
+
+
+async def read_proposal(
+    answer: Completion | None, problem: FunctionProblem, shape: Shape, box: AsyncSandbox
+) -> Proposal:
+    """The unit test of an answer (None: the request did not fit). Raises `SandboxUnavailable`."""
+    if answer is None:
+        return Proposal("", Unreadable.CONTEXT, Unreadable.CONTEXT)
+    if not final_text(answer.text).strip():
+        return Proposal(answer.text, Unreadable.EMPTY, Unreadable.EMPTY)
+    said = read_test(answer.text, problem.entry_point)
+    call = await resolve_call(said.call, shape.subject, box, keyword_only=shape.keyword_only)
+    stated: Output | Unreadable = Unreadable.NO_OUTPUT
+    if not isinstance(call, Unreadable):
+        stated = await resolve_output(said.output, box)
+    return Proposal(answer.text, call, stated, said.before_output)
