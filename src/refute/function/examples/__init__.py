@@ -23,14 +23,14 @@ from refute.function.examples.grounding import grounded
 from refute.function.examples.hints import docstring_of, self_tests
 from refute.function.examples.inverse import round_trips
 from refute.function.examples.prose import bare_arrows, sentences
-from refute.function.examples.replayed import replayed
+from refute.function.examples.replayed import replayed, witnesses
 from refute.function.examples.screening import contradictions_marked, screened
 from refute.function.examples.scripts import doctest_lines
 from refute.function.examples.subject import Kind, Reading, Subject, overlaps, subject, to_test
 from refute.problems import FunctionProblem, Trust, UnitTest
 from refute.sandbox import Sandbox
 
-__all__ = ["examples_of", "read_examples", "told", "understood"]
+__all__ = ["examples_of", "read_examples", "told", "understood", "witnesses"]
 
 MAX_TEXT = 200_000
 """Longer descriptions and modules are read up to this many characters."""

@@ -14,10 +14,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from refute.function.examples.agreeing import Row, agreed
-from refute.function.examples.scripts import Script, Step, imported_packages, scripts, slice_of
+from refute.function.examples.scripts import (
+    Script,
+    Step,
+    callers_scripts,
+    imported_packages,
+    scripts,
+    slice_of,
+)
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
@@ -25,7 +33,7 @@ from refute.sandbox.shown import shows
 from refute.sandbox.values import MalformedValue
 from refute.syntax import try_parse_statements
 
-__all__ = ["Replayed", "replayed"]
+__all__ = ["Replayed", "replayed", "witnesses"]
 
 _LIMITS = Limits(cpu=1.0, wall=2.5)
 _PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=1)
@@ -70,8 +78,7 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
     unending: list[Invocation] = []
     read = 0
     for script in scripts(problem.code, problem.entry_point):
-        judged = _Judged(script, _outcomes(script.steps, program, box), imported)
-        judged.look_again(program, box)
+        judged = _judged(script, imported, program, box)
         read += judged.count
         unclear += judged.unclear.values()
         unclear += ["marked SKIP"] * script.skipped if script.own else []
@@ -84,7 +91,34 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
     return Replayed(tuple(_consistent(tests)), read, tuple(unclear), tuple(unending))
 
 
+MOST_CALLERS = 12
+MOST_WITNESSES = 24
+
+
+def witnesses(problem: FunctionProblem, *, box: Sandbox) -> tuple[UnitTest, ...]:
+    """The examples of functions that call the problem's, understood by replaying them: hints.
+
+    They may fail for their own function's sake, so none says that this one is wrong; but a fix
+    leaves those right that are, and may mend the others. Raises `SandboxUnavailable`.
+    """
+    program = Program(problem.code, problem.entry_point)
+    imported = imported_packages(problem.code)
+    tests: list[UnitTest] = []
+    for script in islice(callers_scripts(problem.code, problem.entry_point), MOST_CALLERS):
+        judged = _judged(script, imported, program, box)
+        tests += _tests(script, judged, problem, program, box).values()
+        if len(tests) >= MOST_WITNESSES:
+            break
+    return tuple(_consistent(tests[:MOST_WITNESSES]))
+
+
 # -- replaying -------------------------------------------------------------------------------------
+
+
+def _judged(script: Script, imported: frozenset[str], program: Program, box: Sandbox) -> _Judged:
+    judged = _Judged(script, _outcomes(script.steps, program, box), imported)
+    judged.look_again(program, box)
+    return judged
 
 
 def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[Row | Outcome]:
@@ -284,7 +318,9 @@ def _tests(
     ]
     if not chosen:
         return {}
-    calls = agreed(script, judged.outcomes, judged.failing, chosen, problem, program, box)
+    calls = {}
+    if not script.caller:
+        calls = agreed(script, judged.outcomes, judged.failing, chosen, problem, program, box)
     sessions = [index for index in chosen if index not in calls]
     slices = [slice_of(steps, index) for index in sessions]
     short = [Session(tuple(steps[i].source for i in kept)) for kept in slices]
@@ -298,7 +334,7 @@ def _tests(
             session = whole
             if not _same(outcome, before) and index not in judged.failing:
                 continue  # it takes too long for a search
-        tests[index] = _stated(session, steps[index])
+        tests[index] = _stated(session, steps[index], script.caller)
     return {index: tests[index] for index in chosen if index in tests}
 
 
@@ -310,8 +346,11 @@ def _says_something(step: Step) -> bool:
     return isinstance(last, ast.Assert) or (isinstance(last, ast.Expr) and step.direct)
 
 
-def _stated(session: Session, step: Step) -> UnitTest:
+def _stated(session: Session, step: Step, caller: str) -> UnitTest:
     source = f"doctest line {step.line}"
+    if caller:
+        source = f"doctest of {caller}, line {step.line}"
+        return UnitTest(session, step.want, None, Trust.HINT, source, None, 0.7)
     return UnitTest(session, step.want, None, Trust.STATED, source, None, 0.99)
 
 

@@ -11,13 +11,23 @@ import builtins
 import doctest
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from refute.function.examples.subject import top_level_names
 from refute.problems import Want
 from refute.syntax import find_function, try_parse, try_parse_statements
 
-__all__ = ["Script", "Step", "doctest_lines", "imported_packages", "scripts", "slice_of"]
+__all__ = [
+    "Script",
+    "Step",
+    "callers_scripts",
+    "doctest_lines",
+    "imported_packages",
+    "scripts",
+    "slice_of",
+]
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,8 @@ class Script:
     put_in: int = 0
     """Steps at the start that import what the examples forgot to."""
     skipped: int = 0
+    caller: str = ""
+    """Whose docstring it is, where that is another function, one that calls the function."""
 
 
 def scripts(code: str, entry_point: str) -> list[Script]:
@@ -65,20 +77,70 @@ def scripts(code: str, entry_point: str) -> list[Script]:
     name = entry_point.rpartition(".")[2]
     function = find_function(tree, entry_point)
     known = top_level_names(tree)
-    found = []
-    for node, own in _texts(tree, function):
-        try:
-            examples = doctest.DocTestParser().get_examples(node.value)
-        except ValueError:  # inconsistent blanks, an unknown directive
-            continue
-        run = [one for one in examples if not one.options.get(doctest.SKIP)]
-        missing = _unbound_modules(run, name, known)
-        imports = [doctest.Example(f"import {one}", "") for one in missing]
-        steps = tuple(_steps([*imports, *run], name, node.lineno))
-        if any(step.depends for step in steps):
-            skipped = len(examples) - len(run)
-            found.append(Script(node.value, own, steps, node.lineno, len(missing), skipped))
-    return found
+    found = (_script(text, name, known, own=own) for text, own in _texts(tree, function))
+    return [script for script in found if script is not None]
+
+
+def callers_scripts(code: str, entry_point: str) -> Iterator[Script]:
+    """The docstrings of the other functions of the module that come to call the function, directly
+    or through one another, nearest first: their examples hang on it, too. Never raises.
+
+    By names alone: it may give one that does not call it.
+    """
+    tree = parse_module(code)
+    if tree is None:
+        return
+    known = top_level_names(tree)
+    functions = dict(_functions(tree))
+    reached = {entry_point.rpartition(".")[2]}
+    functions.pop(entry_point, None)
+    while callers := [
+        name for name, node in functions.items() if not reached.isdisjoint(_called(node))
+    ]:
+        for name in callers:
+            node = functions.pop(name)
+            for text in _docstring(node):
+                script = _script(text, node.name, known, own=False)
+                if script is not None:
+                    yield replace(script, caller=name)
+            reached.add(node.name)
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
+    """The module's functions and its classes' methods, by their qualified names."""
+    for node in tree.body:
+        if isinstance(node, _Function):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from (
+                (f"{node.name}.{one.name}", one) for one in node.body if isinstance(one, _Function)
+            )
+
+
+def _called(node: ast.AST) -> Iterator[str]:
+    for one in ast.walk(node):
+        match one:
+            case ast.Name(id=name):
+                yield name
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+                yield name
+
+
+def _script(text: _Text, name: str, known: frozenset[str], *, own: bool) -> Script | None:
+    """The examples of a text that name `name`; None where none does, or `doctest` cannot parse it
+    (inconsistent blanks, an unknown directive)."""
+    try:
+        examples = doctest.DocTestParser().get_examples(text.value)
+    except ValueError:
+        return None
+    run = [one for one in examples if not one.options.get(doctest.SKIP)]
+    missing = _unbound_modules(run, name, known)
+    imports = [doctest.Example(f"import {one}", "") for one in missing]
+    steps = tuple(_steps([*imports, *run], name, text.lineno))
+    if not any(step.depends for step in steps):
+        return None
+    skipped = len(examples) - len(run)
+    return Script(text.value, own, steps, text.lineno, len(missing), skipped)
 
 
 def doctest_lines(text: str) -> frozenset[int]:
@@ -113,7 +175,7 @@ class _Text:
 
 
 def _texts(tree: ast.Module, function: ast.AST | None) -> Iterator[tuple[_Text, bool]]:
-    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(function, _Function):
         yield from ((text, True) for text in _docstring(function))
     yield from ((text, False) for text in _docstring(tree))
     for node in tree.body:
@@ -124,7 +186,7 @@ def _texts(tree: ast.Module, function: ast.AST | None) -> Iterator[tuple[_Text, 
                         yield _Text(value.value, value.lineno), False
 
 
-def _docstring(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_Text]:
+def _docstring(node: ast.Module | _Function) -> Iterator[_Text]:
     match node.body[:1]:
         case [ast.Expr(value=ast.Constant(value=str() as text) as constant)]:
             yield _Text(text, constant.lineno)

@@ -57,6 +57,10 @@ COMPARED = 4
 HINT_LOST = -3.0
 """A self-test of the code that it passes and the candidate does not."""
 HINT_WON = 0.7
+WITNESS_LOST = -4.0
+"""An example of another function, one that calls this one, passes now and would not."""
+WITNESSES_WON = 3.0
+"""Log weight per share of such examples that fail now and would pass."""
 
 
 @dataclass(slots=True)
@@ -70,6 +74,10 @@ class Cluster:
     """What speaks against the likeliest member."""
     kept: float = 1.0
     """Share of the inputs inside the domain on which nothing changes."""
+    won: tuple[UnitTest, ...] = ()
+    """Examples of functions that call this one that fail now and would pass."""
+    lost: tuple[UnitTest, ...] = ()
+    """Those that pass now and would fail."""
 
     @property
     def best(self) -> Result:
@@ -101,6 +109,8 @@ class Hints:
     """Tests that the code states about itself: they rank candidates, no more."""
 
     tests: tuple[UnitTest, ...] = ()
+    witnesses: tuple[UnitTest, ...] = ()
+    """Examples of other functions, which call the one under test (`examples.replayed`)."""
 
 
 def clustered(
@@ -113,7 +123,7 @@ def clustered(
     if not survivors:
         return []
     calls: list[Invocation] = [call for call, _ in inputs]
-    calls += [test.call for test in hints.tests]
+    calls += [test.call for test in (*hints.tests, *hints.witnesses)]
     rows = trial.behaviours([(), *[result.edits for result in survivors]], calls)
     count = len(inputs)
     before = rows[0]
@@ -126,6 +136,8 @@ def clustered(
             groups[key] = Cluster([result], tuple(outcomes[:count]))
             groups[key].score = _plausibility(trial, before, outcomes, inputs, hints)
             groups[key].kept = _kept(before, outcomes, inputs)
+            at = count + len(hints.tests)
+            _hear(groups[key], hints.witnesses, before[at:], outcomes[at:])
     original, elsewhere = stripped(trial.tree), _elsewhere(trial)
     for cluster in groups.values():
         _put_likeliest_first(trial, original, cluster, elsewhere)
@@ -191,13 +203,34 @@ def _plausibility(
         whole = [i for i in inside if not _unclear(after[i])]
         if len(whole) >= 6 and len({behaviour([after[i]]) for i in whole}) == 1:
             score += CONSTANT
+    end = len(inputs) + len(hints.tests)
     for test, old, new in zip(
-        hints.tests, before[len(inputs) :], after[len(inputs) :], strict=True
+        hints.tests, before[len(inputs) : end], after[len(inputs) : end], strict=True
     ):
         expected = expect_test(test)
         was, now = matches(old, expected), matches(new, expected)
         score += HINT_LOST * (was and not now) + HINT_WON * (now and not was)
     return score
+
+
+def _hear(
+    cluster: Cluster,
+    witnesses: Sequence[UnitTest],
+    before: Sequence[Outcome],
+    after: Sequence[Outcome],
+) -> None:
+    """Note which witnesses a cluster wins and loses; add what they weigh."""
+    rows = [
+        (test, matches(old, expected), matches(new, expected))
+        for test, old, new in zip(witnesses, before, after, strict=True)
+        for expected in (expect_test(test),)
+        if not isinstance(old, NotRun) and not isinstance(new, NotRun)
+    ]
+    cluster.won = tuple(test for test, was, now in rows if now and not was)
+    cluster.lost = tuple(test for test, was, now in rows if was and not now)
+    failing = sum(not was for _, was, _ in rows)
+    cluster.score += WITNESS_LOST * bool(cluster.lost)
+    cluster.score += WITNESSES_WON * len(cluster.won) / max(1, failing)
 
 
 def _kind(outcome: Outcome) -> str | None:

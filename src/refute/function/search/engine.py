@@ -14,7 +14,7 @@ from refute.function.contract import (
     Finding,
     MethodResult,
 )
-from refute.function.examples import examples_of
+from refute.function.examples import examples_of, witnesses
 from refute.function.search.choose import (
     MOST,
     Cluster,
@@ -106,11 +106,12 @@ def search(
     lost = "fail when run as written"
     if found.survivors and found.trial is not None:
         inputs = affordable(found, probing_inputs(problem, state.trusted, seed))
-        clusters = choose(found, inputs, hints)
+        known = Hints(tuple(hints), witnesses(problem, box=box))
+        clusters = choose(found, inputs, known)
         if clusters and clusters[0].score <= WEAK:
             tried = found.trial.tried
             if look_further(found, start + (0.55 if second else 0.7) * budget - time.monotonic()):
-                clusters = choose(found, inputs, hints)
+                clusters = choose(found, inputs, known)
             state.tried += found.trial.tried - tried
         before = found.trial.behaviours([()], [call for call, _ in inputs])[0]
         for _ in range(MOST_QUESTIONS):
@@ -140,7 +141,7 @@ def search(
                 found = _repaired(problem, state, box, until, seed, max_candidates)
                 if found.trial is None or not found.survivors:
                     break
-                clusters = choose(found, inputs, hints)
+                clusters = choose(found, inputs, known)
         if found.trial is not None and ask is not None:
             clusters = sound(found.trial, clusters)
         if clusters and _alone(problem, state.trusted) and crashing(clusters[0], inputs):
@@ -213,6 +214,8 @@ def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
 def _reservations(first: Candidate, clusters: Sequence[Cluster], examples: int) -> Iterator[str]:
     """Why the first fix is no more than a proposal."""
     confidence = first.confidence or 0.0
+    for test in clusters[0].lost[:1]:
+        yield f"{test.source} passes now and would fail"
     for one in clusters[0].suspicions:
         if not (one.turns and confidence >= SURE):
             yield one.text
@@ -371,9 +374,9 @@ def affordable(
 
 
 def choose(
-    found: Repair, inputs: Sequence[tuple[Invocation, Tier]], hints: Sequence[UnitTest]
+    found: Repair, inputs: Sequence[tuple[Invocation, Tier]], hints: Hints
 ) -> list[Cluster]:
     """Survivors grouped by behaviour, best first."""
     assert found.trial is not None
     survivors = distinct(found.trial, found.survivors)
-    return clustered(found.trial, survivors, inputs, Hints(tuple(hints)))
+    return clustered(found.trial, survivors, inputs, hints)

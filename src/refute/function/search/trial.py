@@ -228,7 +228,8 @@ class Trial:
     def _ran(self, batch: Sequence[_Made]) -> tuple[list[list[Outcome]], float]:
         """The outcomes of each, and the seconds that they took."""
         start = time.monotonic()
-        rows = self._run_all([program for *_, program in batch], self.calls, self.limits)
+        limits = self.within(self.limits)
+        rows = self._run_all([program for *_, program in batch], self.calls, limits)
         return rows, time.monotonic() - start
 
     def _results(
@@ -247,7 +248,7 @@ class Trial:
         """Outcomes of each program: variants first, so that the module is loaded once for them."""
         order = sorted(range(len(programs)), key=lambda i: programs[i].setup is None)
         rows: list[list[Outcome]] = [[] for _ in programs]
-        ran = self.box.run_variants([programs[i] for i in order], calls, self.within(limits))
+        ran = self.box.run_variants([programs[i] for i in order], calls, limits)
         for place, row in zip(order, ran, strict=True):
             rows[place] = row
         return rows
@@ -313,7 +314,10 @@ class Trial:
     def behaviours(
         self, edited: Sequence[Sequence[Edit]], inputs: Sequence[Invocation]
     ) -> list[list[Outcome]]:
-        """What edited programs do on `inputs`, each with a full tank; `TimedOut`: it ran dry."""
+        """What edited programs do on `inputs`, each with a full tank; `TimedOut`: it ran dry.
+
+        The deadline is of the search for candidates: to compare those found, time is kept back.
+        """
         programs: list[Program] = []
         for edits in edited:
             program = self.program(edits, refuel=True)

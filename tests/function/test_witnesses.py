@@ -1,0 +1,109 @@
+"""Examples of the functions that call the one under test: they choose among fixes, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from refute.function.contract import MethodResult, State
+from refute.function.examples import understood, witnesses
+from refute.function.examples.scripts import callers_scripts
+from refute.function.search import search
+from refute.problems import FunctionProblem, Trust
+from refute.sandbox.local import LocalSandbox
+
+SCALED = '''
+def scaled(x, k):
+    """
+    >>> scaled(2, 2)
+    4
+    """
+    return x - k
+'''
+TOTAL = '''
+def total(prices, rate):
+    """
+    >>> total([10, 20], 10)
+    {total}
+    """
+    return sum(scaled(p, rate) for p in prices)
+'''
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[LocalSandbox]:
+    with LocalSandbox() as box:
+        yield box
+
+
+def problem(code: str, name: str = "scaled") -> FunctionProblem:
+    return FunctionProblem("t", "", f"{name}(x)", name, code)
+
+
+def searched(code: str, box: LocalSandbox) -> MethodResult:
+    known, _ = understood(problem(code), box=box)
+    return search(known, box=box, budget=10.0, max_candidates=400)
+
+
+def body(result: MethodResult) -> str:
+    """The last line of the first fix of `scaled`."""
+    return result.candidates[0].code.split("def total")[0].rstrip().rpartition("\n")[2].strip()
+
+
+@pytest.mark.parametrize(("total", "line"), [(300, "return x * k"), (50, "return x + k")])
+def test_what_a_caller_shows_chooses_the_fix(total: int, line: str, box: LocalSandbox) -> None:
+    result = searched(SCALED + TOTAL.format(total=total), box)
+    assert body(result) == line
+
+
+def test_a_fix_that_spoils_an_example_of_a_caller_is_only_proposed(box: LocalSandbox) -> None:
+    code = SCALED.replace("- k", "* k + 1") + TOTAL.format(total=302)
+    result = searched(code, box)
+    assert result.state == State.PROPOSED
+    assert any("passes now and would fail" in line for line in result.reservations)
+
+
+def test_a_caller_alone_makes_nothing_red(box: LocalSandbox) -> None:
+    code = SCALED.replace("x - k", "x * k") + TOTAL.format(total=50)
+    assert searched(code, box).state == State.PASSES
+
+
+def test_examples_of_callers_are_hints_and_name_their_function(box: LocalSandbox) -> None:
+    (test,) = witnesses(problem(SCALED + TOTAL.format(total=300)), box=box)
+    assert test.trust == Trust.HINT
+    assert test.source == "doctest of total, line 11"
+
+
+def test_callers_nearest_first_through_methods_and_one_another() -> None:
+    code = '''
+def f(x):
+    return x
+
+def far():
+    """
+    >>> far()
+    """
+    near()
+
+def near():
+    """
+    >>> near()
+    """
+    f(1)
+
+class A:
+    def m(self):
+        """
+        >>> A().m()
+        """
+        return self.n()
+    def n(self):
+        f(2)
+
+def stranger():
+    """
+    >>> stranger()
+    """
+'''
+    assert [one.caller for one in callers_scripts(code, "f")] == ["near", "far", "A.m"]
