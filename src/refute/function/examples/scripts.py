@@ -87,7 +87,7 @@ def callers_scripts(code: str, entry_point: str) -> Iterator[Script]:
 
     By names alone: it may give one that does not call it.
     """
-    tree = parse_module(code)
+    tree = try_parse(code)
     if tree is None:
         return
     known = top_level_names(tree)
