@@ -22,6 +22,7 @@ from functools import lru_cache
 __all__ = [
     "Function",
     "deeply_nested",
+    "docstring_of",
     "find_function",
     "first_line",
     "parse_expression",
@@ -124,3 +125,10 @@ def find_function(tree: ast.Module, entry_point: str) -> Function | None:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
             return node
     return None
+
+
+def docstring_of(code: str, entry_point: str) -> str:
+    """A function's docstring, dedented; "" where there is none."""
+    tree = try_parse(code)
+    function = find_function(tree, entry_point) if tree is not None else None
+    return ast.get_docstring(function) or "" if function is not None else ""

@@ -3,30 +3,37 @@
 `read_examples` returns them with the trust that their form deserves:
 
 - `Trust.STATED`: doctest, assert, ``f(x) == y``;
-- `Trust.WORDED`: arrows, "should return", Input/Output fields, worked prose, round trips;
-- `Trust.HINT`: found in the code itself (its docstring where the description is another text, its
-  self-tests and comments), and examples that contradict one another (`source` says which).
+- `Trust.WORDED`: arrows, "should return", Input/Output fields, named arguments, round trips;
+- `Trust.HINT`: self-tests of the code itself, and examples that contradict one another (`source`
+  says which).
 
 Values are read without executing anything; what is not a literal becomes an `Expression`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from refute.function.examples.boundaries import empty_inputs
 from refute.function.examples.calls import called_examples
-from refute.function.examples.fields import labelled_fields, named_arguments
-from refute.function.examples.formal import asserts, doctests
-from refute.function.examples.grounding import grounded
-from refute.function.examples.hints import docstring_of, self_tests
-from refute.function.examples.inverse import round_trips
-from refute.function.examples.prose import bare_arrows, sentences
+from refute.function.examples.formal import asserts, doctests, self_tests
 from refute.function.examples.replayed import replayed, witnesses
 from refute.function.examples.screening import contradictions_marked, screened
 from refute.function.examples.scripts import doctest_lines
-from refute.function.examples.subject import Kind, Reading, Subject, overlaps, subject, to_test
+from refute.function.examples.subject import (
+    Kind,
+    Reading,
+    Subject,
+    grounded,
+    overlaps,
+    subject,
+    to_test,
+)
+from refute.function.examples.worded import (
+    empty_inputs,
+    labelled_fields,
+    named_arguments,
+    round_trips,
+)
 from refute.problems import FunctionProblem, Trust, UnitTest
 from refute.sandbox import Sandbox
 
@@ -40,8 +47,8 @@ def read_examples(description: str, entry_point: str, *, code: str | None = None
     """Unit tests stated in `description`, in the order of the text, then hints from `code`.
 
     `code` is the module under test: it gives the signature, the helpers and the hints. Spans of
-    tests are character offsets in `description`; those of hints are offsets in `code`, or in the
-    function's docstring, as `source` says. Never raises for odd text; executes nothing.
+    tests are character offsets in `description`, those of hints in `code`. Never raises for odd
+    text; executes nothing.
     """
     code = code[:MAX_TEXT] if code is not None else None
     about = subject(description[:MAX_TEXT], entry_point, code)
@@ -104,7 +111,7 @@ def _read(about: Subject) -> list[Reading]:
     called = called_examples(about, taken)
     taken += [one.span for one in called]
     readings += called
-    for reader in (labelled_fields, named_arguments, bare_arrows, sentences, empty_inputs):
+    for reader in (labelled_fields, named_arguments, empty_inputs):
         for reading in reader(about):
             if not overlaps(reading.span, taken):
                 readings.append(reading)
@@ -115,27 +122,8 @@ def _read(about: Subject) -> list[Reading]:
 
 
 def _hints(code: str, about: Subject) -> list[UnitTest]:
-    docstring = docstring_of(code, about.entry_point)
-    found: list[UnitTest] = []
-    if docstring and not _same_text(docstring, about.text):
-        inner = replace(
-            about, text=docstring, plain=subject(docstring, about.entry_point, None).plain
-        )
-        found += [to_test(one, inner, where="docstring") for one in _read(inner)]
-    lines = replace(about, text=code, plain=code)
-    found += [to_test(one, lines, where="code") for one in screened_hints(code, about)]
-    return [replace(test, trust=Trust.HINT, confidence=0.7) for test in found]
-
-
-def screened_hints(code: str, about: Subject) -> Sequence[Reading]:
     """Self-tests of the code that fit its signature."""
-    return screened(grounded(list(self_tests(code, about)), about), about)
-
-
-def _same_text(one: str, other: str) -> bool:
-    """Whether a docstring is (part of) the description, blanks and escapes aside."""
-
-    def squeezed(text: str) -> str:
-        return "".join(text.replace("\\n", "").replace("\\", "").split())
-
-    return squeezed(one) in squeezed(other)
+    found = screened(grounded(list(self_tests(code, about)), about), about)
+    lines = replace(about, text=code, plain=code)
+    tests = (to_test(one, lines, where="code") for one in found)
+    return [replace(test, trust=Trust.HINT, confidence=0.7) for test in tests]

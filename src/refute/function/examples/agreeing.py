@@ -11,9 +11,8 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 
 from refute.function.examples.formal import doctests
-from refute.function.examples.grounding import grounded
 from refute.function.examples.scripts import Script, Step
-from refute.function.examples.subject import Reading, subject
+from refute.function.examples.subject import Reading, grounded, subject
 from refute.function.observed import Made, calls_made, looking_at, makes
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, Expression, FunctionProblem, Session, Trust, UnitTest

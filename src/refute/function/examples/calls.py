@@ -15,9 +15,9 @@ from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation
 from refute.syntax import try_parse_statements
 
-__all__ = ["ARROW", "CLEAN_END", "called_examples"]
+__all__ = ["CLEAN_END", "called_examples"]
 
-ARROW = r"(?:==>|=>|-->|->|—>|→|➞|⇒|➔|⟶|⟹)"
+_ARROW = r"(?:==>|=>|-->|->|—>|→|➞|⇒|➔|⟶|⟹)"
 """The arrows that people put between a call and its output."""
 
 _VERB = r"(?:returns?|gives?|outputs?|yields?|equals?|evaluates to|produces?|prints?|be|is)"
@@ -25,19 +25,14 @@ _LABEL = r"(?:[Oo]utputs?|[Rr]esult|[Rr]eturns?|[Ee]xpected)(?: output)?"
 _RELATION = re.compile(
     r"\s*(?:"
     r"(?P<formal>==(?!>))"
-    rf"|(?P<arrow>#?\s*(?:{ARROW}|>>>?))"
+    rf"|(?P<arrow>#?\s*(?:{_ARROW}|>>>?))"
     r"|(?P<equals>=(?![=>]))"
     r"|(?P<words>,?\s*(?:#|//)?\s*(?:(?:it|which|that|this)\s+)?"
     r"(?:(?:should|will|must|would|shall|can)\s+)?(?:(?:then|just|have)\s+)?"
     rf"{_VERB}(?:\s+(?:returned|equal to|the (?:value|string|list|number|integer|tuple)))?\s*:?)"
     r"(?=[\s'\"\[({:-])"
     rf"|(?P<comment>\s*(?:#|//)\s*(?:(?:{_LABEL}|[Ss]hould be|[Pp]rints?)\s*[:=]?)?)"
-    rf"|(?P<label>\n\s*(?:#\s*)?{_LABEL}\s*[:=]\s*)"
     r")\s*"
-)
-_RAISES = re.compile(
-    r"\s*(?:#\s*)?(?:(?:should|will|must)\s+)?(?:raises?|throws?)\s+(?:an?\s+)?"
-    r"([A-Z]\w*(?:Error|Exception|Warning|StopIteration|Interrupt))\b"
 )
 CLEAN_END = re.compile(
     r"[ \t]*(?:$|\n|#|//|;|\)|\(|[.,:](?=\s|$)"
@@ -88,11 +83,6 @@ def _scan(
         call = _call(about, text[opening:end])
         if call is None:
             continue
-        raises = _RAISES.match(text, end)
-        if raises is not None:
-            span = (start, raises.end())
-            yield Reading(call, None, "arrow", span, raises=raises[1], alias=alias)
-            continue
         found = _outcome(text, end)
         if found is None:
             continue
@@ -113,7 +103,7 @@ def _outcome(text: str, end: int) -> tuple[Any, Kind, bool, int, bool] | None:
     if group == "words" and re.match(r"\s*\n\s*\n", text[end:]):
         return None
     if group == "comment":
-        inside = re.compile(r"\s*(?:==>|=>|-->|->|→|➞|==?)\s*").match(text, begin)
+        inside = re.compile(rf"\s*(?:{_ARROW}|==?)\s*").match(text, begin)
         begin = inside.end() if inside else begin
     value = scan(text, begin)
     if value is None:

@@ -1,4 +1,4 @@
-"""Examples stated in code: asserts and doctests."""
+"""Examples stated in code: asserts, doctests, and the self-tests of a program."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from refute.function.examples.scanner import read
+from refute.function.examples.scanner import read, scan
 from refute.function.examples.subject import Kind, Reading, Subject, invocation, mentions
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Expression
-from refute.syntax import parse_expression, try_parse_statements
+from refute.syntax import parse_expression, try_parse, try_parse_statements
 
-__all__ = ["assertion", "asserts", "doctests"]
+__all__ = ["asserts", "doctests", "self_tests"]
 
 _PROMPT = re.compile(r"^([ \t]*)>>> ?(.*)$")
 _EXCEPTION = re.compile(r"^\s*([A-Za-z_][\w.]*)(?::.*)?$")
+_LABEL = re.compile(
+    r"\s*(?:(?:expected|should|output|result|returns?|prints?|be|print|the|is)\b\s*)*"
+    r"(?:==>|=>|->|→|➞|==?|:)?\s*",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,3 +313,53 @@ def _close(test: ast.Call, left: ast.expr, right: ast.expr) -> str | None:
     absolute = options.get("atol", 1e-8) if numpy else options.get("abs_tol", 0.0)
     a, b = ast.unparse(left), ast.unparse(right)
     return f"abs(({a}) - ({b})) <= max({relative!r} * abs({b}), {absolute!r})"
+
+
+def self_tests(code: str, about: Subject) -> Iterator[Reading]:
+    """Module-level asserts, and calls with a comment that says what comes out.
+
+    Spans are offsets in `code`.
+    """
+    tree = try_parse(code)
+    if tree is None:
+        return
+    offsets = _offsets(code)
+    for statement in tree.body:
+        span = (offsets[statement.lineno - 1], offsets[(statement.end_lineno or 0) - 1] + 1)
+        if isinstance(statement, ast.Assert):
+            yield from assertion(statement, about, span, kind="assert")
+        elif isinstance(statement, (ast.Expr, ast.Assign)):
+            yield from _commented(statement, code, about, span)
+
+
+def _commented(
+    statement: ast.Expr | ast.Assign,
+    code: str,
+    about: Subject,
+    span: tuple[int, int],
+) -> Iterator[Reading]:
+    calls = [
+        node
+        for node in ast.walk(statement.value)
+        if isinstance(node, ast.Call) and mentions(node, about.name)
+    ]
+    own = [node for node in calls if ast.unparse(node.func) == about.entry_point]
+    if len(own) != 1:
+        return
+    last = code.splitlines()[(statement.end_lineno or statement.lineno) - 1]
+    comment = last.encode()[statement.end_col_offset or 0 :].decode(errors="replace")
+    marked = re.match(r"\s*;?\s*#(.*)", comment)
+    if marked is None:
+        return
+    label = _LABEL.match(marked[1])
+    value = scan(marked[1], label.end() if label else 0)
+    if value is None or not re.match(r"\s*($|[,.;(#-]|because|since|as)", marked[1][value.end :]):
+        return
+    yield Reading(invocation(own[0], about.entry_point), value.value, "equation", span)
+
+
+def _offsets(code: str) -> list[int]:
+    offsets = [0]
+    for line in code.splitlines(keepends=True):
+        offsets.append(offsets[-1] + len(line))
+    return offsets

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,10 +28,7 @@ _RETURN_WORDS = re.compile(
 
 def screened(readings: Sequence[Reading], about: Subject) -> list[Reading]:
     """The readings that agree with the signature, the words and one another."""
-    kept = [one for one in map(_one_tuple_by_annotation(about), readings) if _typed(one, about)]
-    kept = _one_tuples(kept)
-    kept = _same_arity(kept, about)
-    kept = _same_inputs(kept)
+    kept = _one_tuples([one for one in readings if _typed(one, about)])
     return _same_outputs(kept, about)
 
 
@@ -98,19 +94,6 @@ def fits_annotation(value: Any, annotation: ast.expr | None) -> bool:
     return True
 
 
-def _one_tuple_by_annotation(about: Subject) -> Any:
-    tuples = about.returns is not None and ast.unparse(about.returns).lower().startswith(
-        ("tuple", "typing.tuple")
-    )
-
-    def mend(reading: Reading) -> Reading:
-        if tuples and reading.parenthesised and not isinstance(reading.expected, tuple):
-            return replace(reading, expected=(reading.expected,))
-        return reading
-
-    return mend
-
-
 def _one_tuples(readings: list[Reading]) -> list[Reading]:
     """`("a")` is a one-tuple written without its comma where the other outputs are tuples."""
     others = [one.expected for one in readings if not one.parenthesised]
@@ -124,73 +107,27 @@ def _one_tuples(readings: list[Reading]) -> list[Reading]:
     ]
 
 
-def _calls(readings: Sequence[Reading]) -> list[tuple[Reading, Call]]:
-    return [(one, one.call) for one in readings if isinstance(one.call, Call)]
-
-
-def _same_arity(readings: list[Reading], about: Subject) -> list[Reading]:
-    """Without a signature, the number of arguments that most examples have is right."""
-    calls = _calls(readings)
-    if about.parameters is not None or not calls:
-        return readings
-    sizes = Counter(len(call.args) + len(call.kwargs) for _, call in calls)
-    (usual, _), *_ = sizes.most_common(1)
-    return [
-        one
-        for one in readings
-        if one.formal
-        or not isinstance(one.call, Call)
-        or len(one.call.args) + len(one.call.kwargs) == usual
-    ]
-
-
 def _family(value: Any) -> str:
     if isinstance(value, bool):
         return "bool"
     return "number" if isinstance(value, (int, float, complex)) else type(value).__name__
 
 
-def _same_inputs(readings: list[Reading]) -> list[Reading]:
-    """Arguments read from prose must have types that some explicit example has, if there is any."""
-    sure = [
-        call for one, call in _calls(readings) if one.kind not in ("prose", "boundary", "fields")
-    ]
-    if not sure:
+def _same_outputs(readings: list[Reading], about: Subject) -> list[Reading]:
+    """Drop an equation whose value is not of the type that the words say is returned, where other
+    examples are: `tri(2) = 1 + (2 / 2) = 2` explains, and is no example."""
+    families = {_family(one.expected) for one in readings if one.raises is None}
+    said = {_KIND_OF[word.lower()] for word in _RETURN_WORDS.findall(about.plain)}
+    if len(said) != 1 or not said & families:
         return readings
-
-    def like(call: Call) -> bool:
-        return any(
-            [_family(a) for a in call.args] == [_family(b) for b in other.args] for other in sure
-        )
-
     return [
         one
         for one in readings
-        if one.kind not in ("prose", "boundary") or not isinstance(one.call, Call) or like(one.call)
+        if one.formal
+        or one.kind != "equation"
+        or one.expected in (None, -1, 0, False, "", [])
+        or _family(one.expected) in said
     ]
-
-
-def _same_outputs(readings: list[Reading], about: Subject) -> list[Reading]:
-    """Drop a told output whose type is none that the words or the other outputs have."""
-    families = [_family(one.expected) for one in readings if one.raises is None]
-    said = {_KIND_OF[word.lower()] for word in _RETURN_WORDS.findall(about.plain)}
-    kept = []
-    for one in readings:
-        family = _family(one.expected)
-        if one.formal or one.raises is not None or one.expected is None:
-            kept.append(one)
-            continue
-        others = [f for f in families if f != family and f != "NoneType"]
-        lonely = families.count(family) == 1 and len(others) >= 2 and len(set(others)) == 1
-        sentinel = one.expected in (-1, 0, False, "") or one.expected == []
-        weak = one.kind in ("prose", "fields", "boundary") or one.kind == "equation"
-        if lonely and weak and not sentinel and family not in said:
-            continue
-        spoken = len(said) == 1 and family not in said and bool(said & set(families))
-        if one.kind == "equation" and spoken and not sentinel:
-            continue
-        kept.append(one)
-    return kept
 
 
 def contradictions_marked(tests: Sequence[UnitTest]) -> list[UnitTest]:

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation, Trust, UnitTest
 from refute.sandbox import values
-from refute.syntax import find_function, try_parse
+from refute.syntax import find_function, parse_expression, try_parse
 
-__all__ = ["Kind", "Reading", "Subject", "invocation", "subject", "top_level_names"]
+__all__ = [
+    "Kind",
+    "Reading",
+    "Subject",
+    "crosses",
+    "grounded",
+    "invocation",
+    "mentions",
+    "overlaps",
+    "subject",
+    "to_test",
+    "top_level_names",
+]
 
 Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "boundary", "inverse"]
 """The form in which an example is written."""
@@ -21,6 +34,11 @@ Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "bou
 _STRAIGHT = str.maketrans(
     {"‘": "'", "’": "'", "“": '"', "”": '"', "`": " ", "\u00a0": " ", "\t": " "}
 )
+_BUILTINS = frozenset(dir(builtins))
+_MODULES = frozenset(
+    {"collections", "datetime", "decimal", "fractions", "functools", "itertools", "math",
+     "operator", "re", "statistics", "string"}
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +186,53 @@ def mentions(node: ast.AST, name: str) -> bool:
         )
         for one in ast.walk(node)
     )
+
+
+def grounded(readings: Sequence[Reading], about: Subject) -> list[Reading]:
+    """Readings whose names all exist: builtins, names of the module, a few standard modules.
+
+    A call through its module (`mod.f(1)`) becomes a call of the function itself, a module that the
+    program did not import becomes ``__import__('math')``.
+    """
+    kept = []
+    for reading in readings:
+        if not isinstance(reading.call, Expression):
+            kept.append(reading)
+            continue
+        try:
+            node = parse_expression(reading.call.source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        mended = _Mender(about).visit(node)
+        if not _free_names(mended) - _BUILTINS - about.names - {about.entry_point}:
+            kept.append(replace(reading, call=invocation(mended, about.entry_point)))
+    return kept
+
+
+class _Mender(ast.NodeTransformer):
+    def __init__(self, about: Subject) -> None:
+        self.about = about
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        foreign = (
+            isinstance(node.value, ast.Name) and node.value.id not in self.about.names
+        ) or ast.unparse(node.value).startswith("__import__(")
+        if foreign and node.attr == self.about.name and not self.about.method:
+            return ast.Name(node.attr, ast.Load())
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in _MODULES and node.id not in self.about.names:
+            return ast.Call(ast.Name("__import__", ast.Load()), [ast.Constant(node.id)], [])
+        return node
+
+
+def _free_names(node: ast.AST) -> set[str]:
+    bound = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    bound |= {one.id for one in names if isinstance(one.ctx, ast.Store)}
+    return {one.id for one in names if isinstance(one.ctx, ast.Load)} - bound
 
 
 def to_test(reading: Reading, about: Subject, *, where: str) -> UnitTest:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from refute.function.examples.hints import docstring_of
 from refute.function.search.properties.base import (
     Property,
     Rows,
@@ -16,7 +15,7 @@ from refute.function.search.properties.base import (
 )
 from refute.problems import Call, FunctionProblem
 from refute.sandbox import Outcome, Raised
-from refute.syntax import parse_module
+from refute.syntax import docstring_of, parse_module
 
 __all__ = ["answers", "deliberate"]
 
