@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from refute.workspace.store import cache_folder, ensure, key_of
+from refute.storage import cache_folder
+from refute.workspace.store import ensure, key_of
 
 MAKER = """
 import os, sys, time

@@ -202,11 +202,10 @@ def _write(output: Path, built: Built) -> None:
     import json
 
     from refute.errors import InputError
+    from refute.storage import write_atomically
 
-    part = output.with_name(f".{output.name}.part")
     try:
-        part.write_text("".join(json.dumps(row) + "\n" for row in built.rows), encoding="utf-8")
-        part.replace(output)
+        write_atomically(output, "".join(json.dumps(row) + "\n" for row in built.rows))
     except OSError as e:
         raise InputError(f"{output}: cannot be written: {e.strerror}") from None
 

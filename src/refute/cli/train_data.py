@@ -221,7 +221,7 @@ def _report(
 
     from rich.table import Table
 
-    from refute.function.source import write_atomically
+    from refute.storage import write_atomically
     from refute.train.card import card, figures
 
     found = figures(built, settings, source=source, model=model, sets=sets)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import difflib
 import io
-import os
 import re
-import tempfile
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
 from refute.files import read_file
+from refute.storage import write_atomically
 
-__all__ = ["SourceFile", "diff_name", "read_source", "unified_diff", "write_atomically"]
+__all__ = ["SourceFile", "diff_name", "read_source", "unified_diff"]
 
 _LARGEST = 16 << 20
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -85,34 +84,6 @@ def unified_diff(before: str, after: str, name: str) -> str:
     for line in difflib.unified_diff(complete, changed, f"a/{name}", f"b/{name}"):
         lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(lines)
-
-
-def write_atomically(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Write a file so that a crash leaves either the old or the new content.
-
-    An existing file's mode is kept, else `mode` (default: what the umask leaves of 0o666).
-    """
-    if mode is None:
-        try:
-            mode = path.stat().st_mode & 0o7777
-        except FileNotFoundError:
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        try:
-            os.unlink(temporary)
-        except FileNotFoundError:
-            pass
-        raise
 
 
 def diff_name(path: Path) -> str:

@@ -18,12 +18,12 @@ from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
 from refute.function.sessiontest import session_body
 from refute.function.show import describe
-from refute.function.source import write_atomically
 from refute.function.target import Module
 from refute.literals import NotLiteral, needed_imports, source_of
 from refute.problems import Call, Invocation, Session, Trust, Want
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque, printable
+from refute.storage import write_atomically
 from refute.syntax import parse_expression, parse_module
 
 __all__ = ["render", "write_tests"]
@@ -70,7 +70,7 @@ def write_tests(path: Path, text: str, *, force: bool = False) -> None:
     if path.exists() and not force:
         raise InputError(f"{path}: exists; add --force to replace it")
     try:
-        write_atomically(path.resolve(), text.encode("utf-8"))
+        write_atomically(path.resolve(), text)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 

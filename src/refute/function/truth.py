@@ -16,9 +16,7 @@ import gzip
 import hashlib
 import json
 import math
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +39,7 @@ from refute.sandbox import (
     values,
 )
 from refute.sandbox.equality import Expected
+from refute.storage import cache_folder, write_atomically
 
 __all__ = ["GroundTruth", "expected_outputs", "run_within"]
 
@@ -219,12 +218,12 @@ def _allowances(steps: Sequence[_Step], limits: Limits) -> list[Limits]:
 def _cache_file(key: FunctionKey, limits: Limits, cache: Path | str | None) -> Path | None:
     if cache == "":
         return None
-    directory = cache or os.environ.get("REFUTE_CACHE") or Path.home() / ".cache" / "refute"
+    directory = Path(cache) if cache else cache_folder()
     about = [_VERSION, sys.version_info[:2], key.reference, key.entry_point]
     about += [limits.cpu, limits.memory, limits.output]
     digest = hashlib.sha256(json.dumps(about).encode())
     digest.update(values.encode(key.inputs))
-    return Path(directory) / "truth" / f"{digest.hexdigest()[:40]}.gz"
+    return directory / "truth" / f"{digest.hexdigest()[:40]}.gz"
 
 
 _STORED = {"steps": [[COUNT, FLAG]], "sizes": [COUNT], "ends": [[COUNT, str]], "seconds": NUMBER}
@@ -275,8 +274,7 @@ def _write(
     head = json.dumps(stored).encode()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as scratch:
-            scratch.write(gzip.compress(head + b"\n" + b"".join(parts), 1))
-        os.replace(scratch.name, file)
+        data = gzip.compress(head + b"\n" + b"".join(parts), 1)
+        write_atomically(file, data, mode=0o600, durable=False)
     except OSError:
         pass

@@ -35,9 +35,9 @@ from refute.problems import IssueKey
 from refute.runs import Journal, shared_slots
 from refute.runs.recording import record_tasks
 from refute.runs.shapes import FLAG, NUMBER, misfit
+from refute.storage import cache_folder
 from refute.workspace.contract import TestReport
 from refute.workspace.opening import Backend
-from refute.workspace.store import cache_folder
 
 __all__ = [
     "FilterSettings",

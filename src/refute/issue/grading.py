@@ -32,9 +32,9 @@ from refute.methods import Spawn
 from refute.problems import IssuePrediction
 from refute.runs import Journal, cores, shared_slots
 from refute.runs.recording import record_tasks
+from refute.storage import cache_folder
 from refute.workspace.contract import Workspace
 from refute.workspace.opening import Backend
-from refute.workspace.store import cache_folder
 
 __all__ = ["GradingSettings", "Task", "default_jobs", "run_grading"]
 

@@ -9,7 +9,6 @@ reference.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from refute.files import read_file, unpack
 from refute.issue.edits import Applied, Files, read_edits
 from refute.jsontext import parse_json
 from refute.problems import IssueKey
+from refute.storage import write_atomically
 
 __all__ = [
     "PATCH_TYPES",
@@ -75,11 +75,9 @@ def write_predictions(path: Path, predictions: Iterable[Prediction]) -> None:
     for one in predictions:
         row = {"instance_id": one.instance, "model_name_or_path": one.model}
         lines.append(json.dumps({**row, "model_patch": one.patch, "full_output": one.answer}))
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        part.replace(path)
+        write_atomically(path, "".join(f"{line}\n" for line in lines))
     except OSError as e:
         raise InputError(f"{path}: cannot be written: {e.strerror}") from None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from refute.issue.standings import Standing
 from refute.issue.verdict import Status, Transition, Verdict
 from refute.jsontext import parse_json
 from refute.runs.shapes import COUNT, FLAG, NUMBER, maybe, misfit, optional
+from refute.storage import write_atomically
 
 __all__ = ["Record", "damage", "grade_record", "read_evidence", "read_grade", "write_evidence"]
 
@@ -104,9 +104,7 @@ def write_evidence(run: Path, grade: IssueGrade) -> None:
     }
     path = _evidence_path(run, grade.id)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    part.write_bytes(gzip.compress(json.dumps(data).encode(), compresslevel=5, mtime=0))
-    part.replace(path)
+    write_atomically(path, gzip.compress(json.dumps(data).encode(), compresslevel=5, mtime=0))
 
 
 def read_evidence(run: Path, id: str) -> Evidence | None:

@@ -1,14 +1,46 @@
-"""Test reports as JSON, so that what was executed can be kept and graded again."""
+"""Test reports as JSON, and a cache of them: what was executed is kept and graded again."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from refute.storage import write_atomically
 from refute.workspace.contract import Failure, Frame, TestReport, TestResult
 
-__all__ = ["read_report", "report_data"]
+__all__ = ["ReportCache", "read_report", "report_data"]
+
+
+class ReportCache:
+    """Reports on disk, each under a digest of all that it depends on. Without a directory none."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+
+    def get(self, *key: Any) -> TestReport | None:
+        """The report kept under `key` (JSON data; tuples are lists), where there is one."""
+        if self._directory is None:
+            return None
+        try:
+            return read_report(json.loads(self._path(self._directory, key).read_text()))
+        except (OSError, ValueError):
+            return None  # a damaged file is replaced by the next report
+
+    def put(self, report: TestReport, *key: Any) -> None:
+        """Keep a report. Raises `OSError`."""
+        if self._directory is None:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(report_data(report), separators=(",", ":"))
+        write_atomically(self._path(self._directory, key), text, durable=False)
+
+    def _path(self, directory: Path, key: tuple[Any, ...]) -> Path:
+        text = json.dumps(key, sort_keys=True, default=list)
+        return directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
 
 def report_data(report: TestReport) -> dict[str, Any]:

@@ -9,12 +9,9 @@ goes stale when a patch changes.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import re
 import secrets
 import shlex
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -24,7 +21,7 @@ from typing import Any
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.patches import file_patches, is_test_file
-from refute.issue.reports import read_report, report_data
+from refute.issue.reports import ReportCache
 from refute.issue.standings import NO_TESTS
 from refute.problems import IssueProblem
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
@@ -61,39 +58,21 @@ class StateStore:
     """Reports of states of one instance, on disk by content. None as directory: keeps nothing."""
 
     def __init__(self, directory: Path | None, problem: IssueProblem, backend: str) -> None:
-        self._directory = directory
-        self._instance = [
-            problem.repo,
-            problem.base_commit,
-            None if problem.recipe is None else asdict(problem.recipe),
-            backend,
-        ]
+        self._cache = ReportCache(directory)
+        recipe = None if problem.recipe is None else asdict(problem.recipe)
+        self._instance = [problem.repo, problem.base_commit, recipe, backend]
 
     def get(self, state: State) -> TestReport | None:
         """The report of the state, where it is known."""
-        if self._directory is None or not state.kept:
-            return None
-        try:
-            return read_report(json.loads(self._path(self._directory, state).read_text()))
-        except (OSError, ValueError):
-            return None  # a damaged file is replaced by the next report
+        return self._cache.get(*self._key(state)) if state.kept else None
 
     def put(self, state: State, report: TestReport) -> None:
         """Keep the report of a run that finished and was not meddled with."""
-        if self._directory is None or not state.kept:
-            return
-        if report.status != "finished" or not report.trusted:
-            return
-        self._directory.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._directory, suffix=".new")
-        with os.fdopen(handle, "w") as file:
-            json.dump(report_data(report), file, separators=(",", ":"))
-        Path(name).replace(self._path(self._directory, state))
+        if state.kept and report.status == "finished" and report.trusted:
+            self._cache.put(report, *self._key(state))
 
-    def _path(self, directory: Path, state: State) -> Path:
-        what = [_FORMAT, _probe_version(), *self._instance, asdict(state)]
-        text = json.dumps(what, sort_keys=True, default=list)
-        return directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+    def _key(self, state: State) -> list[Any]:
+        return [_FORMAT, _probe_version(), *self._instance, asdict(state)]
 
 
 def test_files(patch: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from refute.jsontext import parse_json
 from refute.models.chat import completions
 from refute.models.contract import Sampling
 from refute.models.dialects import read_complaint
+from refute.storage import write_atomically
 
 __all__ = ["Answer", "Part", "RequestFile", "read_answers"]
 
@@ -99,7 +100,7 @@ class RequestFile:
                 if others:
                     _remark(f"{self.path}: dropped {others} requests to another model")
                 if len(kept) < len(rows) or _torn(self.path):
-                    _replace(self.path, "".join(f"{line}\n" for line in kept.values()))
+                    write_atomically(self.path, "".join(f"{line}\n" for line in kept.values()))
                 self._note(kept)
         except OSError as error:
             raise InputError(f"{folder}: cannot be used: {error.strerror}") from None
@@ -268,15 +269,6 @@ def _torn(path: Path) -> bool:
             return file.read() != b"\n"
     except OSError:  # missing or empty
         return False
-
-
-def _replace(path: Path, text: str) -> None:
-    fresh = path.with_suffix(".new")
-    with fresh.open("w", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:

@@ -9,7 +9,6 @@ write-ahead mode a committed row outlives the process; only a power cut can take
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from refute.errors import InputError
 from refute.jsontext import parse_json
 from refute.models.contract import Completion
 from refute.models.serial import completion_from, completion_json, number_from
+from refute.storage import cache_folder
 
 __all__ = ["Sample", "SampleCache", "cache_path"]
 
@@ -41,12 +41,8 @@ class Sample:
 
 
 def cache_path() -> Path:
-    """Where samples are kept: in REFUTE_CACHE, else in `refute` of the user's cache folder."""
-    named = os.environ.get("REFUTE_CACHE")
-    if named:
-        return Path(named) / "samples.sqlite3"
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "refute" / "samples.sqlite3"
+    """The file that samples are kept in."""
+    return cache_folder() / "samples.sqlite3"
 
 
 class SampleCache:

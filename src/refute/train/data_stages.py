@@ -19,11 +19,11 @@ from refute.errors import (
     ModelUnavailable,
     SandboxUnavailable,
 )
-from refute.function.source import write_atomically
 from refute.models.contract import Asker
 from refute.runs.journal import Journal
 from refute.runs.loop import work_off
 from refute.sandbox.pool import AsyncSandbox
+from refute.storage import write_atomically
 from refute.train import attempts, corrupt, rationales, rows
 from refute.train.attempts import Attempt
 from refute.train.corrupt import Corrupted, Fault

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from refute.storage import write_atomically
 
 __all__ = ["MetricsLog", "read_log"]
 
@@ -19,9 +20,7 @@ class MetricsLog:
         kept = [record for record in read_log(path) if int(record.get("step", 0)) <= after]
         self.last = kept[-1] if kept else {}
         """The record that it goes on after."""
-        part = path.with_name(f".{path.name}.part")
-        part.write_text("".join(_line(record) for record in kept), encoding="utf-8")
-        os.replace(part, path)
+        write_atomically(path, "".join(_line(record) for record in kept))
         self._file = path.open("a", encoding="utf-8")
 
     def add(self, record: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
+from refute.storage import write_atomically
 from refute.train.model_card import model_card
 from refute.train.scoring import score
 from refute.train.sft import SETTINGS, checkpoints
@@ -110,7 +111,7 @@ def select(
             for score in scores
         },
     }
-    _write(output / SELECTION, json.dumps(selection, indent=2) + "\n")
+    write_atomically(output / SELECTION, json.dumps(selection, indent=2) + "\n")
     return Selection(tuple(scores), best.name, target)
 
 
@@ -155,12 +156,6 @@ def _publish(checkpoint: Path, target: Path, card: str) -> None:
     for path in checkpoint.iterdir():
         if path.name in _ADAPTER or path.name.startswith(("tokenizer", "chat_template", "vocab")):
             shutil.copyfile(path, part / path.name)
-    _write(part / "README.md", card)
+    write_atomically(part / "README.md", card)
     shutil.rmtree(target, ignore_errors=True)
     os.replace(part, target)
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
 from refute.models.checkpoint import find, reasons
+from refute.storage import write_atomically
 from refute.train.metrics_log import MetricsLog
 from refute.train.quiet import without_noise
 from refute.train.settings import Resolved, SftSettings
@@ -311,9 +312,7 @@ def _claim(output: Path, prepared: Prepared, resolved: Resolved) -> None:
         return
     try:
         output.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part{os.getpid()}")
-        part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        os.replace(part, path)
+        write_atomically(path, json.dumps(document, indent=2) + "\n")
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from None
 

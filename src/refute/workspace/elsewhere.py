@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from refute.workspace.store import cache_folder, key_of
+from refute.storage import cache_folder, write_atomically
+from refute.workspace.store import key_of
 
 __all__ = ["MACHINE", "copies_elsewhere", "own_packages"]
 
@@ -63,9 +64,7 @@ def _listed(root: str, cache: str) -> tuple[tuple[str, str], ...]:
         pass
     found = tuple(sorted(set(_packages(root))))
     kept.parent.mkdir(parents=True, exist_ok=True)
-    part = kept.with_name(f"{kept.name}.{os.getpid()}")
-    part.write_text(json.dumps(found))
-    part.replace(kept)
+    write_atomically(kept, json.dumps(found), durable=False)
     return found
 
 

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from refute.errors import WorkspaceUnavailable
 from refute.pathfiles import inside, may_be_shown, read_path_files
+from refute.storage import cache_folder
 from refute.workspace.base import Base
 from refute.workspace.beneath import take
 from refute.workspace.local import LocalRoom
 from refute.workspace.recipe import Recipe
-from refute.workspace.store import cache_folder
 
 __all__ = ["Facts", "interpreter_facts"]
 

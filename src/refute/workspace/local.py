@@ -18,9 +18,9 @@ from typing import Any
 
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
+from refute.storage import cache_folder
 from refute.workspace.base import Base, Limits
 from refute.workspace.room import Execution
-from refute.workspace.store import cache_folder
 
 __all__ = ["ALL_MEASURES", "LocalRoom"]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.errors import EnvironmentBroken, InputError
+from refute.storage import cache_folder
 from refute.workspace.base import Base, Limits
 from refute.workspace.containers import ContainerRoom
 from refute.workspace.contract import Workspace
@@ -26,7 +27,7 @@ from refute.workspace.layer import layer_python, make_layer
 from refute.workspace.local import LocalRoom
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.repositories import Clone, find_clone
-from refute.workspace.store import cache_folder, ensure, key_of
+from refute.workspace.store import ensure, key_of
 from refute.workspace.tree import check_out, hide_untracked
 from refute.workspace.working_copy import WorkingCopy
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
+from refute.storage import cache_folder
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
-from refute.workspace.store import cache_folder, key_of
+from refute.workspace.store import key_of
 
 __all__ = ["apply_to_checkout", "checkout_root", "snapshot"]
 

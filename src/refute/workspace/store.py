@@ -10,22 +10,15 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cache_folder", "ensure", "key_of"]
+from refute.storage import write_atomically
 
-
-def cache_folder() -> Path:
-    """REFUTE_CACHE, or `refute` in the user's cache folder."""
-    given = os.environ.get("REFUTE_CACHE")
-    if given:
-        return Path(given).resolve()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "refute"
+__all__ = ["ensure", "key_of"]
 
 
 def key_of(*parts: Any) -> str:
@@ -53,9 +46,7 @@ def ensure(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, An
         if folder.exists():
             shutil.rmtree(folder)
         facts = make(folder)
-        part = ready.with_name(f"{ready.name}.{os.getpid()}")
-        part.write_text(json.dumps(facts))
-        part.replace(ready)
+        write_atomically(ready, json.dumps(facts))
         return facts
 
 

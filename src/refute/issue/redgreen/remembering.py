@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from refute.issue.bounded import OutOfBounds
-from refute.issue.reports import read_report, report_data
+from refute.issue.reports import ReportCache
 from refute.problems import IssueProblem
+from refute.storage import cache_folder
 from refute.workspace.contract import CommandResult, Selection, TestReport, Workspace
-from refute.workspace.store import cache_folder, key_of
+from refute.workspace.store import key_of
 
 __all__ = ["Remembering", "memory_of"]
 
@@ -50,7 +49,7 @@ class Remembering:
         self, workspace: Workspace, memory: Path | None, seconds_left: Callable[[], float]
     ) -> None:
         self._inner = workspace
-        self._memory = memory
+        self._cache = ReportCache(memory)
         self._seconds_left = seconds_left
         self._state: list[str] = []
         self._known: dict[str, TestReport] = {}
@@ -89,8 +88,8 @@ class Remembering:
         lines = {file: list(numbers) for file, numbers in (count_lines or {}).items()}
         allowed = None if self._state else timeout  # those of the original code are kept, too long
         what = [self._state, selection.files, selection.tests, lines, allowed]
-        key = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-        known = self._known.get(key) or self._read(key)
+        key = json.dumps(what, sort_keys=True)
+        known = self._known.get(key) or self._cache.get(*what)
         if known is not None:
             self._known[key] = known
             return known
@@ -103,7 +102,7 @@ class Remembering:
         too_long = report.status == "timeout" and not self._state and timeout <= left
         if report.trusted and (report.status == "finished" or too_long):
             self._known[key] = report
-            self._keep(key, report)
+            self._cache.put(report, *what)
         return report
 
     def run(
@@ -136,20 +135,3 @@ class Remembering:
 
     def __exit__(self, *exc: object) -> None:
         self._inner.__exit__(*exc)
-
-    def _read(self, key: str) -> TestReport | None:
-        if self._memory is None:
-            return None
-        try:
-            return read_report(json.loads((self._memory / f"{key}.json").read_text()))
-        except (OSError, ValueError):
-            return None  # a damaged file is replaced by the next report
-
-    def _keep(self, key: str, report: TestReport) -> None:
-        if self._memory is None:
-            return
-        self._memory.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._memory, suffix=".new")
-        with os.fdopen(handle, "w") as file:
-            json.dump(report_data(report), file, separators=(",", ":"))
-        Path(name).replace(self._memory / f"{key}.json")
