@@ -20,6 +20,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from refute.problems import Call
 from refute.sandbox.values import NDArray
 from refute.syntax import parse_expression
 
@@ -30,6 +31,7 @@ __all__ = [
     "NotLiteral",
     "needed_imports",
     "parse_literal",
+    "read_call",
     "read_literal",
     "source_of",
 ]
@@ -88,6 +90,22 @@ def read_literal(node: ast.expr, *, names: Mapping[str, Any] | None = None) -> A
         ValueError,
     ) as error:
         raise NotLiteral(f"not a literal: {error}") from None
+
+
+def read_call(
+    node: ast.expr, function: str, *, literal: Callable[[ast.expr], Any] = read_literal
+) -> Call:
+    """The call of `function` ("f", "Class.method") that an expression is. Raises `NotLiteral` where
+    it is another expression, or has an argument that is not written out.
+
+    `literal` reads a positional argument.
+    """
+    match node:
+        case ast.Call(func=ast.Name() | ast.Attribute() as func, args=args, keywords=keywords):
+            if ast.unparse(func) == function and all(keyword.arg for keyword in keywords):
+                named = {str(keyword.arg): read_literal(keyword.value) for keyword in keywords}
+                return Call(tuple([literal(arg) for arg in args]), named)
+    raise NotLiteral(f"not a call of {function} with literals")
 
 
 def _read(node: ast.expr, names: Mapping[str, Any]) -> Any:

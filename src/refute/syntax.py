@@ -21,12 +21,14 @@ from functools import lru_cache
 
 __all__ = [
     "Function",
+    "bound_names",
     "deeply_nested",
     "docstring_of",
     "find_function",
     "first_line",
     "parse_expression",
     "parse_module",
+    "read_names",
     "readable_module",
     "try_parse",
     "try_parse_statements",
@@ -132,3 +134,27 @@ def docstring_of(code: str, entry_point: str) -> str:
     tree = try_parse(code)
     function = find_function(tree, entry_point) if tree is not None else None
     return ast.get_docstring(function) or "" if function is not None else ""
+
+
+def bound_names(*nodes: ast.AST) -> frozenset[str]:
+    """What statements bind where they stand (a module: all of its own); the names inside of a
+    function or a class are not counted."""
+    found: set[str] = set()
+    left: list[ast.AST] = list(nodes)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        left += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+def read_names(*nodes: ast.AST) -> set[str]:
+    """The names that are read anywhere in syntax trees."""
+    names = (one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name))
+    return {one.id for one in names if isinstance(one.ctx, ast.Load)}

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from refute.datasets.rows import Row
-from refute.literals import NotLiteral, read_literal
+from refute.literals import NotLiteral, read_call, read_literal
 from refute.problems import Call, Expression, Trust, UnitTest
 from refute.syntax import parse_module
 
@@ -66,19 +66,10 @@ def _unit_test(
         raise NotLiteral(f"does not call {entry_point}")
     call: Call | Expression
     try:
-        call = _plain_call(left, entry_point)
+        call = read_call(left, entry_point)
     except NotLiteral:
         call = Expression(ast.unparse(_with_imports(left, imports)))
     return UnitTest(call, expected, trust=Trust.STATED, source=source)
-
-
-def _plain_call(node: ast.expr, entry_point: str) -> Call:
-    match node:
-        case ast.Call(ast.Name(name), args, keywords) if name == entry_point:
-            kwargs = {k.arg: read_literal(k.value) for k in keywords if k.arg is not None}
-            if len(kwargs) == len(keywords):
-                return Call(tuple(read_literal(arg) for arg in args), kwargs)
-    raise NotLiteral("not a plain call")
 
 
 def _calls(node: ast.expr, entry_point: str) -> bool:

@@ -17,11 +17,11 @@ from refute.function.show import NO_EXCEPTION, NO_OUTPUT
 from refute.function.target import surroundings
 from refute.function.testmodule import whole_tests
 from refute.jsontext import parse_json
-from refute.literals import NotLiteral, parse_literal, read_literal
-from refute.problems import Call, Expression, Invocation, Session, UnitTest, Want
+from refute.literals import NotLiteral, parse_literal, read_call
+from refute.problems import Expression, Invocation, Session, UnitTest, Want
 from refute.syntax import parse_expression
 
-__all__ = ["GivenTests", "read_call", "read_tests"]
+__all__ = ["GivenTests", "parse_invocation", "read_tests"]
 
 _LARGEST = 16 << 20
 _FIELDS = ("expected", "expected_repr", "raises")
@@ -100,7 +100,7 @@ def _crossing(path: Path, tests: Sequence[UnitTest], skipped: Sequence[str] = ()
     return GivenTests(tuple(kept), tuple(lines), places, frozenset(test.source for test in kept))
 
 
-def read_call(text: str, entry_point: str) -> Invocation | None:
+def parse_invocation(text: str, entry_point: str) -> Invocation | None:
     """`f(1, [2])` as a call with values, other source as an expression.
 
     None when the source does not mention the function. Raises SyntaxError.
@@ -108,15 +108,10 @@ def read_call(text: str, entry_point: str) -> Invocation | None:
     node = parse_expression(text.strip())
     if not any(isinstance(n, ast.Name) and n.id == entry_point for n in ast.walk(node)):
         return None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        try:
-            args = tuple(read_literal(arg) for arg in node.args)
-            named = {str(k.arg): read_literal(k.value) for k in node.keywords}
-        except NotLiteral:
-            return Expression(text.strip())
-        if node.func.id == entry_point and "None" not in named:
-            return Call(args, named)
-    return Expression(text.strip())
+    try:
+        return read_call(node, entry_point)
+    except NotLiteral:
+        return Expression(text.strip())
 
 
 def _read_json(path: Path, text: str, entry_point: str) -> Iterator[UnitTest]:
@@ -197,7 +192,7 @@ def _test(row: dict[str, Any], where: str, entry_point: str) -> Iterator[UnitTes
     if len(given) != 1:
         raise InputError(f"{where}: one of expected, expected_repr and raises is wanted")
     try:
-        call = read_call(source, entry_point)
+        call = parse_invocation(source, entry_point)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InputError(f"{where}: field call: not a Python expression: {source[:80]!r}") from None
     answer = row[given[0]]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from refute.function.bindings import Scope, Unreadable, inline, unpack, uses, with_values
-from refute.literals import NotLiteral, read_literal
+from refute.literals import NotLiteral, read_call, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.syntax import parse_expression, parse_module
 
@@ -323,13 +323,8 @@ class _Reader:
 
     def called(self, node: ast.expr) -> Call | None:
         """`node` as a call of the function under test with literal arguments, if it is one."""
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-            return None
-        if node.func.id != self.entry_point or any(k.arg is None for k in node.keywords):
-            return None
         try:
-            args = tuple(read_literal(arg) for arg in node.args)
-            return Call(args, {str(k.arg): read_literal(k.value) for k in node.keywords})
+            return read_call(node, self.entry_point)
         except NotLiteral:
             return None
 

@@ -11,7 +11,7 @@ from textwrap import indent
 
 from refute.literals import NotLiteral, parse_literal, source_of
 from refute.problems import Session, Want
-from refute.syntax import try_parse_statements
+from refute.syntax import bound_names, read_names, try_parse_statements
 
 __all__ = ["Body", "session_body"]
 
@@ -37,8 +37,8 @@ def session_body(session: Session, want: Want, names: Collection[str], module: s
     last = parsed[-1] or []
     lines = ["\n".join(_code(step) for step in session.steps[:-1])] if parsed[:-1] else []
     body = Body(lines)
-    bound = {n for step in parsed for n in _bound(step or [])}
-    body.used = {n for step in parsed for n in _read(step or [])} & set(names) - bound
+    statements = [node for step in parsed for node in step or []]
+    body.used = read_names(*statements) & set(names) - bound_names(*statements)
     if re.search(r"\bopen\(|\bPath\(|\bos\.", "".join(session.steps)):
         body.fixtures += ["tmp_path: Path", "monkeypatch: pytest.MonkeyPatch"]
         body.imports |= {"from pathlib import Path", "import pytest"}
@@ -165,25 +165,8 @@ def _fits_a_function(
                     return False
                 if isinstance(inner, ast.Name) and inner.id in ("_", "locals", "globals"):
                     return False
-                if isinstance(inner, ast.Global | ast.Nonlocal):
+                if isinstance(inner, ast.Global | ast.Nonlocal | ast.Delete):
                     return False
-    bound = {name for step in parsed for name in _bound(step or [])}
+    bound = bound_names(*(node for step in parsed for node in step or []))
     strings = any(mark in step for step in session.steps for mark in ('"""', "'''"))
     return not bound & set(names) and not strings  # they would be indented with the code
-
-
-def _bound(body: Sequence[ast.stmt]) -> set[str]:
-    found: set[str] = set()
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-                found.add(node.id)
-            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found.add(node.name)
-            elif isinstance(node, ast.alias):
-                found.add((node.asname or node.name).partition(".")[0])
-    return found
-
-
-def _read(body: Sequence[ast.stmt]) -> set[str]:
-    return {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name)}

@@ -24,7 +24,7 @@ from refute.problems import Call, Invocation, Session, Trust, Want
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque, printable
 from refute.storage import write_atomically
-from refute.syntax import parse_expression, parse_module
+from refute.syntax import bound_names, parse_expression, parse_module
 
 __all__ = ["render", "write_tests"]
 
@@ -93,7 +93,7 @@ def render(
 class _Page:
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.globals = _global_names(module.source.text)
+        self.globals = bound_names(parse_module(module.source.text))
         self.used: set[str] = set()
         self.imports: set[str] = set()
         self.tests: list[str] = []
@@ -274,20 +274,6 @@ def _line(text: str) -> str:
 def _sorted(lines: Iterable[str]) -> str:
     """Imports in isort's order: `import` lines before `from` lines."""
     return "\n".join(sorted(lines, key=lambda line: (line.startswith("from"), line.lower())))
-
-
-def _global_names(text: str) -> set[str]:
-    """Names that a module binds at its top level."""
-    found: set[str] = set()
-    for node in parse_module(text).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-        else:
-            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-            found |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
-    return found
 
 
 def _imports_neighbours(module: Module) -> bool:

@@ -15,7 +15,7 @@ from itertools import product
 from math import prod
 
 from refute.problems import Session
-from refute.syntax import first_line, parse_module
+from refute.syntax import bound_names, first_line, parse_module, read_names
 
 __all__ = ["Whole", "whole_tests"]
 
@@ -105,17 +105,17 @@ class _Top:
         self.marks = [
             node.value
             for node in self.statements
-            if isinstance(node, ast.Assign) and _binds(node) == {"pytestmark"}
+            if isinstance(node, ast.Assign) and bound_names(node) == {"pytestmark"}
         ]
         self.binders: dict[str, list[int]] = {}
         for index, node in enumerate(self.statements):
-            for name in _binds(node):
+            for name in bound_names(node):
                 self.binders.setdefault(name, []).append(index)
 
         self.changes = {
-            index: _reads(node)
+            index: read_names(node)
             for index, node in enumerate(self.statements)
-            if isinstance(node, _CHANGING) and not _binds(node) and not _asserts(node)
+            if isinstance(node, _CHANGING) and not bound_names(node) and not _asserts(node)
         }
 
     def concerns(self, test: ast.AST) -> bool:
@@ -124,7 +124,7 @@ class _Top:
             return True
         return any(
             self._names_it(self.statements[index])
-            for index in self.needed(_reads(test))
+            for index in self.needed(read_names(test))
             if not isinstance(self.statements[index], ast.Import | ast.ImportFrom)
         )
 
@@ -147,12 +147,12 @@ class _Top:
         while True:
             new = {i for name in wanted for i in self.binders.get(name, ())} - chosen
             if not new:
-                bound = {name for index in chosen for name in _binds(self.statements[index])}
+                bound = {name for index in chosen for name in bound_names(self.statements[index])}
                 new = {i for i, read in self.changes.items() if read & bound} - chosen
             if not new:
                 return sorted(chosen)
             chosen |= new
-            wanted = {name for index in new for name in _reads(self._bare(index))}
+            wanted = {name for index in new for name in read_names(self._bare(index))}
 
     def _bare(self, index: int) -> ast.stmt:
         """The statement without what only pytest reads."""
@@ -172,9 +172,9 @@ class _Top:
         fixtures = self._fixtures([*self.always, *taken])
         family = [] if owner is None else self._family(owner)
         body = _plain(test) if owner is None else _class_with(owner, test)
-        names = _reads(body) | {name for name, _ in fixtures}
-        names |= {n for row in rows for value in row.values() for n in _reads(value)}
-        names |= _reads(loop[1]) if loop else set()
+        names = read_names(body) | {name for name, _ in fixtures}
+        names |= {n for row in rows for value in row.values() for n in read_names(value)}
+        names |= read_names(loop[1]) if loop else set()
         before = [self._carried(index) for index in self.needed(names) if not self._is_test(index)]
         before += [ast.unparse(body)]
         before += [f"{name} = {source}" for name, source in fixtures]
@@ -200,7 +200,9 @@ class _Top:
 
     def alone(self, node: ast.stmt) -> Session:
         """A statement of the top level with what it needs."""
-        needed = [index for index in self.needed(_reads(node)) if self.statements[index] != node]
+        needed = [
+            index for index in self.needed(read_names(node)) if self.statements[index] != node
+        ]
         return _session([self._carried(index) for index in needed], ast.unparse(node))
 
     def _family(self, owner: ast.ClassDef) -> list[ast.ClassDef]:
@@ -407,25 +409,3 @@ def _is_automatic(node: _TestFunction) -> bool:
 def _has_params(node: _TestFunction) -> bool:
     calls = [d for d in node.decorator_list if isinstance(d, ast.Call)]
     return any(k.arg in ("params", "name") for call in calls for k in call.keywords)
-
-
-def _reads(node: ast.AST) -> set[str]:
-    return {
-        one.id
-        for one in ast.walk(node)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-    }
-
-
-def _binds(node: ast.stmt) -> set[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name}
-    found: set[str] = set()
-    for one in ast.walk(node):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            found.add(one.id)
-        elif isinstance(one, ast.alias):
-            found.add((one.asname or one.name).partition(".")[0])
-        elif isinstance(one, ast.FunctionDef | ast.ClassDef):
-            found.add(one.name)
-    return found

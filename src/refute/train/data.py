@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from refute.errors import InputError
-from refute.function.given import read_call
+from refute.function.given import parse_invocation
 from refute.literals import source_of
 from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox
@@ -89,7 +89,7 @@ def _split(built: Built, kept: Kept, share: float, seed: int) -> None:
     for name, (solution, fault, found) in kept.items():
         if solution.id not in held:
             continue
-        calls = (read_call(one.call, solution.entry_point) for one in found)
+        calls = (parse_invocation(one.call, solution.entry_point) for one in found)
         inputs = [call.args for call in calls if isinstance(call, Call) and not call.kwargs]
         if inputs:
             built.validation.append(

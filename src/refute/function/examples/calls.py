@@ -7,12 +7,13 @@ import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 from refute.function.examples.scanner import LOOSE_NAMES, closing, scan
 from refute.function.examples.subject import Kind, Reading, Subject, overlaps
-from refute.literals import NotLiteral, read_literal
-from refute.problems import Call, Expression, Invocation
+from refute.literals import NotLiteral, read_call, read_literal
+from refute.problems import Expression, Invocation
 from refute.syntax import try_parse_statements
 
 __all__ = ["CLEAN_END", "called_examples"]
@@ -130,16 +131,15 @@ def _call(about: Subject, arguments: str) -> Invocation | None:
     node = body[0].value
     if not about.fits(len(node.args) + len(node.keywords)):
         return None
+    places = count()
     try:
-        args = tuple(_argument(arg, index, about) for index, arg in enumerate(node.args))
-        kwargs = {k.arg: read_literal(k.value) for k in node.keywords if k.arg is not None}
+        return read_call(node, "f", literal=lambda arg: _argument(arg, next(places), about))
     except NotLiteral:
         if any(
             isinstance(one, (ast.Name, ast.Starred)) for arg in node.args for one in ast.walk(arg)
         ):
             return None
         return Expression(f"{about.entry_point}{arguments}")
-    return Call(args, kwargs)
 
 
 def _argument(node: ast.expr, index: int, about: Subject) -> Any:

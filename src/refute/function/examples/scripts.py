@@ -13,9 +13,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from refute.function.examples.subject import top_level_names
 from refute.problems import Want
-from refute.syntax import find_function, try_parse, try_parse_statements
+from refute.syntax import bound_names, find_function, try_parse, try_parse_statements
 
 __all__ = [
     "Script",
@@ -76,7 +75,7 @@ def scripts(code: str, entry_point: str) -> list[Script]:
         return []
     name = entry_point.rpartition(".")[2]
     function = find_function(tree, entry_point)
-    known = top_level_names(tree)
+    known = bound_names(tree)
     found = (_script(text, name, known, own=own) for text, own in _texts(tree, function))
     return [script for script in found if script is not None]
 
@@ -90,7 +89,7 @@ def callers_scripts(code: str, entry_point: str) -> Iterator[Script]:
     tree = try_parse(code)
     if tree is None:
         return
-    known = top_level_names(tree)
+    known = bound_names(tree)
     functions = dict(_functions(tree))
     reached = {entry_point.rpartition(".")[2]}
     functions.pop(entry_point, None)

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from refute.literals import NotLiteral, read_literal
+from refute.literals import NotLiteral, read_call
 from refute.problems import Call, Expression, Invocation, Trust, UnitTest
 from refute.sandbox import values
-from refute.syntax import find_function, parse_expression, try_parse
+from refute.syntax import bound_names, find_function, parse_expression, try_parse
 
 __all__ = [
     "Kind",
@@ -25,7 +25,6 @@ __all__ = [
     "overlaps",
     "subject",
     "to_test",
-    "top_level_names",
 ]
 
 Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "boundary", "inverse"]
@@ -140,23 +139,8 @@ def subject(description: str, entry_point: str, code: str | None) -> Subject:
             for node in (tree.body if tree is not None else ())
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node is not function
         ),
-        names=top_level_names(tree) if tree is not None else frozenset(),
+        names=bound_names(tree) if tree is not None else frozenset(),
     )
-
-
-def top_level_names(tree: ast.Module) -> frozenset[str]:
-    """What a module binds at its top level, by its syntax."""
-    found: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-            continue
-        for one in ast.walk(node):
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                found.add(one.id)
-            elif isinstance(one, ast.alias):
-                found.add((one.asname or one.name).split(".")[0])
-    return frozenset(found)
 
 
 def invocation(node: ast.expr, entry_point: str) -> Invocation:
@@ -164,16 +148,12 @@ def invocation(node: ast.expr, entry_point: str) -> Invocation:
 
     An expression, too, where an argument is a literal and cannot cross into the sandbox as a value.
     """
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == entry_point:
-        try:
-            args = tuple(read_literal(arg) for arg in node.args)
-            if all(keyword.arg for keyword in node.keywords):
-                kwargs = {k.arg: read_literal(k.value) for k in node.keywords if k.arg is not None}
-                if values.crosses((args, kwargs)):
-                    return Call(args, kwargs)
-        except NotLiteral:
-            pass
-    return Expression(ast.unparse(node))
+    try:
+        call = read_call(node, entry_point)
+    except NotLiteral:
+        return Expression(ast.unparse(node))
+    crossing = values.crosses((call.args, dict(call.kwargs)))
+    return call if crossing else Expression(ast.unparse(node))
 
 
 def mentions(node: ast.AST, name: str) -> bool:
