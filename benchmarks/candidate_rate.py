@@ -20,7 +20,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from refute.function.housed import HousedSandbox, check_loads
+from refute.function.project_sandbox import ProjectSandbox, check_loads
 from refute.function.search.inputs import propose_inputs
 from refute.function.search.repair import repair
 from refute.function.target import open_target, problem_of
@@ -94,7 +94,7 @@ def measure(target: str, most: int) -> tuple[int, float, float]:
     around = module.surroundings
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     local = LocalSandbox(readable=around.readable, import_path=around.import_path)
-    with HousedSandbox(local, module) as box:
+    with ProjectSandbox(local, module) as box:
         check_loads(module, box)
         problem = given(problem_of(module, module.functions[0]), box)
         start = time.process_time()
@@ -105,7 +105,7 @@ def measure(target: str, most: int) -> tuple[int, float, float]:
     return (found.trial.tried if found.trial else 0), trusted, boxed
 
 
-def given(problem: FunctionProblem, box: HousedSandbox) -> FunctionProblem:
+def given(problem: FunctionProblem, box: ProjectSandbox) -> FunctionProblem:
     """The problem with four tests that it passes and one that it fails."""
     proposed = propose_inputs(problem, [], seed=0)
     calls = [p.call for p in islice(proposed, 40)]

@@ -32,8 +32,9 @@ from mutator import bugs
 from refute.errors import InputError, SandboxUnavailable
 from refute.function.examples import understood
 from refute.function.examples.scripts import scripts
-from refute.function.housed import HousedSandbox
-from refute.function.target import Surroundings, open_target, problem_of
+from refute.function.project_sandbox import ProjectSandbox
+from refute.function.surroundings import Surroundings
+from refute.function.target import open_target, problem_of
 from refute.problems import FunctionProblem, Trust
 from refute.sandbox import Limits, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
@@ -98,7 +99,7 @@ def main() -> None:
                     totals[kind]["doctest cannot say"] += 1
                     continue
                 module = open_target(f"{file}::{problem.entry_point}")
-                housed = HousedSandbox(box, module)
+                housed = ProjectSandbox(box, module)
                 try:
                     ours, notes, failing = verdict(replace(problem, code=text), housed)
                 except SandboxUnavailable as error:

@@ -19,8 +19,9 @@ from collections import Counter
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.function.housed import HousedSandbox, check_loads
-from refute.function.target import Surroundings, open_target
+from refute.function.project_sandbox import ProjectSandbox, check_loads
+from refute.function.surroundings import Surroundings
+from refute.function.target import open_target
 from refute.sandbox.local import LocalSandbox
 
 
@@ -86,7 +87,7 @@ def attempt(file: Path, boxes: dict[Surroundings | object, LocalSandbox]) -> str
     if key not in boxes:
         boxes[key] = LocalSandbox(readable=around.readable, import_path=around.import_path)
     try:
-        check_loads(module, HousedSandbox(boxes[key], module))
+        check_loads(module, ProjectSandbox(boxes[key], module))
     except InputError as error:
         return str(error).replace(str(file), "")
     except Exception as error:

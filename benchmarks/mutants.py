@@ -52,9 +52,11 @@ from sessions import distinct, from_docstring, from_tests, varied
 from refute.cli.status import status_of_states
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult
+from refute.function.given import read_given
+from refute.function.project_sandbox import open_box, present
 from refute.function.search import search
-from refute.function.targets import open_targets
-from refute.function.verbs import debug, open_box, present, read_given
+from refute.function.target import open_targets
+from refute.function.verbs import debug
 from refute.problems import FunctionProblem
 from refute.report.documents import debug_document
 

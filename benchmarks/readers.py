@@ -20,9 +20,9 @@ from loading import modules
 
 from refute.errors import InputError, SandboxUnavailable
 from refute.function.examples import told
+from refute.function.project_sandbox import open_box
 from refute.function.show import call_source, describe, expected_source
 from refute.function.target import open_target, problem_of
-from refute.function.verbs import open_box
 from refute.problems import Trust
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from refute.errors import SandboxUnavailable
-from refute.function import housed
+from refute.function import project_sandbox
 from refute.function.contract import (
     Ask,
     Candidate,
@@ -399,7 +399,7 @@ def test_ask(
 def test_bad_input_is_one_line(
     refute: Run, file: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(housed, "LOADING", 0.5)
+    monkeypatch.setattr(project_sandbox, "LOADING", 0.5)
     (file.parent / "broken.py").write_text("def f(:\n")
     (file.parent / "raises.py").write_text("import no_such_module\n\n\ndef f(): pass\n")
     (file.parent / "loops.py").write_text("def f(): pass\n\n\nwhile True: pass\n")

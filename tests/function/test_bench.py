@@ -17,8 +17,7 @@ import pytest
 from refute import cli
 from refute.errors import InputError
 from refute.function.bench import Settings, load_items, resumed, run_bench, summarize
-from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict
-from refute.function.metrics import metrics
+from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute.registry import METHODS
 from refute.runs import Journal, read_header
 

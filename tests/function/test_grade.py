@@ -19,9 +19,9 @@ from refute.function.grade import (
     grade_prediction,
     grade_program,
     grade_tests,
+    metrics,
     with_failing_tests,
 )
-from refute.function.metrics import metrics
 from refute.function.truth import expected_outputs
 from refute.problems import (
     Call,

@@ -10,6 +10,7 @@ from refute import cli
 from refute.errors import InputError, SandboxUnavailable
 from refute.function import verbs
 from refute.function.contract import Ask, MethodResult, State
+from refute.function.project_sandbox import open_box
 from refute.function.target import open_target
 from refute.problems import FunctionProblem
 
@@ -49,7 +50,7 @@ class Odd(ValueError):
 )
 def test_a_method_that_breaks_on_one_function(file: Path, error: Exception) -> None:
     module = open_target(str(file))
-    with verbs.open_box(module) as box:
+    with open_box(module) as box:
         found = list(verbs.hunt(module, solver=breaking(error), box=box))
         fixes = list(verbs.debug(module, solver=breaking(error), box=box))
     for hunts in (found, [fix.hunt for fix in fixes]):
@@ -66,14 +67,14 @@ def test_a_method_that_breaks_on_one_function(file: Path, error: Exception) -> N
 )
 def test_what_is_no_mistake_of_ours_goes_on(file: Path, error: BaseException) -> None:
     module = open_target(str(file))
-    with verbs.open_box(module) as box, pytest.raises(type(error)):
+    with open_box(module) as box, pytest.raises(type(error)):
         list(verbs.hunt(module, solver=breaking(error), box=box))
 
 
 def test_with_a_traceback(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REFUTE_TRACEBACK", "1")
     module = open_target(str(file))
-    with verbs.open_box(module) as box, pytest.raises(TypeError):
+    with open_box(module) as box, pytest.raises(TypeError):
         list(verbs.hunt(module, solver=breaking(TypeError()), box=box))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.function.targets import Targets, open_targets
+from refute.function.target import Targets, open_targets
 
 ONE = "def one(x: int) -> int:\n    return x\n"
 TWO = "def two(x: int) -> int:\n    return x\n\n\nasync def later() -> None: ...\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from refute.function.given import read_tests
+from refute.function.project_sandbox import open_box
 from refute.function.target import open_target, problem_of
 from refute.function.testmodule import whole_tests
-from refute.function.verbs import open_box
 from refute.function.verified import Verified, is_whole, verified
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import Program

@@ -19,8 +19,7 @@ from refute.errors import InputError
 from refute.function.contract import Ask, Candidate, FailingTest, State, overall
 from refute.function.parallel import Found
 from refute.function.service import Collected, Opened, Subject, collect, open_subject
-from refute.function.target import Module
-from refute.function.targets import Skipped
+from refute.function.target import Module, Skipped
 from refute.function.verbs import Fix, Hunt, mended
 from refute.models.asking import Asked
 from refute.remarks import remark

@@ -14,10 +14,11 @@ from typing import Any
 
 from refute.api.calling import Shown, apart
 from refute.errors import InputError
-from refute.function import verbs
+from refute.function.given import read_description
 from refute.function.interpreters import with_interpreter
 from refute.function.judge import Judgement, by_behaviour, by_reward, by_tests, judge_candidates
 from refute.function.llm.options import Options
+from refute.function.project_sandbox import open_box
 from refute.function.service import given_tests, share_read
 from refute.function.source import read_source
 from refute.function.target import open_target, problem_of
@@ -104,15 +105,15 @@ def judge(
     file = None if tests is None else Path(tests)
     given = given_tests(module, file)
     share = share_read(file, [given])
-    text = verbs.read_description(None if description is None else Path(description))
+    text = read_description(None if description is None else Path(description))
     known = unverified(given.tests.get(function, ()))
     problem = problem_of(module, function, description=text, tests=known)
     remark(_missing(function, names, sources))
 
     def work() -> JudgeResult:
-        with verbs.open_box(module) as box:
+        with open_box(module) as box:
             warn_of_gaps(box)
-        with SandboxPool(cores(), make=lambda: verbs.open_box(module)) as pool:
+        with SandboxPool(cores(), make=lambda: open_box(module)) as pool:
             found = asyncio.run(_judged(problem, sources, pool, asked, reward, chosen, seed))
         return JudgeResult(function, names, found, share)
 

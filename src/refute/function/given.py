@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,25 @@ from refute.files import read_file
 from refute.function.examples.subject import crosses
 from refute.function.pytests import read_pytests
 from refute.function.show import NO_EXCEPTION, NO_OUTPUT
-from refute.function.target import surroundings
+from refute.function.surroundings import surroundings
+from refute.function.target import Module, is_predicate
 from refute.function.testmodule import whole_tests
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral, parse_literal, read_call
 from refute.problems import Expression, Invocation, Session, UnitTest, Want
 from refute.syntax import parse_expression
 
-__all__ = ["GivenTests", "parse_invocation", "read_tests"]
+__all__ = [
+    "GivenTests",
+    "ModuleTests",
+    "parse_invocation",
+    "read_description",
+    "read_given",
+    "read_tests",
+]
 
 _LARGEST = 16 << 20
+_DESCRIPTION = 1 << 20
 _FIELDS = ("expected", "expected_repr", "raises")
 
 
@@ -208,3 +217,54 @@ def _test(row: dict[str, Any], where: str, entry_point: str) -> Iterator[UnitTes
     except NotLiteral as error:
         raise InputError(f"{where}: field expected_repr: {error}") from None
     yield UnitTest(call, value, source=where)
+
+
+# -- of a whole module -----------------------------------------------------------------------------
+
+
+def read_description(path: Path | None) -> str | None:
+    """The text of `--description FILE`. Raises `InputError`."""
+    if path is None:
+        return None
+    try:
+        return read_file(path, limit=_DESCRIPTION, pipe=True).decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTests:
+    """The given tests of each function of a module, and a line for each that was not understood."""
+
+    tests: dict[str, tuple[UnitTest, ...]] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+    found: frozenset[str] = frozenset()
+    """Where the tests of the functions stand."""
+    read: frozenset[str] = frozenset()
+    """Those that were read."""
+
+
+def read_given(module: Module, path: Path | None) -> ModuleTests:
+    """The given tests of each function.
+
+    Raises `InputError` when the file holds no test of any of the functions.
+    """
+    if path is None:
+        return ModuleTests()
+    found: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
+    tests: dict[str, tuple[UnitTest, ...]] = {}
+    skipped: dict[str, None] = {}
+    for name in module.functions:
+        predicate = is_predicate(module, name)
+        given = read_tests(path, name, module=module.surroundings.name, predicate=predicate)
+        tests[name] = given.tests
+        found, read = found | given.found, read | given.read
+        skipped.update(dict.fromkeys(given.skipped))
+    if not any(tests.values()):
+        names = ", ".join(module.functions)
+        reason = next(iter(skipped), f"{path}: holds no test of {names}")
+        raise InputError(reason)
+    return ModuleTests(tests, tuple(skipped), found, read)

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
-from refute.function import verbs
+from refute.function import project_sandbox, verbs
 from refute.function.contract import Ask
-from refute.function.housed import HousedSandbox
-from refute.function.target import Module
-from refute.function.targets import Skipped
-from refute.function.verbs import Fix, Hunt, Solver, inline, open_box
+from refute.function.project_sandbox import ProjectSandbox, open_box
+from refute.function.target import Module, Skipped
+from refute.function.verbs import Fix, Hunt, Solver, inline
 from refute.problems import UnitTest
 from refute.registry import METHODS
 from refute.runs.pool import Failed, run_tasks
@@ -106,10 +105,10 @@ def work_on(
             yield unit, one
 
 
-def present(unit: Unit, box: HousedSandbox) -> tuple[Unit, list[Skipped]]:
+def present(unit: Unit, box: ProjectSandbox) -> tuple[Unit, list[Skipped]]:
     """The unit with the functions that its module holds once it is loaded, and the others."""
     known = len(unit.module.skipped)
-    module = verbs.present(unit.module, box)
+    module = project_sandbox.present(unit.module, box)
     path = module.source.path
     left = [line.partition(": ") for line in module.skipped[known:]]
     gone = [Skipped(f"{path}::{name}", "not there as written", why) for name, _, why in left]
@@ -159,7 +158,7 @@ class _Worker:
         self._settings = settings
         self._opened = opened
         self._path: Path | None = None
-        self._box: HousedSandbox | None = None
+        self._box: ProjectSandbox | None = None
         self._refusal = ""
 
     def __enter__(self) -> _Worker:
@@ -184,7 +183,7 @@ class _Worker:
         solver = inline(spec, settings.options, box, seed=settings.seed)
         yield from solved(here, settings, solver, box)
 
-    def _open(self, module: Module) -> HousedSandbox | None:
+    def _open(self, module: Module) -> ProjectSandbox | None:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""
         if self._path == module.source.path:
             return self._box

@@ -13,6 +13,7 @@ from typing import Any
 from refute.errors import InputError
 from refute.function import verbs
 from refute.function.contract import Ask, MethodResult, State
+from refute.function.given import ModuleTests, read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
 from refute.function.parallel import (
     Found,
@@ -24,9 +25,9 @@ from refute.function.parallel import (
     units_of,
     work_on,
 )
-from refute.function.target import Module
-from refute.function.targets import Skipped, Targets, open_targets
-from refute.function.verbs import Given, Solver
+from refute.function.project_sandbox import open_box
+from refute.function.target import Module, Skipped, Targets, open_targets
+from refute.function.verbs import Solver
 from refute.methods import Context, MethodSpec, options_from
 from refute.models.asking import Asked, askers, open_sessions
 from refute.problems import FunctionProblem
@@ -110,31 +111,31 @@ def open_subject(subject: Subject) -> Opened:
     found = open_targets(subject.targets, python_path=() if python is None else python.site)
     modules = [with_interpreter(module, subject.python) for module in found.modules]
     found = replace(found, modules=tuple(modules))
-    given: list[Given] = []
+    given: list[ModuleTests] = []
     reasons: list[InputError] = []
     for module in found.modules:
         try:
             given.append(given_tests(module, subject.tests, quiet=found.broad))
         except InputError as error:
-            given.append(Given())
+            given.append(ModuleTests())
             reasons.append(error)
     if len(reasons) == len(found.modules):
         raise reasons[0]
     return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given))
 
 
-def given_tests(module: Module, path: Path | None, *, quiet: bool = False) -> Given:
+def given_tests(module: Module, path: Path | None, *, quiet: bool = False) -> ModuleTests:
     """The given tests; what was left out of the file or of the module is said.
 
     `quiet`: it is not, for one of many modules.
     """
-    given = verbs.read_given(module, path)
+    given = read_given(module, path)
     if not quiet:
         remark((*(f"skipped {line}" for line in module.skipped), *given.skipped))
     return given
 
 
-def share_read(path: Path | None, given: Sequence[Given]) -> float | None:
+def share_read(path: Path | None, given: Sequence[ModuleTests]) -> float | None:
     """Which part of the tests in the file that concern the functions was read; it is said, too.
 
     None without a file, or where no test is theirs.
@@ -171,7 +172,7 @@ def collect(
         options=options_of(spec, asked, **({} if fixing else {"m": 0})),
         seed=subject.seed,
         count=asked.options.get("n") or 3,
-        description=verbs.read_description(subject.description),
+        description=read_description(subject.description),
         proposed=proposed,
     )
     found, total = opened.targets, opened.functions
@@ -230,7 +231,7 @@ def _one_by_one(
     for module, tests in zip(opened.targets.modules, opened.tests, strict=True):
         unit = Unit(module, tests)
         try:
-            box = verbs.open_box(module)
+            box = open_box(module)
         except InputError as error:
             yield unit, Skipped(unit.where, "cannot be loaded", str(error))
             continue
@@ -332,7 +333,7 @@ def _asking(
     from refute.sandbox.pool import SandboxPool
 
     with (
-        SandboxPool(cores(), make=lambda: verbs.open_box(module)) as pool,
+        SandboxPool(cores(), make=lambda: open_box(module)) as pool,
         asyncio.Runner() as runner,
     ):
         stack = AsyncExitStack()

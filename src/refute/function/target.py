@@ -1,6 +1,7 @@
-"""`FILE.py::FUNCTION`: which functions of a file are looked at, and what they may import.
+"""What `hunt` and `debug` are pointed at: files, functions, folders and dotted names.
 
-Nothing of the file is executed here: it is read as a syntax tree.
+Nothing is imported or executed to find them: a file is read as a syntax tree, and a dotted name is
+looked up as Python's path finder does, by the names of folders and files.
 """
 
 from __future__ import annotations
@@ -8,50 +9,36 @@ from __future__ import annotations
 import ast
 import difflib
 import os
+import re
 import sysconfig
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
 from refute.function.source import SourceFile, read_source
+from refute.function.surroundings import Surroundings, surroundings
 from refute.problems import FunctionProblem, UnitTest
-from refute.sandbox.interpreter import Interpreter
 from refute.syntax import parse_module
 
 __all__ = [
     "Module",
-    "Surroundings",
+    "Skipped",
+    "Targets",
     "is_predicate",
     "open_target",
+    "open_targets",
     "problem_of",
     "split_target",
-    "surroundings",
 ]
 
 MOST_NAMES = 12
 """Names that a message lists."""
-_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Where a module lives: what the sandbox must let it read and import."""
-
-    name: str
-    """The module's dotted name, seen from `import_path[0]`: "shop.pricing"."""
-    import_path: tuple[Path, ...]
-    """Folders that the module's imports are looked up in, in order."""
-    readable: tuple[Path, ...]
-    """Folders that the module may read: its project, never a home directory or above."""
-    interpreter: Interpreter | None = None
-    """What it runs on; None: the interpreter that runs this."""
-
-    @property
-    def package(self) -> str:
-        """The package that relative imports start from; "" for a module outside of packages."""
-        return self.name.rpartition(".")[0]
+_DOTTED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:::?([^\W\d][\w.]*))?")
+_NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
+MOST_HANDS = 5
+"""Modules through which a name is followed to its definition."""
+_TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,126 +134,6 @@ def _is_boolean(node: ast.expr) -> bool:
     return False
 
 
-def surroundings(path: Path) -> Surroundings:
-    """Find the package, the project and the import folders of a file.
-
-    The project is the nearest folder above with one of pyproject.toml, setup.py, setup.cfg, .git,
-    .hg; the file's own folder where there is none, or where that would open a home directory. The
-    dotted name starts at the folder that Python would have on its path (`_import_root`).
-    """
-    file = path.resolve()
-    top = file.parent
-    while (top / "__init__.py").exists() and top.name.isidentifier():
-        top = top.parent
-    marked = (p for p in (top, *top.parents) if any((p / m).exists() for m in _MARKERS))
-    project = next(marked, None)
-    if project is not None and _too_wide(project):
-        project = None
-    root = _import_root(file, top, project)
-    if project is None:
-        project = root
-    parts = list(file.relative_to(root).with_suffix("").parts)
-    if parts[-1] == "__init__" and len(parts) > 1:
-        parts.pop()
-    if parts == ["__main__"]:  # under this name its guarded block would run
-        parts = ["main"]
-    folders = [root, project, *_source_folders(project)]
-    import_path = tuple(p for p in dict.fromkeys(folders) if p.is_dir())
-    readable = () if _too_wide(project) else (project,)
-    return Surroundings(".".join(parts), import_path if readable else (), readable)
-
-
-def _import_root(file: Path, top: Path, project: Path | None) -> Path:
-    """The folder that the file's dotted name starts from: `top`, the one above its package, or one
-    further up where the packages above are namespaces (folders without an `__init__.py`).
-
-    A namespace shows by where it lies: in a folder of installed packages, in the project's folder
-    of sources, or inside a regular package; below the project itself only by the file's imports,
-    since a folder of scripts looks the same.
-    """
-    sources = [] if project is None else _source_folders(project)
-    for folder in (top, *top.parents):
-        if _too_wide(folder):
-            return top
-        if folder != top and (folder / "__init__.py").exists() and folder.name.isidentifier():
-            while (folder / "__init__.py").exists():
-                folder = folder.parent
-            return folder
-        if folder in sources or _holds_installed_packages(folder):
-            return folder
-        if folder == project:
-            named = folder != top and _names_own_folders(file, top, folder)
-            return folder if named else top
-        if not folder.name.isidentifier():
-            return top
-    return top
-
-
-def _holds_installed_packages(folder: Path) -> bool:
-    """Whether a folder is one that packages are installed in, or the standard library."""
-    if folder.name in ("site-packages", "dist-packages"):
-        return True
-    if str(folder) in _STANDARD_LIBRARY:
-        return True
-    return any(folder.glob("*.dist-info")) or any(folder.glob("*.egg-info/PKG-INFO"))
-
-
-_MOST_SETTINGS = 1 << 20  # bytes of a pyproject.toml
-_STANDARD_LIBRARY = {
-    os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")
-}
-
-
-def _source_folders(project: Path) -> list[Path]:
-    """Where the project keeps its packages: `src`, and what pyproject.toml names."""
-    named = ["src"]
-    try:
-        file = project / "pyproject.toml"
-        if not file.is_file() or file.stat().st_size > _MOST_SETTINGS:
-            raise OSError
-        tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
-        setuptools, poetry = tools.get("setuptools", {}), tools.get("poetry", {})
-        named.append(setuptools.get("package-dir", {}).get("", "src"))
-        packages = setuptools.get("packages", {})
-        if isinstance(packages, dict):
-            named += packages.get("find", {}).get("where", [])
-        named += [item["from"] for item in poetry.get("packages", []) if "from" in item]
-    except (OSError, ValueError, AttributeError, TypeError):
-        pass  # no such file, or another's shape: nothing is named
-    folders = [(project / name).resolve() for name in named if isinstance(name, str)]
-    return [p for p in dict.fromkeys(folders) if p != project and p.is_relative_to(project)]
-
-
-def _names_own_folders(file: Path, top: Path, project: Path) -> bool:
-    """Whether the file imports relatively from beyond its package, or by its folders' names."""
-    depth = len(file.parent.relative_to(top).parts)
-    first = top.relative_to(project).parts[0]
-    try:
-        tree = parse_module(file.read_text("utf-8", errors="replace"))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    for node in ast.walk(tree):
-        names: list[str] = []
-        if isinstance(node, ast.ImportFrom):
-            if node.level > depth:
-                return True
-            names = [node.module or ""]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        if any(name.partition(".")[0] == first for name in names):
-            return True
-    return False
-
-
-def _too_wide(folder: Path) -> bool:
-    """Whether a program must not read all of `folder`: a home directory, or what holds one."""
-    try:
-        home = Path.home().resolve()
-    except RuntimeError:
-        home = Path("/root")
-    return folder == Path(folder.anchor) or folder == home or folder in home.parents
-
-
 def _parse(text: str, path: Path) -> ast.Module:
     try:
         return parse_module(text)
@@ -328,3 +195,162 @@ def _check(name: str, functions: dict[str, _Function], path: Path, tree: ast.Mod
 def _signature(node: _Function) -> str:
     returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
     return f"{node.name}({ast.unparse(node.args)}){returns}"
+
+
+# -- many targets ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something that was asked for and is not looked at."""
+
+    where: str
+    """`FILE.py` or `FILE.py::FUNCTION`."""
+    kind: str
+    """What such cases are counted under: "cannot be loaded", "async"..."""
+    reason: str
+    """One line for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The modules with the functions that were asked for, in the order of the command line."""
+
+    modules: tuple[Module, ...]
+    skipped: tuple[Skipped, ...] = ()
+    broad: bool = False
+    """A folder or several targets: what is wrong with one of them does not end the others."""
+
+
+def open_targets(targets: Sequence[str], *, python_path: Sequence[str] = ()) -> Targets:
+    """Open `FILE.py[::FUNCTION]`, folders, and `pkg.mod[:FUNCTION]`, each file once.
+
+    A folder stands for the Python files in it and below, without tests, hidden folders and virtual
+    environments. `python_path`: where installed packages are looked for after the working
+    directory and its `src`; by default where this interpreter has them. Raises `InputError` for a
+    target that names nothing, and where no function is left.
+    """
+    modules: dict[Path, Module] = {}
+    skipped: list[Skipped] = []
+    broad = len(targets) > 1
+    for target in targets:
+        place = _located(target, python_path)
+        if not isinstance(place, Path):
+            _add(modules, open_target(place))
+            continue
+        broad = True
+        count = len(modules) + len(skipped)
+        for file in _sources(place):
+            try:
+                _add(modules, open_target(str(file)))
+            except InputError as error:
+                text = str(error).removeprefix(f"{file}:").strip()
+                kind = "no function" if "has no public function" in text else "cannot be read"
+                skipped.append(Skipped(str(file), kind, text))
+        if len(modules) + len(skipped) == count:
+            raise InputError(f"{target}: holds no Python file that is not a test")
+    if not modules:
+        raise InputError(f"{', '.join(targets)}: no public function in {len(skipped)} files")
+    return Targets(tuple(modules.values()), tuple(skipped), broad)
+
+
+def _add(modules: dict[Path, Module], module: Module) -> None:
+    """Put a module beside the others; two targets in one file are one module."""
+    key = module.source.path.resolve()
+    known = modules.get(key)
+    if known is None:
+        modules[key] = module
+        return
+    names = dict.fromkeys((*known.functions, *module.functions))
+    skipped = tuple(dict.fromkeys((*known.skipped, *module.skipped)))
+    modules[key] = Module(known.source, tuple(names), known.surroundings, skipped)
+
+
+def _located(target: str, python_path: Sequence[str]) -> Path | str:
+    """A folder, or a target that `open_target` takes."""
+    path = Path(target)
+    if path.is_dir():
+        return path
+    dotted = _DOTTED.fullmatch(target)
+    file_named = target.partition("::")[0].endswith(".py")  # `m.py::f` looks like a dotted name
+    if dotted is None or path.exists() or file_named:
+        return target
+    name, function = dotted.groups()
+    found = _find(name, python_path)
+    if found is None:
+        raise InputError(
+            f"{target}: no such file, folder or module; modules are looked for in "
+            f"{', '.join(map(str, _roots(python_path)))}"
+        )
+    if found.is_dir() and function is None:
+        return found
+    file = found / "__init__.py" if found.is_dir() else found
+    return f"{_defining(file, function)}::{function}" if function else str(file)
+
+
+def _defining(file: Path, function: str) -> Path:
+    """The file that defines a name which packages hand on: `from .core import f`; else `file`."""
+    here = file
+    for _ in range(MOST_HANDS):
+        try:
+            tree = parse_module(read_source(here).text)
+        except (InputError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return file
+        source = _imported_from(tree, function)
+        if source is None:
+            return here
+        level, name = source
+        folder = here.parents[level - 1]
+        there = folder.joinpath(*name.split(".")) if name else folder
+        module = there.with_name(f"{there.name}.py")
+        here = module if module.is_file() else there / "__init__.py"
+    return file
+
+
+def _imported_from(tree: ast.Module, name: str) -> tuple[int, str] | None:
+    """Level and module of the relative import that binds a name under its own name, if one does."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            for alias in node.names:
+                if alias.name == name and alias.asname in (None, name):
+                    return node.level, node.module or ""
+    return None
+
+
+def _roots(python_path: Sequence[str]) -> list[Path]:
+    paths = sysconfig.get_paths()
+    installed = python_path or (paths["purelib"], paths["platlib"], paths["stdlib"])
+    here = Path.cwd()
+    found = [here, here / "src", *map(Path, installed)]
+    return [path for path in dict.fromkeys(found) if path.is_dir()]
+
+
+def _find(name: str, python_path: Sequence[str]) -> Path | None:
+    """The folder or file of a dotted name: a regular package, a module, else a bare folder."""
+    parts = name.split(".")
+    bare: Path | None = None
+    for root in _roots(python_path):
+        folder = root.joinpath(*parts)
+        if (folder / "__init__.py").is_file():
+            return folder
+        if (file := folder.with_name(f"{parts[-1]}.py")).is_file():
+            return file
+        if bare is None and folder.is_dir():
+            bare = folder
+    return bare
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        folders[:] = sorted(name for name in folders if _holds_sources(here / name))
+        for name in sorted(files):
+            if name.endswith(".py") and name != "setup.py" and not _TEST_FILE.fullmatch(name):
+                yield here / name
+
+
+def _holds_sources(folder: Path) -> bool:
+    name = folder.name
+    if name.startswith(".") or name in _NO_SOURCES or name.endswith((".egg-info", ".dist-info")):
+        return False
+    return name not in ("tests", "test") and not (folder / "pyvenv.cfg").exists()

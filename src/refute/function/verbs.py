@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError, at_fault
-from refute.files import read_file
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
 from refute.function.examples import understood
-from refute.function.given import read_tests
-from refute.function.housed import HousedSandbox, check_loads, present
 from refute.function.source import unified_diff
-from refute.function.target import Module, is_predicate, problem_of
+from refute.function.target import Module, problem_of
 from refute.function.verified import verified
 from refute.literals import LongIntegers
 from refute.methods import Context, MethodSpec, finished
@@ -34,10 +30,6 @@ __all__ = [
     "hunt",
     "inline",
     "mended",
-    "open_box",
-    "present",
-    "read_description",
-    "read_given",
 ]
 
 Solver = Callable[[FunctionProblem, Ask | None, float], MethodResult]
@@ -49,7 +41,6 @@ BUDGET = 10.0
 """Seconds for one function."""
 REPLAYING = 0.8
 """Share of the budget, at most, for a look at what examples and given tests do."""
-_DESCRIPTION = 1 << 20
 _NO_ORACLE = (
     "no oracle: neither the description nor a test says what it should return, so only crashes, "
     "time-outs and contradictions can be found"
@@ -109,75 +100,6 @@ class Fix:
     def diff(self, name: str) -> str:
         """The fix as a unified diff of the file `name`."""
         return unified_diff(self.before, self.code, name)
-
-
-def open_box(module: Module) -> HousedSandbox:
-    """A sandbox in which the module loads. Raises `InputError` when it does not."""
-    from refute.sandbox.local import LocalSandbox
-
-    around = module.surroundings
-    box = HousedSandbox(
-        LocalSandbox(
-            readable=around.readable,
-            import_path=around.import_path,
-            interpreter=around.interpreter,
-        ),
-        module,
-    )
-    try:
-        check_loads(module, box)
-    except BaseException:
-        box.close()
-        raise
-    return box
-
-
-def read_description(path: Path | None) -> str | None:
-    """The text of `--description FILE`. Raises `InputError`."""
-    if path is None:
-        return None
-    try:
-        return read_file(path, limit=_DESCRIPTION, pipe=True).decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The given tests of each function of a module, and a line for each that was not understood."""
-
-    tests: dict[str, tuple[UnitTest, ...]] = field(default_factory=dict)
-    skipped: tuple[str, ...] = ()
-    found: frozenset[str] = frozenset()
-    """Where the tests of the functions stand."""
-    read: frozenset[str] = frozenset()
-    """Those that were read."""
-
-
-def read_given(module: Module, path: Path | None) -> Given:
-    """The given tests of each function.
-
-    Raises `InputError` when the file holds no test of any of the functions.
-    """
-    if path is None:
-        return Given()
-    found: frozenset[str] = frozenset()
-    read: frozenset[str] = frozenset()
-    tests: dict[str, tuple[UnitTest, ...]] = {}
-    skipped: dict[str, None] = {}
-    for name in module.functions:
-        predicate = is_predicate(module, name)
-        given = read_tests(path, name, module=module.surroundings.name, predicate=predicate)
-        tests[name] = given.tests
-        found, read = found | given.found, read | given.read
-        skipped.update(dict.fromkeys(given.skipped))
-    if not any(tests.values()):
-        names = ", ".join(module.functions)
-        reason = next(iter(skipped), f"{path}: holds no test of {names}")
-        raise InputError(reason)
-    return Given(tests, tuple(skipped), found, read)
 
 
 def hunt(

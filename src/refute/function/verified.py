@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from refute.function.examples.scripts import imported_packages
-from refute.function.observed import Made, calls_made, looking_at, makes
+from refute.function.examples.session_calls import Made, calls_made, looking_at, makes
 from refute.problems import Expression, FunctionProblem, Session, UnitTest, Want
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches

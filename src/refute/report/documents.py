@@ -10,7 +10,7 @@ from typing import Any
 from refute.function.contract import FailingTest, Finding, State, overall
 from refute.function.show import call_source, describe, expected_source, status_of
 from refute.function.source import unified_diff
-from refute.function.targets import Skipped
+from refute.function.target import Skipped
 from refute.function.verbs import Fix, Hunt, mended
 
 __all__ = ["broad_document", "debug_document", "hunt_document"]

@@ -10,6 +10,7 @@ import pytest
 
 from refute.function import verbs
 from refute.function.contract import State
+from refute.function.project_sandbox import open_box
 from refute.function.search import search
 from refute.function.target import open_target
 from refute.literals import LongIntegers
@@ -93,7 +94,7 @@ def test_the_replay_of_examples_is_in_the_budget(work: str, tmp_path: Path) -> N
     path = tmp_path / "hanging.py"
     path.write_text(text)
     module = open_target(str(path))
-    with verbs.open_box(module) as box:
+    with open_box(module) as box:
         given = {"f": (UnitTest(Call(args=(7,)), 1),)}
         start = time.monotonic()
         solver = verbs.inline(METHODS.get("search"), None, box, seed=0)

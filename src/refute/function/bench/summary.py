@@ -15,7 +15,7 @@ from refute.errors import InputError
 from refute.figures import Figure, mean
 from refute.function.bench.records import Record, damage, grades, read_grade
 from refute.function.bench.settings import Settings, stored_settings
-from refute.function.metrics import metrics
+from refute.function.grade import metrics
 from refute.runs import Journal, read_run
 
 __all__ = ["Cost", "Result", "read_result", "record_names", "summarize"]
@@ -47,7 +47,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The figures of a run. `figures` as in `refute.function.metrics`."""
+    """The figures of a run. `figures` as in `refute.function.grade`."""
 
     settings: Settings
     n: int
@@ -139,7 +139,7 @@ _OVER_TESTS = ("attack_rate", "output_accuracy", "accuracy_and_attack")
 
 
 def _figures(good: Sequence[Record]) -> dict[str, Figure]:
-    """The figures over records that have a result; see `refute.function.metrics.metrics`.
+    """The figures over records that have a result; see `refute.function.grade.metrics`.
 
     Where a model wrote the tests, those over the tests are over the tests as they were sampled (the
     paper's intrinsic metrics), and `kept_` before a name means the ones that passed the vote.

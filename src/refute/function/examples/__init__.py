@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from refute.function.examples.calls import called_examples
 from refute.function.examples.formal import asserts, doctests, self_tests
 from refute.function.examples.replayed import replayed, witnesses
 from refute.function.examples.screening import contradictions_marked, screened
@@ -29,6 +28,7 @@ from refute.function.examples.subject import (
     to_test,
 )
 from refute.function.examples.worded import (
+    called_examples,
     empty_inputs,
     labelled_fields,
     named_arguments,

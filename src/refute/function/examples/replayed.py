@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from refute.function.examples.agreeing import Row, agreed
 from refute.function.examples.scripts import (
     Script,
     Step,
@@ -26,6 +25,7 @@ from refute.function.examples.scripts import (
     scripts,
     slice_of,
 )
+from refute.function.examples.session_calls import Row, agreed
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut

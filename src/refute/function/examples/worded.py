@@ -1,22 +1,168 @@
-"""Examples told in words: `Input: … Output: …`, "for k = 3 the result is 5", what comes out for an
-empty input, and round trips.
+"""Examples told in a text: `f(1) == 2`, `f(1) ➞ 2`, "f(1) should return 2", `Input: … Output: …`,
+"for k = 3 the result is 5", what comes out for an empty input, and round trips.
 
 A form stays here that at least two tasks of HumanEval+, MBPP+ and HumanEvalFix are written in
-(`benchmarks/examples_accuracy.py`); docstrings of released packages use none of them.
+(`benchmarks/examples_accuracy.py`); docstrings of released packages use hardly any.
 """
 
 from __future__ import annotations
 
+import ast
+import keyword
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
-from refute.function.examples.calls import CLEAN_END
-from refute.function.examples.scanner import Scanned, scan
-from refute.function.examples.subject import Reading, Subject
-from refute.problems import Call, Expression
+from refute.function.examples.scanner import LOOSE_NAMES, Scanned, closing, scan
+from refute.function.examples.subject import Kind, Reading, Subject, overlaps
+from refute.literals import NotLiteral, read_call, read_literal
+from refute.problems import Call, Expression, Invocation
+from refute.syntax import try_parse_statements
 
-__all__ = ["empty_inputs", "labelled_fields", "named_arguments", "round_trips"]
+__all__ = [
+    "called_examples",
+    "empty_inputs",
+    "labelled_fields",
+    "named_arguments",
+    "round_trips",
+]
+
+_ARROW = r"(?:==>|=>|-->|->|—>|→|➞|⇒|➔|⟶|⟹)"
+"""The arrows that people put between a call and its output."""
+
+_VERB = r"(?:returns?|gives?|outputs?|yields?|equals?|evaluates to|produces?|prints?|be|is)"
+_LABEL = r"(?:[Oo]utputs?|[Rr]esult|[Rr]eturns?|[Ee]xpected)(?: output)?"
+_RELATION = re.compile(
+    r"\s*(?:"
+    r"(?P<formal>==(?!>))"
+    rf"|(?P<arrow>#?\s*(?:{_ARROW}|>>>?))"
+    r"|(?P<equals>=(?![=>]))"
+    r"|(?P<words>,?\s*(?:#|//)?\s*(?:(?:it|which|that|this)\s+)?"
+    r"(?:(?:should|will|must|would|shall|can)\s+)?(?:(?:then|just|have)\s+)?"
+    rf"{_VERB}(?:\s+(?:returned|equal to|the (?:value|string|list|number|integer|tuple)))?\s*:?)"
+    r"(?=[\s'\"\[({:-])"
+    rf"|(?P<comment>\s*(?:#|//)\s*(?:(?:{_LABEL}|[Ss]hould be|[Pp]rints?)\s*[:=]?)?)"
+    r")\s*"
+)
+_CLEAN_END = re.compile(
+    r"[ \t]*(?:$|\n|#|//|;|\)|\(|[.,:](?=\s|$)"
+    r"|(?:and|or|because|since|as|while|but|for|when|if|where)\b)"
+)
+"""What may follow a value that ends there."""
+_CHAIN = re.compile(r"[ \t]*(?:=|==)[ \t]*")
+
+
+def called_examples(about: Subject, taken: Sequence[tuple[int, int]]) -> list[Reading]:
+    """Examples that call the function by its name, or by the one other name that they all use."""
+    readings = list(_scan(about, about.name, taken))
+    if readings or re.search(rf"\b{re.escape(about.name)}\s*\(\s*[\d'\"\[(-]", about.plain):
+        return readings
+    names = Counter(
+        name
+        for name in re.findall(r"\b([A-Za-z_]\w*)\(", about.plain)
+        if name not in about.defined and not keyword.iskeyword(name) and name not in _BUILTINS
+    )
+    for name, _ in names.most_common(3):
+        readings = list(_scan(about, name, taken, alias=True))
+        if readings:
+            return readings
+    return []
+
+
+_BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+
+
+_MOST_UNCLOSED = 100
+
+
+def _scan(
+    about: Subject, name: str, taken: Sequence[tuple[int, int]], *, alias: bool = False
+) -> Iterator[Reading]:
+    text = about.plain
+    unclosed = 0
+    for match in re.finditer(rf"(?<![\w.]){re.escape(name)}[ ]?\(", text):
+        start, opening = match.start(), match.end() - 1
+        end = closing(text, opening)
+        unclosed += end is None
+        if unclosed > _MOST_UNCLOSED:
+            return  # no prose, and each of them is looked for to the end of the text
+        if end is None or overlaps((start, end), taken):
+            continue
+        if about.method and not alias:
+            continue
+        call = _call(about, text[opening:end])
+        if call is None:
+            continue
+        found = _outcome(text, end)
+        if found is None:
+            continue
+        value, kind, formal, stop, wrapped = found
+        formal = formal and not alias
+        span = (start, stop)
+        yield Reading(call, value, kind, span, formal=formal, parenthesised=wrapped, alias=alias)
+
+
+def _outcome(text: str, end: int) -> tuple[Any, Kind, bool, int, bool] | None:
+    """(value, kind, formal, offset past it, parenthesised) of what is said after a call."""
+    relation = _RELATION.match(text, end)
+    blank = re.compile(r"[ \t]+(?=[\[{(])").match(text, end) if relation is None else None
+    if relation is None and blank is None:
+        return None
+    group = relation.lastgroup if relation is not None else "blank"
+    begin = relation.end() if relation is not None else end
+    if group == "words" and re.match(r"\s*\n\s*\n", text[end:]):
+        return None
+    if group == "comment":
+        inside = re.compile(rf"\s*(?:{_ARROW}|==?)\s*").match(text, begin)
+        begin = inside.end() if inside else begin
+    value = scan(text, begin)
+    if value is None:
+        return None
+    wrapped = text[begin : begin + 1] == "(" and not isinstance(value.value, tuple)
+    stop = value.end
+    chain = _CHAIN.match(text, stop)
+    if chain is not None:  # "-> 19 - 5 - 6 = 8", "= 1 + (2 / 2) = 2"
+        last = scan(text, chain.end())
+        if last is None or (value.computed and last.value != value.value):
+            return None
+        value, stop = last, last.end
+    if not _CLEAN_END.match(text, stop):
+        return None
+    kind: Kind = "equation" if group in ("formal", "equals") else "arrow"
+    return value.value, kind, group == "formal", stop, wrapped
+
+
+def _call(about: Subject, arguments: str) -> Invocation | None:
+    """The call with these parenthesised arguments; None unless all of them are literals."""
+    body = try_parse_statements("f" + arguments.replace("\n", " "))
+    if not body or not isinstance(body[0], ast.Expr) or not isinstance(body[0].value, ast.Call):
+        return None
+    node = body[0].value
+    if not about.fits(len(node.args) + len(node.keywords)):
+        return None
+    places = count()
+    try:
+        return read_call(node, "f", literal=lambda arg: _argument(arg, next(places), about))
+    except NotLiteral:
+        if any(
+            isinstance(one, (ast.Name, ast.Starred)) for arg in node.args for one in ast.walk(arg)
+        ):
+            return None
+        return Expression(f"{about.entry_point}{arguments}")
+
+
+def _argument(node: ast.expr, index: int, about: Subject) -> Any:
+    """A literal argument, or a bare word where the parameter is said to be a string."""
+    if isinstance(node, ast.Name) and about.holds_text(index):
+        if node.id in (about.parameters or ()):
+            raise NotLiteral(node.id)
+        return node.id
+    return read_literal(node, names=LOOSE_NAMES)
+
+
+# -- labels, names, words --------------------------------------------------------------------------
 
 _INPUT = re.compile(
     r"(?:^|(?<=[\s,;:*]))(?:sample |example )?inputs?(?: ?\d+)?[*_]{0,2}\s*[:=][*_]{0,2}", re.I
@@ -77,7 +223,7 @@ def labelled_fields(about: Subject) -> Iterator[Reading]:
         block = text[given.end() : result.start()]
         args = _field_arguments(about, block)
         value = scan(text, result.end())
-        if args and value is not None and CLEAN_END.match(text, value.end):
+        if args and value is not None and _CLEAN_END.match(text, value.end):
             yield Reading(Call(tuple(args)), value.value, "fields", (given.start(), value.end))
 
 
@@ -163,7 +309,7 @@ def _result_after(text: str, start: int) -> Scanned | None:
     stop = _PARAGRAPH.search(text, start)
     for match in _RESULT.finditer(text, start, stop.start() + 1 if stop else len(text)):
         value = scan(text, match.end()) if _STRONG.search(match[0]) else None
-        if value is not None and CLEAN_END.match(text, value.end):
+        if value is not None and _CLEAN_END.match(text, value.end):
             return value
     return None
 
@@ -175,7 +321,7 @@ def empty_inputs(about: Subject) -> Iterator[Reading]:
         return
     for match in _IF_EMPTY.finditer(about.plain):
         value = scan(about.plain, match.end())
-        if value is not None and CLEAN_END.match(about.plain, value.end):
+        if value is not None and _CLEAN_END.match(about.plain, value.end):
             empty = _EMPTIES.get(match["noun"].lower(), [])
             call = Call((type(empty)(empty),))
             yield Reading(call, value.value, "boundary", (match.start(), value.end))

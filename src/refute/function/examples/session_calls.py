@@ -1,32 +1,34 @@
-"""Which doctest examples are one call of the function, the same with and without their session.
+"""What a session calls, and which doctest examples are one call, with and without their session.
 
 Only such a call is fit to be shown, and varied by the search. What a session bound before may be
 another function of that name, or have changed since it was made: then the session itself is asked
-what it calls, and with what (`function.observed`).
+what it calls, and with what (`sandbox.replay`).
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from refute.function.examples.formal import doctests
 from refute.function.examples.scripts import Script, Step
 from refute.function.examples.subject import Reading, grounded, subject
-from refute.function.observed import Made, calls_made, looking_at, makes
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, Expression, FunctionProblem, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
-from refute.sandbox.equality import equal_types, expect_test, matches
+from refute.sandbox.equality import equal, equal_types, expect_test, matches
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_expression, try_parse_statements
 
-__all__ = ["Row", "agreed"]
+__all__ = ["Made", "Row", "agreed", "calls_made", "looking_at", "makes"]
 
 _LIMITS = Limits(cpu=1.0, wall=3.0)
 
 Row = tuple[str, "str | None", bool]
 """What an example showed: see `Session`."""
+Made = tuple["tuple[Any, ...] | None", "dict[str, Any] | None", "tuple[str, Any] | None"]
+"""A call of the function: arguments, keywords, ("returned" or "raised", what). None: not known."""
 
 
 def agreed(
@@ -176,3 +178,63 @@ def _does_the_same(outcome: Outcome, row: Row | Outcome) -> bool:
         return repr(value) == text.rstrip("\n") or equal_types(parse_literal(text), value)
     except (MalformedValue, NotLiteral, ValueError, RecursionError):
         return False
+
+
+# -- what a session calls --------------------------------------------------------------------------
+
+
+def looking_at(call: Expression | Session) -> Session:
+    """What to run so that the calls that it makes come back (see `calls_made`)."""
+    steps = call.steps if isinstance(call, Session) else (f"{call.source}\n",)
+    return Session(steps, len(steps), observed=True)
+
+
+def calls_made(outcome: Outcome) -> list[list[Made]]:
+    """The calls that each step made; [] where it was cut short, or returned anything else."""
+    if not isinstance(outcome, Returned):
+        return []
+    try:
+        value = outcome.value
+    except MalformedValue:
+        return []
+    if not isinstance(value, list):
+        return []
+    rows = all(isinstance(step, list) and all(map(_is_made, step)) for step in value)
+    return value if rows else []
+
+
+def _is_made(value: Any) -> bool:
+    match value:
+        case (tuple() | None, dict() | None, (str(), _) | None):
+            return True
+    return False
+
+
+def makes(
+    made: Sequence[Made], call: Call | Expression, outcome: Outcome, mine: Sequence[Made]
+) -> bool:
+    """Whether `call`, whose outcome by itself is known, is among the calls that were seen, and came
+    out alike. An expression: whether all calls that it makes by itself, `mine`, are."""
+    if isinstance(call, Call):
+        mine = [(call.args, dict(call.kwargs), _told(outcome))]
+    return bool(mine) and all(any(_is_same(one, other) for other in made) for one in mine)
+
+
+def _told(outcome: Outcome) -> tuple[str, Any] | None:
+    match outcome:
+        case Raised(type=kind):
+            return "raised", kind
+        case Returned():
+            try:
+                return "returned", outcome.value
+            except MalformedValue:
+                return None
+    return "cut short", None
+
+
+def _is_same(one: Made, other: Made) -> bool:
+    if not equal_types(list(one[:2]), list(other[:2])):
+        return False
+    if one[2] is None or other[2] is None:
+        return True
+    return one[2][0] == other[2][0] and equal(one[2][1], other[2][1])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError
-from refute.function.housed import HousedSandbox, check_loads, present
+from refute.function.project_sandbox import ProjectSandbox, check_loads, present
 from refute.function.target import Module, open_target
 from refute.problems import Call, Expression, Invocation
 from refute.sandbox import Outcome, Program, Returned
@@ -27,10 +27,10 @@ def project(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def house(module: Module) -> HousedSandbox:
+def house(module: Module) -> ProjectSandbox:
     around = module.surroundings
     box = LocalSandbox(readable=around.readable, import_path=around.import_path)
-    return HousedSandbox(box, module)
+    return ProjectSandbox(box, module)
 
 
 def outcomes(file: Path, *calls: Invocation, change: tuple[str, str] = ("", "")) -> list[Outcome]:
@@ -207,7 +207,7 @@ def test_functions_that_are_not_there(tmp_path: Path) -> None:
 def test_why_a_module_does_not_load(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("refute.function.housed.LOADING", 1.0)
+    monkeypatch.setattr("refute.function.project_sandbox.LOADING", 1.0)
     monkeypatch.setattr("os.geteuid", lambda: 1000)  # else what root's folders are closed to
     project(tmp_path, {"mod.py": f"{text}\ndef f(x): return x\n"})
     with pytest.raises(InputError, match=message):

@@ -25,7 +25,7 @@ from refute.sandbox.contract import takes_code
 from refute.sandbox.interpreter import this_interpreter
 from refute.syntax import Function, readable_module
 
-__all__ = ["LOADING", "HousedSandbox", "check_loads", "present"]
+__all__ = ["LOADING", "ProjectSandbox", "check_loads", "open_box", "present"]
 
 LOADING = 10.0
 """CPU seconds that a module may take to load, with all that it imports."""
@@ -33,7 +33,7 @@ _DEFAULT = Limits()
 _ANY_FILE = Program.__dataclass_fields__["filename"].default
 
 
-class HousedSandbox:
+class ProjectSandbox:
     """Runs every program as if it were the module, so that relative imports find its package.
 
     Only a program with a `filename` of its own is run as it is.
@@ -68,7 +68,7 @@ class HousedSandbox:
         """See `Sandbox.takes_code`."""
         return takes_code(self._box)
 
-    def _housed(self, program: Program) -> Program:
+    def _placed(self, program: Program) -> Program:
         if program.filename != _ANY_FILE:  # one of our own, which must not take the module's place
             return program
         return replace(program, filename=self._file, module=self._name)
@@ -77,14 +77,14 @@ class HousedSandbox:
         self, program: Program, calls: Sequence[Invocation], limits: Limits = _DEFAULT
     ) -> list[Outcome]:
         """See `Sandbox.run`."""
-        return self._box.run(self._housed(program), calls, _with_time_to_load(limits))
+        return self._box.run(self._placed(program), calls, _with_time_to_load(limits))
 
     def run_variants(
         self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits = _DEFAULT
     ) -> list[list[Outcome]]:
         """See `Sandbox.run_variants`."""
-        housed = [self._housed(program) for program in programs]
-        return self._box.run_variants(housed, calls, _with_time_to_load(limits))
+        placed = [self._placed(program) for program in programs]
+        return self._box.run_variants(placed, calls, _with_time_to_load(limits))
 
     def protections(self) -> dict[str, bool]:
         """See `Sandbox.protections`."""
@@ -94,7 +94,7 @@ class HousedSandbox:
         """See `Sandbox.close`."""
         self._box.close()
 
-    def __enter__(self) -> HousedSandbox:
+    def __enter__(self) -> ProjectSandbox:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -106,7 +106,28 @@ def _with_time_to_load(limits: Limits) -> Limits:
     return replace(limits, loading=LOADING) if limits.loading is None else limits
 
 
-def check_loads(module: Module, box: HousedSandbox) -> None:
+def open_box(module: Module) -> ProjectSandbox:
+    """A sandbox in which the module loads. Raises `InputError` when it does not."""
+    from refute.sandbox.local import LocalSandbox
+
+    around = module.surroundings
+    box = ProjectSandbox(
+        LocalSandbox(
+            readable=around.readable,
+            import_path=around.import_path,
+            interpreter=around.interpreter,
+        ),
+        module,
+    )
+    try:
+        check_loads(module, box)
+    except BaseException:
+        box.close()
+        raise
+    return box
+
+
+def check_loads(module: Module, box: ProjectSandbox) -> None:
     """Raise `InputError` when the module itself cannot be loaded in the sandbox, or when it holds
     none of the functions asked for once it is loaded."""
     there = present(module, box)
@@ -114,7 +135,7 @@ def check_loads(module: Module, box: HousedSandbox) -> None:
         raise InputError(f"{module.source.path}::{there.skipped[len(module.skipped)]}")
 
 
-def present(module: Module, box: HousedSandbox) -> Module:
+def present(module: Module, box: ProjectSandbox) -> Module:
     """The module with those functions only that it holds, written in Python, once it is loaded.
 
     A function may be deleted at the module's end, or give way to a twin written in C: what would

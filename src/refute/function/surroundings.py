@@ -1,0 +1,159 @@
+"""Where a file lives: its project, its dotted name, and the folders that its imports start from.
+
+Nothing of the project is executed to find them.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sysconfig
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from refute.sandbox.interpreter import Interpreter
+from refute.syntax import parse_module
+
+__all__ = ["Surroundings", "surroundings"]
+
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a module lives: what the sandbox must let it read and import."""
+
+    name: str
+    """The module's dotted name, seen from `import_path[0]`: "shop.pricing"."""
+    import_path: tuple[Path, ...]
+    """Folders that the module's imports are looked up in, in order."""
+    readable: tuple[Path, ...]
+    """Folders that the module may read: its project, never a home directory or above."""
+    interpreter: Interpreter | None = None
+    """What it runs on; None: the interpreter that runs this."""
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from; "" for a module outside of packages."""
+        return self.name.rpartition(".")[0]
+
+
+def surroundings(path: Path) -> Surroundings:
+    """Find the package, the project and the import folders of a file.
+
+    The project is the nearest folder above with one of pyproject.toml, setup.py, setup.cfg, .git,
+    .hg; the file's own folder where there is none, or where that would open a home directory. The
+    dotted name starts at the folder that Python would have on its path (`_import_root`).
+    """
+    file = path.resolve()
+    top = file.parent
+    while (top / "__init__.py").exists() and top.name.isidentifier():
+        top = top.parent
+    marked = (p for p in (top, *top.parents) if any((p / m).exists() for m in _MARKERS))
+    project = next(marked, None)
+    if project is not None and _too_wide(project):
+        project = None
+    root = _import_root(file, top, project)
+    if project is None:
+        project = root
+    parts = list(file.relative_to(root).with_suffix("").parts)
+    if parts[-1] == "__init__" and len(parts) > 1:
+        parts.pop()
+    if parts == ["__main__"]:  # under this name its guarded block would run
+        parts = ["main"]
+    folders = [root, project, *_source_folders(project)]
+    import_path = tuple(p for p in dict.fromkeys(folders) if p.is_dir())
+    readable = () if _too_wide(project) else (project,)
+    return Surroundings(".".join(parts), import_path if readable else (), readable)
+
+
+def _import_root(file: Path, top: Path, project: Path | None) -> Path:
+    """The folder that the file's dotted name starts from: `top`, the one above its package, or one
+    further up where the packages above are namespaces (folders without an `__init__.py`).
+
+    A namespace shows by where it lies: in a folder of installed packages, in the project's folder
+    of sources, or inside a regular package; below the project itself only by the file's imports,
+    since a folder of scripts looks the same.
+    """
+    sources = [] if project is None else _source_folders(project)
+    for folder in (top, *top.parents):
+        if _too_wide(folder):
+            return top
+        if folder != top and (folder / "__init__.py").exists() and folder.name.isidentifier():
+            while (folder / "__init__.py").exists():
+                folder = folder.parent
+            return folder
+        if folder in sources or _holds_installed_packages(folder):
+            return folder
+        if folder == project:
+            named = folder != top and _names_own_folders(file, top, folder)
+            return folder if named else top
+        if not folder.name.isidentifier():
+            return top
+    return top
+
+
+def _holds_installed_packages(folder: Path) -> bool:
+    """Whether a folder is one that packages are installed in, or the standard library."""
+    if folder.name in ("site-packages", "dist-packages"):
+        return True
+    if str(folder) in _STANDARD_LIBRARY:
+        return True
+    return any(folder.glob("*.dist-info")) or any(folder.glob("*.egg-info/PKG-INFO"))
+
+
+_MOST_SETTINGS = 1 << 20  # bytes of a pyproject.toml
+_STANDARD_LIBRARY = {
+    os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")
+}
+
+
+def _source_folders(project: Path) -> list[Path]:
+    """Where the project keeps its packages: `src`, and what pyproject.toml names."""
+    named = ["src"]
+    try:
+        file = project / "pyproject.toml"
+        if not file.is_file() or file.stat().st_size > _MOST_SETTINGS:
+            raise OSError
+        tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
+        setuptools, poetry = tools.get("setuptools", {}), tools.get("poetry", {})
+        named.append(setuptools.get("package-dir", {}).get("", "src"))
+        packages = setuptools.get("packages", {})
+        if isinstance(packages, dict):
+            named += packages.get("find", {}).get("where", [])
+        named += [item["from"] for item in poetry.get("packages", []) if "from" in item]
+    except (OSError, ValueError, AttributeError, TypeError):
+        pass  # no such file, or another's shape: nothing is named
+    folders = [(project / name).resolve() for name in named if isinstance(name, str)]
+    return [p for p in dict.fromkeys(folders) if p != project and p.is_relative_to(project)]
+
+
+def _names_own_folders(file: Path, top: Path, project: Path) -> bool:
+    """Whether the file imports relatively from beyond its package, or by its folders' names."""
+    depth = len(file.parent.relative_to(top).parts)
+    first = top.relative_to(project).parts[0]
+    try:
+        tree = parse_module(file.read_text("utf-8", errors="replace"))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            if node.level > depth:
+                return True
+            names = [node.module or ""]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        if any(name.partition(".")[0] == first for name in names):
+            return True
+    return False
+
+
+def _too_wide(folder: Path) -> bool:
+    """Whether a program must not read all of `folder`: a home directory, or what holds one."""
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:
+        home = Path("/root")
+    return folder == Path(folder.anchor) or folder == home or folder in home.parents
