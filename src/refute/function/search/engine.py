@@ -55,8 +55,6 @@ MOST_QUESTIONS = 3
 CERTAIN = 0.78
 """Least confidence of a fix that is called one: of those fixes that the confidence was fitted on,
 49 of 52 in packages and 37 of 42 in he-fix were right (`confidence.of_fix`)."""
-SURE = 0.85
-"""Least confidence of a fix that turns a condition round."""
 LIKELY = 0.3
 """Least share of the weight of all fixes that the first must have where there is one example."""
 
@@ -154,9 +152,6 @@ def search(
             lost = "are too many for one example"
             clusters, question = [], None
         if found.trial is not None and clusters:
-            for cluster in clusters[:SHOWN]:
-                if not any(found.passed):
-                    cluster.suspicions = tuple(s for s in cluster.suspicions if not s.turns)
             candidates = [
                 candidate(found.trial, cluster, of_fix(cluster, part))
                 for cluster, part in zip(clusters[:SHOWN], parts, strict=False)
@@ -164,8 +159,6 @@ def search(
             if believed:
                 predicted = derived(found.trial, clusters, inputs)
             state.reservations += _reservations(candidates[0], clusters, len(state.trusted))
-    if candidates and box.spent:
-        state.reservations.append("time was up before all was known about it")
     failing = _failing(problem, state.trusted, found, box)
     findings: list[Finding] = []
     if not failing:
@@ -216,9 +209,9 @@ def _reservations(first: Candidate, clusters: Sequence[Cluster], examples: int) 
     confidence = first.confidence or 0.0
     for test in clusters[0].lost[:1]:
         yield f"{test.source} passes now and would fail"
-    for one in clusters[0].suspicions:
-        if not (one.turns and confidence >= SURE):
-            yield one.text
+    yield from (one.text for one in clusters[0].suspicions)
+    if any(isinstance(outcome, NotRun) for outcome in clusters[0].outcomes):
+        yield "time was up before all was known about it"
     if confidence < CERTAIN:
         yield _one_example(len(clusters)) if examples == 1 else "fixes like it are too often wrong"
 

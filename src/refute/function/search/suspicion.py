@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from refute.function.search.edit import copy_of, same
+from refute.function.search.edit import same
 from refute.syntax import Function
 
 __all__ = ["ELSEWHERE", "Suspicion", "suspicions"]
@@ -24,8 +24,6 @@ class Suspicion:
 
     text: str
     weight: float
-    turns: bool = False
-    """It only turns a condition round: what one expects where every example fails."""
 
 
 ELSEWHERE = -1.5
@@ -34,8 +32,6 @@ UNUSED = -1.0
 """A parameter without effect."""
 EMPTY = -2.0
 """A condition that depends on nothing."""
-TURNED = 0.0
-"""A condition turned round: as often the fix as an accident, but the largest change there is."""
 
 
 def suspicions(before: ast.Module, after: ast.Module, entry_point: str) -> tuple[Suspicion, ...]:
@@ -78,22 +74,12 @@ def _used(function: Function) -> set[str]:
 
 
 def _guards(was: Function, now: Function) -> Iterator[Suspicion]:
-    """Conditions that are turned round, always or never hold, or are gone."""
-    before = {ast.dump(test): test for test in _tests(was)}
-    after = {ast.dump(test): test for test in _tests(now)}
+    """Conditions that always or never hold."""
     counts = Counter(map(ast.dump, _tests(was)))
     counts.subtract(Counter(map(ast.dump, _tests(now))))
-    gone = [before[key] for key, count in counts.items() if count > 0]
-    new = [after[key] for key, count in counts.items() if count < 0]
-    for test in new:
-        if isinstance(test, ast.Constant) or _never(test):
+    for test in {ast.dump(test): test for test in _tests(now)}.values():
+        if counts[ast.dump(test)] < 0 and (isinstance(test, ast.Constant) or _never(test)):
             yield Suspicion(f"`{ast.unparse(test)}` depends on nothing", EMPTY)
-    for one in gone:
-        opposite = ast.dump(_negation(one))
-        if any(
-            ast.dump(_negation(test)) == ast.dump(one) or ast.dump(test) == opposite for test in new
-        ):
-            yield Suspicion(f"`{ast.unparse(one)}` is turned round", TURNED, turns=True)
 
 
 def _tests(function: Function) -> Iterator[ast.expr]:
@@ -102,22 +88,6 @@ def _tests(function: Function) -> Iterator[ast.expr]:
             yield node.test
         elif isinstance(node, ast.comprehension):
             yield from node.ifs
-
-
-_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE,
-    ast.LtE: ast.Gt, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-}  # fmt: skip
-
-
-def _negation(test: ast.expr) -> ast.expr:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return test.operand
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        turned = copy_of(test)
-        turned.ops = [_OPPOSITE[type(test.ops[0])]()]
-        return turned
-    return ast.UnaryOp(ast.Not(), test)
 
 
 def _never(test: ast.expr) -> bool:
