@@ -274,3 +274,9 @@ def test_a_package_that_the_program_asks_for_is_not_its_fault(tmp_path: Path) ->
     colour, _, notes = judged(tmp_path, "from mod import f\ndef test_f():\n    f(1)\n", code)
     assert colour == "nothing"
     assert "a package is missing" in notes[0]
+
+
+def test_a_check_at_the_top_level_whose_imports_are_not_known_is_left_out() -> None:
+    found, odd = whole_tests("from ..mod import f\nassert f(1) == 2\n", "f")
+    assert not found
+    assert odd == [(2, 2, "imports from a package that is not known")]

@@ -1,20 +1,29 @@
-"""Names of a test that stand for expressions: locals, loops' variables, rows of a table."""
+"""Names of a test that stand for expressions: locals, loops' variables, rows of `parametrize`."""
 
 from __future__ import annotations
 
 import ast
 import copy
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-__all__ = ["Scope", "Unreadable", "inline", "unpack", "uses", "with_values"]
+__all__ = [
+    "Scope",
+    "Unreadable",
+    "inline",
+    "parameter_names",
+    "row_values",
+    "unpack",
+    "uses",
+    "with_values",
+]
 
 _LOCAL = "_refute_local_"
 
 
 class Unreadable(ValueError):
-    """This statement is not understood; the message says why."""
+    """This statement, or this test, is not understood; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +99,28 @@ def uses(node: ast.AST) -> Counter[str]:
     """How often each name is read."""
     names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
     return Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
+
+
+def parameter_names(parametrize: ast.Call) -> tuple[list[str], bool]:
+    """The parameters that a `pytest.mark.parametrize(names, rows)` gives, and whether its rows are
+    bare values of a single one. Raises `Unreadable`."""
+    match parametrize.args[:2]:
+        case [ast.Constant(value=str() as text), _]:
+            names = text.replace(",", " ").split()
+            return names, len(names) == 1 and "," not in text
+        case [ast.Tuple(elts=elts) | ast.List(elts=elts), _]:
+            return [str(one.value) for one in elts if isinstance(one, ast.Constant)], False
+    raise Unreadable("parametrize without names and a table")
+
+
+def row_values(row: ast.expr, names: Sequence[str], *, single: bool) -> dict[str, ast.expr] | None:
+    """What the parameters are in a row of a table; None where it is marked (skip, xfail). Raises
+    `Unreadable`."""
+    values = [row] if single else list(getattr(row, "elts", []))
+    if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
+        if any(keyword.arg == "marks" for keyword in row.keywords):
+            return None
+        values = row.args
+    if len(values) != len(names):
+        raise Unreadable(f"a row of the table does not have {len(names)} values")
+    return dict(zip(names, values, strict=True))

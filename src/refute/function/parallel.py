@@ -7,15 +7,16 @@ build on one another. One unit's trouble never ends the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
-from refute.function import project_sandbox, verbs
+from refute.function import verbs
 from refute.function.contract import Ask
-from refute.function.project_sandbox import ProjectSandbox, open_box
+from refute.function.project_sandbox import ProjectSandbox, open_box, present
 from refute.function.target import Module, Skipped
 from refute.function.verbs import Fix, Hunt, Solver, inline
 from refute.problems import UnitTest
@@ -23,13 +24,15 @@ from refute.registry import METHODS
 from refute.runs.pool import Failed, run_tasks
 from refute.sandbox import Sandbox
 
-__all__ = ["Found", "Searching", "Tests", "Unit", "present", "solved", "units_of", "work_on"]
+__all__ = ["Found", "Searching", "Solving", "Tests", "Unit", "units_of", "work_on"]
 
 FEW = 3
 """So many units are done in this process: workers take a while to start."""
 
 Found = Hunt | Fix
 Tests = dict[str, tuple[UnitTest, ...]]
+Solving = Callable[[Module, Sandbox], AbstractContextManager[Solver]]
+"""Opens what the method needs for a module, which loads in the sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +88,17 @@ def work_on(
     *,
     jobs: int,
     opened: Callable[[Sandbox], None] | None = None,
+    solving: Solving | None = None,
+    ask: Callable[[str], Ask] | None = None,
 ) -> Iterator[tuple[Unit, Found | Skipped]]:
     """What was found out about each function, in the order in which they are done.
 
     A unit that cannot be worked on (its module does not load) is `Skipped`. `opened` is told of
-    the first sandbox that this process opens. Raises `SandboxUnavailable`.
+    the first sandbox that this process opens. With `solving` (a method that asks a model) or `ask`
+    (a person who is asked) all is done in this process. Raises `SandboxUnavailable`.
     """
-    if jobs == 1 or len(units) <= FEW:
-        with _Worker(settings, opened) as worker:
+    if jobs == 1 or len(units) <= FEW or solving is not None or ask is not None:
+        with _Worker(settings, opened, solving, ask) as worker:
             for unit in units:
                 for one in worker.each(unit):
                     yield unit, one
@@ -105,27 +111,24 @@ def work_on(
             yield unit, one
 
 
-def present(unit: Unit, box: ProjectSandbox) -> tuple[Unit, list[Skipped]]:
+def _present(unit: Unit, box: ProjectSandbox) -> tuple[Unit, list[Skipped]]:
     """The unit with the functions that its module holds once it is loaded, and the others."""
     known = len(unit.module.skipped)
-    module = project_sandbox.present(unit.module, box)
+    module = present(unit.module, box)
     path = module.source.path
     left = [line.partition(": ") for line in module.skipped[known:]]
     gone = [Skipped(f"{path}::{name}", "not there as written", why) for name, _, why in left]
     return Unit(module, unit.tests), gone
 
 
-def solved(
+def _solved(
     unit: Unit,
     settings: Searching,
     solver: Solver,
     box: Sandbox,
-    ask: Callable[[str], Ask] | None = None,
+    ask: Callable[[str], Ask] | None,
 ) -> Iterator[Found]:
-    """What `hunt` or `debug` find out about the functions of a unit, one after the other.
-
-    The unit's module loads in `box`.
-    """
+    """What is found out about the functions of a unit, whose module loads in `box`."""
     if settings.fixing:
         yield from verbs.debug(
             unit.module,
@@ -153,10 +156,16 @@ class _Worker:
     """Does one unit after the other; the sandbox of the last module stays open for the next."""
 
     def __init__(
-        self, settings: Searching, opened: Callable[[Sandbox], None] | None = None
+        self,
+        settings: Searching,
+        opened: Callable[[Sandbox], None] | None = None,
+        solving: Solving | None = None,
+        ask: Callable[[str], Ask] | None = None,
     ) -> None:
         self._settings = settings
         self._opened = opened
+        self._solving = solving or self._inline
+        self._ask = ask
         self._path: Path | None = None
         self._box: ProjectSandbox | None = None
         self._refusal = ""
@@ -177,11 +186,15 @@ class _Worker:
         if box is None:
             yield Skipped(unit.where, "cannot be loaded", self._refusal)
             return
-        here, left = present(unit, box)
+        here, left = _present(unit, box)
         yield from left
+        with self._solving(here.module, box) as solver:
+            yield from _solved(here, settings, solver, box, self._ask)
+
+    def _inline(self, module: Module, box: Sandbox) -> AbstractContextManager[Solver]:
+        settings = self._settings
         spec = METHODS.get(settings.method)
-        solver = inline(spec, settings.options, box, seed=settings.seed)
-        yield from solved(here, settings, solver, box)
+        return nullcontext(inline(spec, settings.options, box, seed=settings.seed))
 
     def _open(self, module: Module) -> ProjectSandbox | None:
         """A sandbox in which the module loads; None where it does not, for `_refusal`."""

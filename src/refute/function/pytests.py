@@ -13,7 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from refute.function.bindings import Scope, Unreadable, inline, unpack, uses, with_values
+from refute.function.bindings import (
+    Scope,
+    Unreadable,
+    inline,
+    parameter_names,
+    row_values,
+    unpack,
+    uses,
+    with_values,
+)
 from refute.literals import NotLiteral, read_call, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.syntax import parse_expression, parse_module
@@ -171,20 +180,9 @@ class _Reader:
             yield {name: value for row in rows for name, value in row.items()}
 
     def parameters(self, call: ast.Call, scope: Scope) -> list[dict[str, ast.expr]]:
-        if len(call.args) < 2:
-            raise Unreadable("parametrize without a table")
-        wanted = read_literal(call.args[0])
-        names = wanted.replace(",", " ").split() if isinstance(wanted, str) else list(wanted)
-        single = isinstance(wanted, str) and len(names) == 1 and "," not in wanted
-        rows = []
-        for row in self.table(call.args[1], scope):
-            if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
-                row = row.args[0] if single else ast.Tuple(row.args, ast.Load())
-            values = [row] if single else getattr(row, "elts", [])
-            if len(values) != len(names):
-                raise Unreadable(f"a row of the table does not have {len(names)} values")
-            rows.append(dict(zip(names, values, strict=True)))
-        return rows
+        names, single = parameter_names(call)
+        rows = (row_values(row, names, single=single) for row in self.table(call.args[1], scope))
+        return [row for row in rows if row is not None]
 
     def table(self, node: ast.expr, scope: Scope) -> list[ast.expr]:
         node = self.inline(node, scope)

@@ -7,24 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
-from refute.function import verbs
 from refute.function.contract import Ask, MethodResult, State
 from refute.function.given import ModuleTests, read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
-from refute.function.parallel import (
-    Found,
-    Searching,
-    Tests,
-    Unit,
-    present,
-    solved,
-    units_of,
-    work_on,
-)
+from refute.function.parallel import Found, Searching, Tests, Unit, units_of, work_on
 from refute.function.project_sandbox import open_box
 from refute.function.target import Module, Skipped, Targets, open_targets
 from refute.function.verbs import Solver
@@ -213,38 +204,18 @@ def _stream(
     settings: Searching,
     ask: Callable[[str], Ask] | None,
 ) -> Iterator[tuple[Unit, Found | Skipped]]:
-    if not spec.cpu_bound or ask is not None:
-        return _one_by_one(opened, asked, spec, settings, ask)
-    units = units_of(opened.targets.modules, opened.tests, fixing=settings.fixing)
-    return work_on(units, settings, jobs=subject.jobs or cores(), opened=warn_of_gaps)
-
-
-def _one_by_one(
-    opened: Opened,
-    asked: Asked,
-    spec: MethodSpec[Any, MethodResult],
-    settings: Searching,
-    ask: Callable[[str], Ask] | None,
-) -> Iterator[tuple[Unit, Found | Skipped]]:
-    """With a model, or with a person who is asked: in this process, module after module."""
-    warned = False
-    for module, tests in zip(opened.targets.modules, opened.tests, strict=True):
-        unit = Unit(module, tests)
-        try:
-            box = open_box(module)
-        except InputError as error:
-            yield unit, Skipped(unit.where, "cannot be loaded", str(error))
-            continue
-        with box:
-            if not warned:
-                warn_of_gaps(box)
-                warned = True
-            here, left = present(unit, box)
-            for skipped in left:
-                yield unit, skipped
-            with _solver(spec, asked, here.module, box, settings) as solver:
-                for one in solved(here, settings, solver, box, ask):
-                    yield here, one
+    modules = opened.targets.modules
+    units = units_of(modules, opened.tests, fixing=settings.fixing)
+    if not spec.cpu_bound or ask is not None:  # one session with the model for each module
+        units = [Unit(*pair) for pair in zip(modules, opened.tests, strict=True)]
+    return work_on(
+        units,
+        settings,
+        jobs=subject.jobs or cores(),
+        opened=warn_of_gaps,
+        solving=None if spec.cpu_bound else partial(_asking, spec, settings, asked),
+        ask=ask,
+    )
 
 
 # -- the method ------------------------------------------------------------------------------------
@@ -310,26 +281,15 @@ def _whose(option: str, spec: MethodSpec[Any, Any]) -> str:
 
 
 @contextmanager
-def _solver(
+def _asking(
     spec: MethodSpec[Any, MethodResult],
+    settings: Searching,
     asked: Asked,
     module: Module,
     box: Sandbox,
-    settings: Searching,
 ) -> Iterator[Solver]:
-    """The method, with its models open; `box`: for methods that compute."""
-    if spec.cpu_bound:
-        yield verbs.inline(spec, settings.options, box, seed=settings.seed)
-        return
-    with _asking(spec, settings.options, asked, module, settings.seed) as solver:
-        yield solver
-
-
-@contextmanager
-def _asking(
-    spec: MethodSpec[Any, MethodResult], options: Any, asked: Asked, module: Module, seed: int
-) -> Iterator[Solver]:
-    """One event loop, one session and a few sandboxes for all functions of the module."""
+    """One event loop, one session and a few sandboxes for all functions of the module, besides
+    `box`, in which its examples are replayed."""
     from refute.sandbox.pool import SandboxPool
 
     with (
@@ -341,8 +301,8 @@ def _asking(
 
         def solve(problem: FunctionProblem, ask: Ask | None, seconds: float) -> MethodResult:
             asking = askers(models, problem.entry_point)
-            ctx = Context(sandbox=pool, seed=seed, ask=ask, seconds=seconds, **asking)
-            return runner.run(spec(problem, ctx=ctx, options=options))
+            ctx = Context(sandbox=pool, seed=settings.seed, ask=ask, seconds=seconds, **asking)
+            return runner.run(spec(problem, ctx=ctx, options=settings.options))
 
         try:
             yield solve

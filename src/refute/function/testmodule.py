@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from refute.function.bindings import Unreadable, parameter_names, row_values
 from refute.problems import Session
 from refute.syntax import bound_names, first_line, parse_module, read_names
 
@@ -44,10 +45,6 @@ _CHANGING = (ast.Assign, ast.AugAssign, ast.Delete, ast.Expr, ast.For)
 """Statements that may change what another one binds."""
 
 
-class _Odd(Exception):
-    """This test needs something that is not carried along; the message says what."""
-
-
 def whole_tests(
     text: str, entry_point: str, *, package: str = ""
 ) -> tuple[list[Whole], list[tuple[int, int, str]]]:
@@ -59,23 +56,22 @@ def whole_tests(
     top = _Top(tree, entry_point, package)
     found: list[Whole] = []
     odd: list[tuple[int, int, str]] = []
-    for owner, test in _tests(tree):
-        if not top.concerns(test):
+    for owner, node in _tests(tree):
+        if not top.concerns(node):
             continue
-        first = first_line(test)
-        last = test.end_lineno or test.lineno
+        place = first_line(node), node.end_lineno or node.lineno
         try:
-            for session in top.sessions(owner, test):
-                found.append(Whole(session, test.name, first, last))
-        except _Odd as reason:
-            odd.append((first, last, str(reason)))
-    for node in tree.body:
-        if isinstance(node, ast.Assert | ast.For) and top.concerns(node):
-            found.append(Whole(top.alone(node), "", node.lineno, node.end_lineno or node.lineno))
+            if isinstance(node, _TestFunction):
+                found += [Whole(one, node.name, *place) for one in top.sessions(owner, node)]
+            else:
+                found.append(Whole(top.alone(node), "", *place))
+        except Unreadable as reason:
+            odd.append((*place, str(reason)))
     return found, odd
 
 
-def _tests(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, _TestFunction]]:
+def _tests(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, ast.stmt]]:
+    """Test functions, with their class where they have one; then what checks at the top level."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
             yield None, node
@@ -83,6 +79,7 @@ def _tests(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, _TestFunctio
             for inner in node.body:
                 if isinstance(inner, ast.FunctionDef) and inner.name.startswith("test"):
                     yield node, inner
+    yield from ((None, node) for node in tree.body if isinstance(node, ast.Assert | ast.For))
 
 
 class _Top:
@@ -161,7 +158,7 @@ class _Top:
         return _plain(node) if fixture and isinstance(node, ast.FunctionDef) else node
 
     def sessions(self, owner: ast.ClassDef | None, test: _TestFunction) -> Iterator[Session]:
-        """One for each row of the test's table, or one that loops over it. Raises `_Odd`."""
+        """One for each row of the test's table, or one that loops over it. Raises `Unreadable`."""
         for mark in self.marks:
             _check_mark(ast.unparse(mark))
         rows, loop = _table(test, self._literal)
@@ -206,8 +203,10 @@ class _Top:
         return _session([self._carried(index) for index in needed], ast.unparse(node))
 
     def _family(self, owner: ast.ClassDef) -> list[ast.ClassDef]:
-        """The class and those of the file that it is made of, first ancestors last. Raises `_Odd`
-        where one comes from elsewhere, which may set anything up."""
+        """The class and those of the file that it is made of, first ancestors last.
+
+        Raises `Unreadable` where one comes from elsewhere, which may set anything up.
+        """
         found = [owner]
         for base in owner.bases:
             name = ast.unparse(base)
@@ -216,7 +215,7 @@ class _Top:
             at = self.binders.get(name, [])
             node = self.statements[at[0]] if len(at) == 1 else None
             if not isinstance(node, ast.ClassDef) or node is owner:
-                raise _Odd(f"a class that is made of {name}")
+                raise Unreadable(f"a class that is made of {name}")
             found += self._family(node)
         return found
 
@@ -229,7 +228,7 @@ class _Top:
         if isinstance(node, ast.ImportFrom) and node.level:
             parts = self.package.split(".") if self.package else []
             if node.level > len(parts):
-                raise _Odd("imports from a package that is not known")
+                raise Unreadable("imports from a package that is not known")
             above = parts[: len(parts) - node.level + 1]
             source = ".".join([*above, *([node.module] if node.module else [])])
             return ast.unparse(ast.ImportFrom(source, node.names, 0))
@@ -247,7 +246,7 @@ class _Top:
                 return
             node = self.fixtures.get(name)
             if node is None or name in way or _has_params(node):
-                raise _Odd(f"needs the fixture {name}")
+                raise Unreadable(f"needs the fixture {name}")
             inner = [arg.arg for arg in node.args.args]
             for one in inner:
                 need(one, (*way, name))
@@ -268,23 +267,23 @@ def _call(
     owner: ast.ClassDef | None, test: _TestFunction, family: Sequence[ast.ClassDef]
 ) -> tuple[list[str], str]:
     """Statements that set the test's object up, and source that runs the test, with ``...`` for
-    its arguments. Raises `_Odd`."""
+    its arguments. Raises `Unreadable`."""
     if owner is None:
         return [], f"{test.name}(...)"
     defined = [n for one in family for n in one.body if isinstance(n, ast.FunctionDef)]
     if any("TestCase" in ast.unparse(base) for one in family for base in one.bases):
         if len(test.args.args) > 1:
-            raise _Odd("a unittest method with parameters")
+            raise Unreadable("a unittest method with parameters")
         hooked = any(node.name == "setUpClass" for node in defined)
         set_up = [f"{owner.name}.setUpClass()"] if hooked else []
         return set_up, f"{owner.name}({test.name!r}).debug()"
     if any(_is_automatic(node) for node in defined):
-        raise _Odd("a class that a fixture sets up")
+        raise Unreadable("a class that a fixture sets up")
     hooks = {node.name: node for node in defined if node.name in _HOOKS}
     if not hooks:
         return [], f"{owner.name}().{test.name}(...)"
     if any(len(node.args.args) > 1 for node in hooks.values()):
-        raise _Odd("a class whose set-up asks for the test")
+        raise Unreadable("a class whose set-up asks for the test")
     first = [f"{owner.name}.setup_class()"] if "setup_class" in hooks else []
     each = [f"{_CASE}.{name}()" for name in ("setup_method", "setup") if name in hooks]
     return [*first, f"{_CASE} = {owner.name}()", *each], f"{_CASE}.{test.name}(...)"
@@ -295,7 +294,10 @@ _CASE = "test_case"
 
 
 def _plain(node: _TestFunction) -> _TestFunction:
-    """The function without what only pytest reads. Raises `_Odd` where that changes its meaning."""
+    """The function without what only pytest reads.
+
+    Raises `Unreadable` where that changes its meaning.
+    """
     kept = []
     for decorator in node.decorator_list:
         source = ast.unparse(decorator)
@@ -312,10 +314,10 @@ def _plain(node: _TestFunction) -> _TestFunction:
 
 
 def _check_mark(source: str) -> None:
-    """Raises `_Odd` where a mark says that the test is not to run, or not to pass."""
+    """Raises `Unreadable` where a mark says that the test is not to run, or not to pass."""
     for name in ("skip", "skipif", "xfail"):
         if f"mark.{name}" in source or source.partition("(")[0].rpartition(".")[2] == name:
-            raise _Odd(f"is marked {name}")
+            raise Unreadable(f"is marked {name}")
 
 
 def _class_with(owner: ast.ClassDef, test: _TestFunction) -> ast.ClassDef:
@@ -331,7 +333,7 @@ def _class_with(owner: ast.ClassDef, test: _TestFunction) -> ast.ClassDef:
             body.append(node)
     marks = [d for d in owner.decorator_list if not ast.unparse(d).startswith(("pytest.", "mark."))]
     if any("skip" in ast.unparse(d) for d in owner.decorator_list):
-        raise _Odd("is marked skip")
+        raise Unreadable("is marked skip")
     shortened = ast.ClassDef(owner.name, owner.bases, owner.keywords, body, marks)
     return ast.copy_location(ast.fix_missing_locations(shortened), owner)
 
@@ -341,7 +343,7 @@ def _table(
 ) -> tuple[list[Mapping[str, ast.expr]], tuple[list[str], ast.expr] | None]:
     """The rows of its `parametrize`, one empty row without; or (loop's targets, their source).
 
-    Raises `_Odd`."""
+    Raises `Unreadable`."""
     tables = [
         node
         for node in test.decorator_list
@@ -351,9 +353,9 @@ def _table(
     if len(read) == 1 and read[0][1] is not None:
         return read[0]
     if any(loop is not None for _, loop in read):
-        raise _Odd("more than one table, not all written out")
+        raise Unreadable("more than one table, not all written out")
     if prod(len(rows) for rows, _ in read) > MOST_ROWS:
-        raise _Odd("tables of too many rows")
+        raise Unreadable("tables of too many rows")
     chosen = product(*(rows for rows, _ in reversed(read)))  # pytest's order
     return [{k: v for row in rows for k, v in row.items()} for rows in chosen], None
 
@@ -361,31 +363,12 @@ def _table(
 def _one_table(
     table: ast.Call, literal: Callable[[ast.expr], ast.expr]
 ) -> tuple[list[Mapping[str, ast.expr]], tuple[list[str], ast.expr] | None]:
-    if len(table.args) < 2:
-        raise _Odd("a table without rows")
-    wanted, values = table.args[0], literal(table.args[1])
-    match wanted:
-        case ast.Constant(value=str() as text):
-            names = text.replace(",", " ").split()
-            single = "," not in text
-        case ast.Tuple(elts=elts) | ast.List(elts=elts):
-            names = [str(one.value) for one in elts if isinstance(one, ast.Constant)]
-            single = False
-        case _:
-            raise _Odd("a table without names")
+    names, single = parameter_names(table)
+    values = literal(table.args[1])
     if not isinstance(values, ast.List | ast.Tuple) or len(values.elts) > MOST_ROWS:
         return [], (names if single or len(names) > 1 else [f"{names[0]},"], table.args[1])
-    rows: list[Mapping[str, ast.expr]] = []
-    for row in values.elts:
-        cells = [row] if single else list(getattr(row, "elts", []))
-        if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
-            if any(k.arg == "marks" for k in row.keywords):
-                continue
-            cells = row.args
-        if len(cells) != len(names):
-            raise _Odd("a row of the table does not fit its names")
-        rows.append(dict(zip(names, cells, strict=True)))
-    return rows, None
+    rows = (row_values(row, names, single=single) for row in values.elts)
+    return [row for row in rows if row is not None], None
 
 
 def _asserts(node: ast.AST) -> bool:
