@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 __all__ = [
+    "NotUnderstood",
     "Scope",
-    "Unreadable",
     "inline",
     "parameter_names",
     "row_values",
@@ -22,7 +22,7 @@ __all__ = [
 _LOCAL = "_refute_local_"
 
 
-class Unreadable(ValueError):
+class NotUnderstood(ValueError):
     """This statement, or this test, is not understood; the message says why."""
 
 
@@ -83,10 +83,10 @@ def unpack(target: ast.expr, row: ast.expr) -> dict[str, ast.expr]:
         return {target.id: row}
     if isinstance(target, ast.Tuple) and isinstance(row, ast.Tuple | ast.List):
         if len(target.elts) != len(row.elts):
-            raise Unreadable("a row of the table does not fit the loop's names")
+            raise NotUnderstood("a row of the table does not fit the loop's names")
         pairs = zip(target.elts, row.elts, strict=True)
         return {name: value for t, r in pairs for name, value in unpack(t, r).items()}
-    raise Unreadable("not a literal table")
+    raise NotUnderstood("not a literal table")
 
 
 def with_values(scope: Scope, values: Mapping[str, ast.expr]) -> Scope:
@@ -103,24 +103,24 @@ def uses(node: ast.AST) -> Counter[str]:
 
 def parameter_names(parametrize: ast.Call) -> tuple[list[str], bool]:
     """The parameters that a `pytest.mark.parametrize(names, rows)` gives, and whether its rows are
-    bare values of a single one. Raises `Unreadable`."""
+    bare values of a single one. Raises `NotUnderstood`."""
     match parametrize.args[:2]:
         case [ast.Constant(value=str() as text), _]:
             names = text.replace(",", " ").split()
             return names, len(names) == 1 and "," not in text
         case [ast.Tuple(elts=elts) | ast.List(elts=elts), _]:
             return [str(one.value) for one in elts if isinstance(one, ast.Constant)], False
-    raise Unreadable("parametrize without names and a table")
+    raise NotUnderstood("parametrize without names and a table")
 
 
 def row_values(row: ast.expr, names: Sequence[str], *, single: bool) -> dict[str, ast.expr] | None:
     """What the parameters are in a row of a table; None where it is marked (skip, xfail). Raises
-    `Unreadable`."""
+    `NotUnderstood`."""
     values = [row] if single else list(getattr(row, "elts", []))
     if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
         if any(keyword.arg == "marks" for keyword in row.keywords):
             return None
         values = row.args
     if len(values) != len(names):
-        raise Unreadable(f"a row of the table does not have {len(names)} values")
+        raise NotUnderstood(f"a row of the table does not have {len(names)} values")
     return dict(zip(names, values, strict=True))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from refute.combinators import cross_check, rank
-from refute.function.llm.execution import Trial, certain_tests, try_code
+from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import build_ut, same_output
 from refute.function.llm.options import Options
 from refute.function.llm.results import Output
@@ -120,7 +120,7 @@ async def judge_candidates(
     fresh = [t for t in evidence.tests if call_source(t.call, problem.entry_point) not in known]
     calls = await _probes(problem, candidates, [*certain, *fresh], seed)
     name = problem.entry_point
-    facts: list[tuple[Trial, Trial, Sequence[Outcome]]] = []
+    facts: list[tuple[SuiteRun, SuiteRun, Sequence[Outcome]]] = []
     for code in candidates:
         sure = await try_code(code, name, certain, box)
         trial = await try_code(code, name, fresh, box)
@@ -238,7 +238,7 @@ async def _probes(
     return []
 
 
-def _share(trial: Trial) -> float:
+def _share(trial: SuiteRun) -> float:
     """The share of the tests that are passed, each counted with its confidence; 1 without any."""
     total = sum(test.confidence for test in trial.tests)
     passed = sum(t.confidence for t, ok in zip(trial.tests, trial.verdicts, strict=True) if ok)

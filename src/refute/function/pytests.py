@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from refute.function.bindings import (
+    NotUnderstood,
     Scope,
-    Unreadable,
     inline,
     parameter_names,
     row_values,
@@ -27,7 +27,7 @@ from refute.literals import NotLiteral, read_call, read_literal
 from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.syntax import parse_expression, parse_module
 
-__all__ = ["Reading", "read_pytests"]
+__all__ = ["Checks", "read_pytests"]
 
 MAX_ROWS = 10_000
 _UNITTEST = {
@@ -45,7 +45,7 @@ _UNITTEST = {
 
 
 @dataclass(slots=True)
-class Reading:
+class Checks:
     """The tests of one function, and a line for each check that could not be read."""
 
     tests: list[UnitTest] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Reading:
 
 def read_pytests(
     text: str, name: str, entry_point: str, *, module: str, predicate: bool = False
-) -> Reading:
+) -> Checks:
     """Read the tests of `entry_point` in the source of a test file.
 
     `name` is the file's name, for messages; `module` the dotted name of the module under test;
@@ -82,7 +82,7 @@ class _Reader:
         self.module = module
         self.predicate = predicate
         self.imported: dict[str, ast.expr] = {}
-        self.reading = Reading()
+        self.reading = Checks()
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class _Reader:
         for node in statements:
             try:
                 scope = self.statement(node, scope)
-            except (Unreadable, NotLiteral) as error:
+            except (NotUnderstood, NotLiteral) as error:
                 self.skip(node, str(error))
                 if test and not isinstance(node, ast.Assert):
                     return
@@ -153,7 +153,7 @@ class _Reader:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.If():
                 self.skip(node, f"{type(node).__name__} around it")
             case _:
-                raise Unreadable(f"{type(node).__name__} before a check")
+                raise NotUnderstood(f"{type(node).__name__} before a check")
         return scope
 
     def assign(self, name: str, value: ast.expr, scope: Scope) -> Scope:
@@ -167,7 +167,7 @@ class _Reader:
         tables: list[list[dict[str, ast.expr]]] = []
         for decorator in node.decorator_list:
             if not ast.unparse(decorator).startswith(("pytest.mark.", "mark.")):
-                raise Unreadable(f"decorator {ast.unparse(decorator)[:60]}")
+                raise NotUnderstood(f"decorator {ast.unparse(decorator)[:60]}")
             if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(
                 "parametrize"
             ):
@@ -175,7 +175,7 @@ class _Reader:
         known = {name for table in tables for row in table[:1] for name in row} | {"self", "cls"}
         for arg in node.args.args:
             if arg.arg not in known:
-                raise Unreadable(f"needs the fixture {arg.arg}")
+                raise NotUnderstood(f"needs the fixture {arg.arg}")
         for rows in product(*reversed(tables)):  # pytest's order
             yield {name: value for row in rows for name, value in row.items()}
 
@@ -199,10 +199,10 @@ class _Reader:
             try:
                 span = range(*(read_literal(arg) for arg in node.args))
             except TypeError:
-                raise Unreadable("not a literal table") from None
+                raise NotUnderstood("not a literal table") from None
             if len(span) <= MAX_ROWS:
                 return [ast.Constant(value) for value in span]
-        raise Unreadable(f"not a literal table: {ast.unparse(node)[:60]}")
+        raise NotUnderstood(f"not a literal table: {ast.unparse(node)[:60]}")
 
     # -- checks -----------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class _Reader:
                     close = parse_expression(source)
                     self.add(at, self.expression(scope, close), True)
                     return True
-                raise Unreadable("a tolerance for something that is not a number")
+                raise NotUnderstood("a tolerance for something that is not a number")
             call = None if scope.before else self.called(side)
             self.add(at, call or self.expression(scope, side), expected)
             return True
@@ -263,13 +263,13 @@ class _Reader:
             self.body(body, scope)
             return
         if name not in ("raises", "assertRaises", "assertRaisesRegex") or not manager.args:
-            raise Unreadable(f"with {ast.unparse(manager)[:60]}")
+            raise NotUnderstood(f"with {ast.unparse(manager)[:60]}")
         if isinstance(manager.args[0], ast.Tuple):
-            raise Unreadable("more than one exception type")
+            raise NotUnderstood("more than one exception type")
         for node in body[:-1]:
             scope = self.statement(node, scope)
         if not isinstance(body[-1], ast.Expr | ast.Assign):
-            raise Unreadable("what should raise is not one call")
+            raise NotUnderstood("what should raise is not one call")
         value = self.inline(body[-1].value, scope)
         call = None if scope.before else self.called(value)
         error = ast.unparse(manager.args[0]).rpartition(".")[2]
@@ -297,7 +297,7 @@ class _Reader:
             close = ast.Call(ast.Name("approx", ast.Load()), [args[1]], [slack])
             self.check(at, ast.Compare(args[0], [ast.Eq()], [close]), scope)
         else:
-            raise Unreadable(f"{name} in this form")
+            raise NotUnderstood(f"{name} in this form")
         return True
 
     # -- names and calls --------------------------------------------------------------------------
@@ -331,7 +331,7 @@ class _Reader:
         whole = _sequence(scope.before, node)
         for inner in ast.walk(whole):
             if isinstance(inner, ast.Name) and inner.id in ("self", "cls", "pytest", "unittest"):
-                raise Unreadable(f"uses {inner.id}")
+                raise NotUnderstood(f"uses {inner.id}")
         return Expression(ast.unparse(ast.fix_missing_locations(whole)))
 
     def add(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from refute.function.bindings import Unreadable, parameter_names, row_values
+from refute.function.bindings import NotUnderstood, parameter_names, row_values
 from refute.problems import Session
 from refute.syntax import bound_names, first_line, parse_module, read_names
 
@@ -65,7 +65,7 @@ def whole_tests(
                 found += [Whole(one, node.name, *place) for one in top.sessions(owner, node)]
             else:
                 found.append(Whole(top.alone(node), "", *place))
-        except Unreadable as reason:
+        except NotUnderstood as reason:
             odd.append((*place, str(reason)))
     return found, odd
 
@@ -158,7 +158,10 @@ class _Top:
         return _plain(node) if fixture and isinstance(node, ast.FunctionDef) else node
 
     def sessions(self, owner: ast.ClassDef | None, test: _TestFunction) -> Iterator[Session]:
-        """One for each row of the test's table, or one that loops over it. Raises `Unreadable`."""
+        """One for each row of the test's table, or one that loops over it.
+
+        Raises `NotUnderstood`.
+        """
         for mark in self.marks:
             _check_mark(ast.unparse(mark))
         rows, loop = _table(test, self._literal)
@@ -205,7 +208,7 @@ class _Top:
     def _family(self, owner: ast.ClassDef) -> list[ast.ClassDef]:
         """The class and those of the file that it is made of, first ancestors last.
 
-        Raises `Unreadable` where one comes from elsewhere, which may set anything up.
+        Raises `NotUnderstood` where one comes from elsewhere, which may set anything up.
         """
         found = [owner]
         for base in owner.bases:
@@ -215,7 +218,7 @@ class _Top:
             at = self.binders.get(name, [])
             node = self.statements[at[0]] if len(at) == 1 else None
             if not isinstance(node, ast.ClassDef) or node is owner:
-                raise Unreadable(f"a class that is made of {name}")
+                raise NotUnderstood(f"a class that is made of {name}")
             found += self._family(node)
         return found
 
@@ -228,7 +231,7 @@ class _Top:
         if isinstance(node, ast.ImportFrom) and node.level:
             parts = self.package.split(".") if self.package else []
             if node.level > len(parts):
-                raise Unreadable("imports from a package that is not known")
+                raise NotUnderstood("imports from a package that is not known")
             above = parts[: len(parts) - node.level + 1]
             source = ".".join([*above, *([node.module] if node.module else [])])
             return ast.unparse(ast.ImportFrom(source, node.names, 0))
@@ -246,7 +249,7 @@ class _Top:
                 return
             node = self.fixtures.get(name)
             if node is None or name in way or _has_params(node):
-                raise Unreadable(f"needs the fixture {name}")
+                raise NotUnderstood(f"needs the fixture {name}")
             inner = [arg.arg for arg in node.args.args]
             for one in inner:
                 need(one, (*way, name))
@@ -267,23 +270,23 @@ def _call(
     owner: ast.ClassDef | None, test: _TestFunction, family: Sequence[ast.ClassDef]
 ) -> tuple[list[str], str]:
     """Statements that set the test's object up, and source that runs the test, with ``...`` for
-    its arguments. Raises `Unreadable`."""
+    its arguments. Raises `NotUnderstood`."""
     if owner is None:
         return [], f"{test.name}(...)"
     defined = [n for one in family for n in one.body if isinstance(n, ast.FunctionDef)]
     if any("TestCase" in ast.unparse(base) for one in family for base in one.bases):
         if len(test.args.args) > 1:
-            raise Unreadable("a unittest method with parameters")
+            raise NotUnderstood("a unittest method with parameters")
         hooked = any(node.name == "setUpClass" for node in defined)
         set_up = [f"{owner.name}.setUpClass()"] if hooked else []
         return set_up, f"{owner.name}({test.name!r}).debug()"
     if any(_is_automatic(node) for node in defined):
-        raise Unreadable("a class that a fixture sets up")
+        raise NotUnderstood("a class that a fixture sets up")
     hooks = {node.name: node for node in defined if node.name in _HOOKS}
     if not hooks:
         return [], f"{owner.name}().{test.name}(...)"
     if any(len(node.args.args) > 1 for node in hooks.values()):
-        raise Unreadable("a class whose set-up asks for the test")
+        raise NotUnderstood("a class whose set-up asks for the test")
     first = [f"{owner.name}.setup_class()"] if "setup_class" in hooks else []
     each = [f"{_CASE}.{name}()" for name in ("setup_method", "setup") if name in hooks]
     return [*first, f"{_CASE} = {owner.name}()", *each], f"{_CASE}.{test.name}(...)"
@@ -296,7 +299,7 @@ _CASE = "test_case"
 def _plain(node: _TestFunction) -> _TestFunction:
     """The function without what only pytest reads.
 
-    Raises `Unreadable` where that changes its meaning.
+    Raises `NotUnderstood` where that changes its meaning.
     """
     kept = []
     for decorator in node.decorator_list:
@@ -314,10 +317,10 @@ def _plain(node: _TestFunction) -> _TestFunction:
 
 
 def _check_mark(source: str) -> None:
-    """Raises `Unreadable` where a mark says that the test is not to run, or not to pass."""
+    """Raises `NotUnderstood` where a mark says that the test is not to run, or not to pass."""
     for name in ("skip", "skipif", "xfail"):
         if f"mark.{name}" in source or source.partition("(")[0].rpartition(".")[2] == name:
-            raise Unreadable(f"is marked {name}")
+            raise NotUnderstood(f"is marked {name}")
 
 
 def _class_with(owner: ast.ClassDef, test: _TestFunction) -> ast.ClassDef:
@@ -333,7 +336,7 @@ def _class_with(owner: ast.ClassDef, test: _TestFunction) -> ast.ClassDef:
             body.append(node)
     marks = [d for d in owner.decorator_list if not ast.unparse(d).startswith(("pytest.", "mark."))]
     if any("skip" in ast.unparse(d) for d in owner.decorator_list):
-        raise Unreadable("is marked skip")
+        raise NotUnderstood("is marked skip")
     shortened = ast.ClassDef(owner.name, owner.bases, owner.keywords, body, marks)
     return ast.copy_location(ast.fix_missing_locations(shortened), owner)
 
@@ -343,7 +346,7 @@ def _table(
 ) -> tuple[list[Mapping[str, ast.expr]], tuple[list[str], ast.expr] | None]:
     """The rows of its `parametrize`, one empty row without; or (loop's targets, their source).
 
-    Raises `Unreadable`."""
+    Raises `NotUnderstood`."""
     tables = [
         node
         for node in test.decorator_list
@@ -353,9 +356,9 @@ def _table(
     if len(read) == 1 and read[0][1] is not None:
         return read[0]
     if any(loop is not None for _, loop in read):
-        raise Unreadable("more than one table, not all written out")
+        raise NotUnderstood("more than one table, not all written out")
     if prod(len(rows) for rows, _ in read) > MOST_ROWS:
-        raise Unreadable("tables of too many rows")
+        raise NotUnderstood("tables of too many rows")
     chosen = product(*(rows for rows, _ in reversed(read)))  # pytest's order
     return [{k: v for row in rows for k, v in row.items()} for rows in chosen], None
 

@@ -28,7 +28,7 @@ from refute.syntax import parse_expression, parse_module
 __all__ = [
     "MAX_ANSWER",
     "Stated",
-    "Written",
+    "WrittenOutput",
     "code_spans",
     "final_text",
     "read_output",
@@ -67,7 +67,7 @@ _DECORATION = " \t\r\n*_"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenOutput:
     """An expected output as it is written: an expression, or the name of an exception."""
 
     node: ast.expr | None = None
@@ -80,7 +80,7 @@ class Stated:
 
     call: ast.Call | None
     """The call; one of bare arguments has the function's name put in."""
-    output: Written | None
+    output: WrittenOutput | None
     before_output: str
     """The answer up to and with its call, as far as that can be told apart from the output; else
     the call alone. A vote on the output goes on from here."""
@@ -109,7 +109,7 @@ def read_test(text: str, entry_point: str) -> Stated:
     return Stated(call, output, f"Arguments: ```{source_text(call)}```" if call else "")
 
 
-def read_output(text: str, entry_point: str) -> Written | None:
+def read_output(text: str, entry_point: str) -> WrittenOutput | None:
     """The expected output of an answer that was asked for nothing else.
 
     After the last label ``Output:``; without one, the last code span, or the whole of one line.
@@ -247,7 +247,7 @@ def _placeholder(call: ast.Call) -> bool:
 # -- outputs ---------------------------------------------------------------------------------------
 
 
-def _after(text: str, start: int, end: int, entry_point: str = "") -> Written | None:
+def _after(text: str, start: int, end: int, entry_point: str = "") -> WrittenOutput | None:
     """The value that is written from `start` on, up to the next heading."""
     part = text[start:end].lstrip(_DECORATION)
     heading = _HEADING.search(part)
@@ -265,7 +265,7 @@ def _after(text: str, start: int, end: int, entry_point: str = "") -> Written | 
     return _written(spans[-1], entry_point) if spans else None
 
 
-def _written(source: str, entry_point: str) -> Written | None:
+def _written(source: str, entry_point: str) -> WrittenOutput | None:
     """The value that a piece of source says, whatever statement it is dressed in."""
     source = _ARROW.sub("", source.strip().strip("`").strip(_DECORATION), count=1)
     if source.startswith(">>>"):
@@ -273,14 +273,14 @@ def _written(source: str, entry_point: str) -> Written | None:
         source = "\n".join(lines[1:]).strip() or lines[0][3:].strip()
     named = _RAISES.match(source) or _ERROR.match(source)
     if named is not None and _is_exception(named[1], loose=named.re is _RAISES):
-        return Written(raises=named[1].rsplit(".", 1)[-1])
+        return WrittenOutput(raises=named[1].rsplit(".", 1)[-1])
     for text in _shortened(source):
         node = _expression(text)
         if node is None:
             tree = _module(text)
             node = _value_of(tree.body[-1]) if tree is not None and tree.body else None
         if node is not None and not _senseless(node):
-            return Written(_right_side(node, entry_point))
+            return WrittenOutput(_right_side(node, entry_point))
     return None
 
 
@@ -326,9 +326,9 @@ def _right_side(node: ast.expr, entry_point: str) -> ast.expr:
     return node
 
 
-def _equated(text: str, entry_point: str) -> tuple[ast.Call | None, Written | None]:
+def _equated(text: str, entry_point: str) -> tuple[ast.Call | None, WrittenOutput | None]:
     """The last `f(…) == value`, `assert f(…)` or doctest in a text."""
-    found: tuple[ast.Call | None, Written | None] = (None, None)
+    found: tuple[ast.Call | None, WrittenOutput | None] = (None, None)
     for piece in (*text.split("\n"), *code_spans(text)):
         source = piece.strip().strip("`").lstrip("-*>0123456789. ")
         if entry_point.rsplit(".", 1)[-1] not in source:
@@ -343,15 +343,15 @@ def _equated(text: str, entry_point: str) -> tuple[ast.Call | None, Written | No
     return found
 
 
-def _equation(node: ast.expr | None, entry_point: str) -> tuple[ast.Call, Written] | None:
+def _equation(node: ast.expr | None, entry_point: str) -> tuple[ast.Call, WrittenOutput] | None:
     match node:
         case ast.Compare(left=ast.Call() as call, ops=[ast.Eq() | ast.Is()], comparators=[right]):
             if _is_call(call, entry_point):
-                return call, Written(right)
+                return call, WrittenOutput(right)
     return None
 
 
-def _doctest(text: str, entry_point: str) -> tuple[ast.Call, Written] | None:
+def _doctest(text: str, entry_point: str) -> tuple[ast.Call, WrittenOutput] | None:
     found = None
     for match in re.finditer(r"^[ \t]*>>>[ \t]*(.+)\n[ \t]*([^\s>`].*)$", text, re.M):
         call = _expression(match[1].strip())

@@ -18,7 +18,7 @@ from refute.function.llm.results import Unreadable
 from refute.models.contract import Completion
 from refute.syntax import find_function, first_line, try_parse
 
-__all__ = ["edited", "merge_into_module", "read_program"]
+__all__ = ["apply_answer", "merge_into_module", "read_program"]
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Said = tuple[ast.stmt, str]
@@ -50,7 +50,7 @@ _HOMES = {
 imports in front of every program; here they become part of the program)."""
 
 
-def edited(
+def apply_answer(
     code: str, answer: Completion | None, entry_point: str
 ) -> tuple[str | None, Unreadable | None]:
     """The module with the answer's program in it, or why there is none."""

@@ -8,22 +8,22 @@ from operator import attrgetter
 
 from refute.combinators import backtrack
 from refute.function.contract import FailingTest
-from refute.function.llm.code_extraction import edited
-from refute.function.llm.execution import Trial, try_code
+from refute.function.llm.code_extraction import apply_answer
+from refute.function.llm.execution import SuiteRun, try_code
 from refute.function.llm.generation import samples, user
 from refute.function.llm.options import Options
-from refute.function.llm.results import Edit, Unreadable
+from refute.function.llm.results import EditRound, Unreadable
 from refute.function.show import call_source, describe, expected_source
 from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.problems import FunctionProblem, UnitTest
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["Questions", "Revision", "Rounds", "conversation", "feedback_on", "revised"]
+__all__ = ["Revision", "Rounds", "Sampler", "conversation", "feedback_on", "revise"]
 
 
 @dataclass(slots=True)
-class Questions:
+class Sampler:
     """Puts requests to a model; the same one once more gives further samples, not the same."""
 
     ask: Asker
@@ -31,7 +31,7 @@ class Questions:
     drawn: dict[tuple[Message, ...], int] = field(default_factory=dict)
     """How many samples of a request were drawn."""
 
-    async def put(self, request: Sequence[Message], n: int = 1) -> list[Completion | None]:
+    async def draw(self, request: Sequence[Message], n: int = 1) -> list[Completion | None]:
         """`n` samples; None for each where the request is too long. Raises what `ask` raises."""
         first = self.drawn.get(tuple(request), 0)
         self.drawn[tuple(request)] = first + n
@@ -61,9 +61,9 @@ class Revision:
 
     code: str
     conversation: tuple[Message, ...]
-    certain: Trial
+    certain: SuiteRun
     """What it does on the certain tests."""
-    trial: Trial | None = None
+    trial: SuiteRun | None = None
     """What it does on the suite; None: it has none (yet)."""
     answer: str = ""
     """The model's answer that it was read from."""
@@ -80,19 +80,19 @@ class Revision:
         return 0 if self.trial is None else self.trial.passed
 
 
-async def revised(
+async def revise(
     version: Revision,
     feedback: str,
     *,
-    questions: Questions,
+    sampler: Sampler,
     entry_point: str,
     box: AsyncSandbox,
     shown: UnitTest | None = None,
 ) -> Revision:
     """What the model makes of feedback on a version, run on the same tests."""
     request = (*version.conversation, user(feedback))
-    [answer] = await questions.put(request)
-    code, unreadable = edited(version.code, answer, entry_point)
+    [answer] = await sampler.draw(request)
+    code, unreadable = apply_answer(version.code, answer, entry_point)
     text = "" if answer is None else answer.text
     new = replace(version, answer=text, feedback=feedback, shown=shown, unreadable=unreadable)
     if code is None:
@@ -111,13 +111,13 @@ class Rounds:
     """Which new versions are taken, and the record of it."""
 
     options: Options
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[EditRound] = field(default_factory=list)
 
     def accept(self, before: Revision, after: Revision) -> bool:
         """For `combinators.refine`. What is taken gets a suite of its own, if it gets one."""
         accepted, reason = self._verdict(before, after)
         self.edits.append(
-            Edit(
+            EditRound(
                 len(self.edits) + 1,
                 after.answer,
                 None if after.unreadable else after.code,

@@ -12,13 +12,13 @@ from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["Trial", "certain_tests", "try_code"]
+__all__ = ["SuiteRun", "certain_tests", "try_code"]
 
 _LIMITS = Limits(cpu=1.0, memory=512 << 20)
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SuiteRun:
     """What a version of the code did on a suite."""
 
     tests: tuple[UnitTest, ...]
@@ -37,16 +37,16 @@ class Trial:
         rows = zip(self.tests, self.outcomes, self.verdicts, strict=True)
         return tuple(FailingTest(test, outcome) for test, outcome, passed in rows if not passed)
 
-    def breaks(self, before: Trial) -> list[UnitTest]:
+    def breaks(self, before: SuiteRun) -> list[UnitTest]:
         """The tests that were passed in `before`, a trial on the same tests, and no longer are."""
         rows = zip(self.tests, before.verdicts, self.verdicts, strict=True)
         return [test for test, was, still in rows if was and not still]
 
-    def restricted(self, tests: Sequence[UnitTest]) -> Trial:
+    def restricted(self, tests: Sequence[UnitTest]) -> SuiteRun:
         """The trial on some of its tests (the same objects), in their order."""
         places = {id(test): place for place, test in enumerate(self.tests)}
         rows = [places[id(test)] for test in tests]
-        return Trial(
+        return SuiteRun(
             tuple(tests),
             tuple(self.outcomes[row] for row in rows),
             tuple(self.verdicts[row] for row in rows),
@@ -55,12 +55,12 @@ class Trial:
 
 async def try_code(
     code: str, entry_point: str, tests: Sequence[UnitTest], box: AsyncSandbox
-) -> Trial:
+) -> SuiteRun:
     """Run `code` on `tests`, one second of CPU time each. Raises `SandboxUnavailable`."""
     program = Program(code, entry_point)
     outcomes = await box.run(program, [t.call for t in tests], _LIMITS) if tests else []
     verdicts = [matches(o, expect_test(t)) for t, o in zip(tests, outcomes, strict=True)]
-    return Trial(tuple(tests), tuple(outcomes), tuple(verdicts))
+    return SuiteRun(tuple(tests), tuple(outcomes), tuple(verdicts))
 
 
 def certain_tests(problem: FunctionProblem) -> tuple[UnitTest, ...]:

@@ -49,7 +49,7 @@ Generator = Literal["random", "prompted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CallShape:
     """What is known about how the function is called."""
 
     subject: Subject
@@ -249,17 +249,17 @@ def output_question(
     ]
 
 
-def shape_of(problem: FunctionProblem) -> Shape:
+def shape_of(problem: FunctionProblem) -> CallShape:
     """How the function is called, from the code under test."""
     about = subject(problem.description, problem.entry_point, problem.code)
     tree = try_parse(problem.code)
     function = find_function(tree, problem.entry_point) if tree is not None else None
     named = function.args.kwonlyargs if function is not None else []
-    return Shape(about, tuple(arg.arg for arg in named))
+    return CallShape(about, tuple(arg.arg for arg in named))
 
 
 async def read_proposal(
-    answer: Completion | None, problem: FunctionProblem, shape: Shape, box: AsyncSandbox
+    answer: Completion | None, problem: FunctionProblem, shape: CallShape, box: AsyncSandbox
 ) -> Proposal:
     """The unit test of an answer (None: the request did not fit). Raises `SandboxUnavailable`."""
     if answer is None:

@@ -14,12 +14,12 @@ from refute.function.show import call_source, value_source
 from refute.problems import FunctionProblem, Invocation, UnitTest
 
 if TYPE_CHECKING:
-    from refute.function.llm.execution import Trial
+    from refute.function.llm.execution import SuiteRun
     from refute.function.llm.options import Options
 
 __all__ = [
     "Attempt",
-    "Edit",
+    "EditRound",
     "Output",
     "Suite",
     "Trace",
@@ -109,7 +109,7 @@ class Suite:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class EditRound:
     """One round of debugging."""
 
     round: int
@@ -144,7 +144,7 @@ class Trace:
     codes: tuple[str, ...] = ()
     """The module after each round, 0 to m."""
     suites: tuple[Suite, ...] = ()
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[EditRound, ...] = ()
     unreadable: Counter[str] = field(default_factory=Counter)
     """Unreadable answers, by kind."""
     too_long: int = 0
@@ -168,9 +168,9 @@ def conclusion(
     options: Options,
     codes: Sequence[str],
     suites: Sequence[Suite],
-    edits: Sequence[Edit],
-    first: Trial,
-    certain: Trial,
+    edits: Sequence[EditRound],
+    first: SuiteRun,
+    certain: SuiteRun,
     *,
     besides: Sequence[Unreadable] = (),
 ) -> MethodResult:
@@ -218,7 +218,7 @@ def _as_stated(attempt: Attempt) -> UnitTest | None:
 
 
 def _unreadable(
-    suites: Sequence[Suite], edits: Sequence[Edit], besides: Sequence[Unreadable]
+    suites: Sequence[Suite], edits: Sequence[EditRound], besides: Sequence[Unreadable]
 ) -> Counter[str]:
     counts = Counter(kind.value for kind in besides)
     for suite in suites:
@@ -233,7 +233,9 @@ def _unreadable(
     return counts
 
 
-def _notes(options: Options, suites: Sequence[Suite], edits: Sequence[Edit]) -> tuple[str, ...]:
+def _notes(
+    options: Options, suites: Sequence[Suite], edits: Sequence[EditRound]
+) -> tuple[str, ...]:
     notes = []
     if suites:
         attempts = suites[0].attempts
@@ -300,7 +302,7 @@ def _attempt(attempt: Attempt, function: str) -> dict[str, Any]:
     return record
 
 
-def _edit(edit: Edit, function: str) -> dict[str, Any]:
+def _edit(edit: EditRound, function: str) -> dict[str, Any]:
     record: dict[str, Any] = {
         "round": edit.round,
         "accepted": edit.accepted,

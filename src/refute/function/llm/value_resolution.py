@@ -13,7 +13,7 @@ from typing import Any
 
 from refute.function.examples.scanner import LOOSE_NAMES
 from refute.function.examples.subject import Subject
-from refute.function.llm.answers import Written, source_text
+from refute.function.llm.answers import WrittenOutput, source_text
 from refute.function.llm.results import Output, Unreadable
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Call, Expression, Invocation
@@ -44,7 +44,7 @@ class _NoValue(Exception):
     """The expression has no value that could be handed to a program or compared."""
 
 
-async def resolve_output(written: Written | None, box: AsyncSandbox) -> Output | Unreadable:
+async def resolve_output(written: WrittenOutput | None, box: AsyncSandbox) -> Output | Unreadable:
     """The expected output that is written. Raises `SandboxUnavailable`."""
     if written is None:
         return Unreadable.NO_OUTPUT

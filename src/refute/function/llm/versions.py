@@ -16,9 +16,9 @@ from typing import Literal
 
 from refute.combinators import best_of, cross_check
 from refute.function.contract import FailingTest
-from refute.function.llm.execution import Trial, try_code
+from refute.function.llm.execution import SuiteRun, try_code
 from refute.function.llm.generation import Proposal, unasked
-from refute.function.llm.results import Attempt, Edit, Suite, Unreadable
+from refute.function.llm.results import Attempt, EditRound, Suite, Unreadable
 from refute.function.search.choose import behaviour, differs
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Returned
@@ -27,8 +27,8 @@ from refute.sandbox.pool import AsyncSandbox
 from refute.sandbox.values import MalformedValue
 
 __all__ = [
+    "FixAnswer",
     "Input",
-    "Reading",
     "Version",
     "Versions",
     "distinguishing",
@@ -45,9 +45,9 @@ class Version:
 
     code: str
     origin: Literal["given", "model", "search"]
-    certain: Trial
+    certain: SuiteRun
     """What it does on the certain tests."""
-    trial: Trial
+    trial: SuiteRun
     """What it does on the generated tests."""
     answer: str = ""
     """The model's answer that it was read from."""
@@ -92,7 +92,7 @@ class Versions:
             if known.code == code:
                 return known
         certain = await try_code(code, self._name, self._certain, self._box)
-        trial = Trial((), (), ())
+        trial = SuiteRun((), (), ())
         version = Version(code, origin, certain, trial, answer, tuple(edits))
         if version.plausible or not self.all:
             version.trial = await try_code(code, self._name, self._tests, self._box)
@@ -107,7 +107,7 @@ class Versions:
         for version in self.in_play:
             more = await try_code(version.code, self._name, tests, self._box)
             old = version.trial
-            version.trial = Trial(
+            version.trial = SuiteRun(
                 old.tests + more.tests, old.outcomes + more.outcomes, old.verdicts + more.verdicts
             )
 
@@ -266,7 +266,7 @@ def _partition(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FixAnswer:
     """An answer that was to hold a fix."""
 
     answer: str
@@ -297,21 +297,21 @@ def _attempt(one: Input) -> Attempt:
 
 
 def round_edits(
-    number: int, readings: Sequence[Reading], before: Version, best: Version, versions: Versions
-) -> list[Edit]:
+    number: int, readings: Sequence[FixAnswer], before: Version, best: Version, versions: Versions
+) -> list[EditRound]:
     """What became of the answers of a round, and of the code: `best` came after `before`."""
-    edits: list[Edit] = []
+    edits: list[EditRound] = []
     seen: list[Version] = []
     for one in readings:
         version = one.version
         if version is None:
             why = "there is none" if one.unreadable is None else one.unreadable.told
             reason = f"discarded: {why}"
-            edit = Edit(number, one.answer, None, False, reason, unreadable=one.unreadable)
+            edit = EditRound(number, one.answer, None, False, reason, unreadable=one.unreadable)
             edits.append(edit)
         elif any(version is other for other in seen):
             reason = "discarded: another answer says the same"
-            edits.append(Edit(number, one.answer, version.code, False, reason))
+            edits.append(EditRound(number, one.answer, version.code, False, reason))
         else:
             seen.append(version)
             edits.append(_edit(number, version, before, best, versions))
@@ -322,7 +322,7 @@ def round_edits(
 
 def _edit(
     number: int, version: Version, before: Version, best: Version, versions: Versions
-) -> Edit:
+) -> EditRound:
     accepted = version is best and best is not before
     total = len(version.trial.tests) + len(version.certain.tests)
     after, was = _passed(version), _passed(before)
@@ -338,7 +338,7 @@ def _edit(
         if accepted and version.edits:
             reason = f"accepted: {'; '.join(version.edits)}; {rates}"
     shown = versions.shown(versions.given, 0)
-    return Edit(
+    return EditRound(
         number,
         version.answer,
         version.code,

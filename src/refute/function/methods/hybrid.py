@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from refute.errors import InputError
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.llm.answers import final_text
-from refute.function.llm.code_extraction import edited
-from refute.function.llm.debugging import Questions, conversation, feedback_on
+from refute.function.llm.code_extraction import apply_answer
+from refute.function.llm.debugging import Sampler, conversation, feedback_on
 from refute.function.llm.execution import certain_tests
 from refute.function.llm.generation import (
     Generator,
@@ -42,11 +42,11 @@ from refute.function.llm.generation import (
     voted_on,
 )
 from refute.function.llm.options import Options
-from refute.function.llm.results import Attempt, Edit, Unreadable, Vote, conclusion
+from refute.function.llm.results import Attempt, EditRound, Unreadable, Vote, conclusion
 from refute.function.llm.search_partner import multiplied, mutant_outcomes, searched_fixes
 from refute.function.llm.versions import (
+    FixAnswer,
     Input,
-    Reading,
     Version,
     Versions,
     distinguishing,
@@ -114,9 +114,9 @@ async def hybrid(problem: FunctionProblem, *, ctx: Context, options: HybridOptio
     `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
     """
     versions = Versions(problem, certain_tests(problem), ctx.sandbox)
-    questions = Questions(ctx.model, options.sampling(ctx.seed))
+    sampler = Sampler(ctx.model, options.sampling(ctx.seed))
     allowance = Allowance(most_asked(options))
-    return await _Work(problem, ctx, options, versions, questions, allowance).run()
+    return await _Work(problem, ctx, options, versions, sampler, allowance).run()
 
 
 @dataclass(slots=True)
@@ -127,14 +127,14 @@ class _Work:
     ctx: Context
     options: Options
     versions: Versions
-    questions: Questions
+    sampler: Sampler
     allowance: Allowance
     inputs: list[Input] = field(default_factory=list)
     """The model's own first."""
     tries: list[Attempt | Input] = field(default_factory=list)
     """What the model proposed, in its order; what can be used is one of `inputs`."""
     mutants: list[list[Outcome]] = field(default_factory=list)
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[FixAnswer] = field(default_factory=list)
     """The fixes that the model wrote since the last round."""
 
     async def run(self) -> MethodResult:
@@ -145,7 +145,7 @@ class _Work:
         if not given.plausible:
             await self._search(given.certain.tests)
         await self._multiply()
-        codes, edits = [problem.code], list[Edit]()
+        codes, edits = [problem.code], list[EditRound]()
         for number in range(1, max(1, options.m) + 1):
             fresh = await self._vote(first=number == 1)
             if options.m == 0:
@@ -211,11 +211,11 @@ class _Work:
         if not count:
             return
         request = (*conversation(self.problem, version.code), user(question))
-        for answer in await self.questions.put(request, count):
-            code, kind = edited(version.code, answer, self.problem.entry_point)
+        for answer in await self.sampler.draw(request, count):
+            code, kind = apply_answer(version.code, answer, self.problem.entry_point)
             text = "" if answer is None else answer.text
             entered = None if code is None else await self.versions.enter(code, "model", text)
-            self.readings.append(Reading(text, entered, kind))
+            self.readings.append(FixAnswer(text, entered, kind))
 
     async def _vote(self, *, first: bool) -> bool:
         """Ask for the outputs of the most telling inputs. Whether there are new tests."""

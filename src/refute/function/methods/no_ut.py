@@ -7,8 +7,8 @@ import re
 from refute.combinators import refine
 from refute.function.contract import MethodResult
 from refute.function.llm.answers import final_text
-from refute.function.llm.debugging import Questions, Revision, Rounds, conversation, revised
-from refute.function.llm.execution import Trial, certain_tests, try_code
+from refute.function.llm.debugging import Revision, Rounds, Sampler, conversation, revise
+from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import user
 from refute.function.llm.options import Options
 from refute.function.llm.results import Unreadable, conclusion
@@ -34,14 +34,14 @@ async def no_ut(problem: FunctionProblem, *, ctx: Context, options: Options) -> 
     `SandboxUnavailable`.
     """
     name, box = problem.entry_point, ctx.sandbox
-    questions = Questions(ctx.model, options.sampling(ctx.seed))
+    sampler = Sampler(ctx.model, options.sampling(ctx.seed))
     rounds = Rounds(options)
     undecided: list[Unreadable] = []
 
     async def edit(version: Revision, refused: int) -> Revision | None:
         description, code = problem.description.strip(), version.code.strip("\n")
         question = render("self_feedback", description=description, code=code)
-        [opinion] = await questions.put([user(question)])
+        [opinion] = await sampler.draw([user(question)])
         feedback = "" if opinion is None else final_text(opinion.text)
         feedback = feedback.rpartition("Feedback:")[2].strip()
         wrong = finds_fault(feedback)
@@ -49,12 +49,12 @@ async def no_ut(problem: FunctionProblem, *, ctx: Context, options: Options) -> 
             undecided.append(Unreadable.CONTEXT if opinion is None else Unreadable.NO_VERDICT)
         if not wrong:
             return None
-        return await revised(version, feedback, questions=questions, entry_point=name, box=box)
+        return await revise(version, feedback, sampler=sampler, entry_point=name, box=box)
 
     certain = await try_code(problem.code, name, certain_tests(problem), box)
     start = Revision(problem.code, conversation(problem, problem.code), certain)
     versions = await refine(start, edit, rounds=options.m, accept=rounds.accept)
-    codes, nothing = [version.code for version in versions], Trial((), (), ())
+    codes, nothing = [version.code for version in versions], SuiteRun((), (), ())
     return conclusion(
         problem, options, codes, (), rounds.edits, nothing, certain, besides=undecided
     )

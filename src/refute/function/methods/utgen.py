@@ -5,14 +5,14 @@ from __future__ import annotations
 from refute.combinators import refine
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import (
-    Questions,
     Revision,
     Rounds,
+    Sampler,
     conversation,
     feedback_on,
-    revised,
+    revise,
 )
-from refute.function.llm.execution import Trial, certain_tests, try_code
+from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import Generator, build_ut
 from refute.function.llm.options import Options
 from refute.function.llm.results import Suite, conclusion
@@ -32,10 +32,10 @@ async def utdebug(
     stops. Raises what `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
     """
     name, box = problem.entry_point, ctx.sandbox
-    questions = Questions(ctx.model, options.sampling(ctx.seed))
+    sampler = Sampler(ctx.model, options.sampling(ctx.seed))
     rounds, suites = Rounds(options), list[Suite]()
 
-    async def tested(code: str) -> Trial:
+    async def tested(code: str) -> SuiteRun:
         suite = await build_ut(
             problem, code, generator=generator, ask=ctx.writer, box=box, options=options,
             seed=ctx.seed,
@@ -51,8 +51,8 @@ async def utdebug(
             return None
         shown = failing[refused % len(failing)]
         feedback = render("test_feedback", **feedback_on(shown, name))
-        return await revised(
-            version, feedback, questions=questions, entry_point=name, box=box, shown=shown.test
+        return await revise(
+            version, feedback, sampler=sampler, entry_point=name, box=box, shown=shown.test
         )
 
     certain = await try_code(problem.code, name, certain_tests(problem), box)
