@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Ballot", "backtrack", "best_of", "cross_check", "rank", "refine", "vote"]
+__all__ = ["Ballot", "always", "backtrack", "best_of", "cross_check", "rank", "refine", "vote"]
 
 T = TypeVar("T")
 
@@ -81,12 +81,17 @@ async def vote(
     return Ballot(k, asked, tuple(zip(kinds, votes, strict=True)))
 
 
+def always(before: T, after: T) -> bool:
+    """For `refine`: every proposal is taken."""
+    return True
+
+
 async def refine(
     start: T,
     improve: Callable[[T, int], Awaitable[T | None]],
     *,
     rounds: int,
-    accept: Callable[[T, T], bool] = lambda before, after: True,
+    accept: Callable[[T, T], bool] = always,
 ) -> list[T]:
     """The state after each round, 0 to `rounds`: what `improve` makes of it, where `accept` takes
     that; else the state stays (see `backtrack`).

@@ -12,11 +12,9 @@ from typing import Any
 from refute.errors import InputError
 from refute.files import read_file
 from refute.function.examples.subject import crosses
-from refute.function.pytests import read_pytests
 from refute.function.show import NO_EXCEPTION, NO_OUTPUT
 from refute.function.surroundings import surroundings
 from refute.function.target import Module, is_predicate
-from refute.function.testmodule import whole_tests
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral, parse_literal, read_call
 from refute.problems import Expression, Invocation, Session, UnitTest, Want
@@ -68,6 +66,9 @@ def read_tests(
         raise InputError(f"{path}: not UTF-8 text: {error.reason}") from None
     if path.suffix != ".py":
         return _crossing(path, list(_read_json(path, text, entry_point)))
+    from refute.function.pytests import read_pytests
+    from refute.function.testmodule import whole_tests
+
     try:
         name = str(path)
         reading = read_pytests(text, name, entry_point, module=module, predicate=predicate)

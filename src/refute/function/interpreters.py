@@ -8,13 +8,16 @@ import sys
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from refute.errors import InputError
 from refute.function.target import Module
 from refute.pathfiles import inside, may_be_shown, read_path_files
 from refute.sandbox.interpreter import OLDEST, Interpreter
-from refute.workspace.facts import Facts, interpreter_facts
 from refute.workspace.infer import own_interpreter
+
+if TYPE_CHECKING:
+    from refute.workspace.facts import Facts
 
 __all__ = ["interpreter_of", "with_interpreter"]
 
@@ -44,6 +47,8 @@ def interpreter_of(root: Path | None, python: Path | None = None) -> Interpreter
     if os.path.normpath(python.parent.parent) == os.path.normpath(sys.prefix):
         return None
     _check_version(python, _named_version(python))  # the oldest do not even take the question
+    from refute.workspace.facts import interpreter_facts  # seldom needed
+
     facts = interpreter_facts(python, root)
     _check_version(python, facts.version)
     own = "" if root is None else os.path.realpath(root)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 
-from refute.combinators import backtrack
+from refute.combinators import always
 from refute.function.contract import FailingTest
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.execution import SuiteRun, try_code
 from refute.function.llm.generation import samples, user
-from refute.function.llm.options import Options
 from refute.function.llm.results import EditRound, Unreadable
 from refute.function.show import call_source, describe, expected_source
 from refute.models.contract import Asker, Completion, Message, Sampling
@@ -110,7 +108,10 @@ async def revise(
 class Rounds:
     """Which new versions are taken, and the record of it."""
 
-    options: Options
+    guard: bool
+    """Take none that fails a certain test which the version before it passes (`Options.guard`)."""
+    better: Callable[[Revision, Revision], bool] = always
+    """Whether what a version does on the suite is enough: see `combinators.backtrack`."""
     edits: list[EditRound] = field(default_factory=list)
 
     def accept(self, before: Revision, after: Revision) -> bool:
@@ -141,13 +142,10 @@ class Rounds:
             return False, after.unreadable.told
         if after.code == before.code:
             return False, "it changes nothing"
-        broken = after.certain.breaks(before.certain) if self.options.guard else []
+        broken = after.certain.breaks(before.certain) if self.guard else []
         if broken:
             return False, f"it fails a certain test ({broken[0].source or 'given'})"
         if after.trial is None:
             return True, "there is no test to check it"
         rates = f"passes {after.passed} of {len(after.trial.tests)} tests, {before.passed} before"
-        return not self.options.backtrack or _passes_more(before, after), rates
-
-
-_passes_more = backtrack(attrgetter("passed"))
+        return self.better(before, after), rates

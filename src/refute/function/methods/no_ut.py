@@ -35,7 +35,7 @@ async def no_ut(problem: FunctionProblem, *, ctx: Context, options: Options) -> 
     """
     name, box = problem.entry_point, ctx.sandbox
     sampler = Sampler(ctx.model, options.sampling(ctx.seed))
-    rounds = Rounds(options)
+    rounds = Rounds(options.guard)
     undecided: list[Unreadable] = []
 
     async def edit(version: Revision, refused: int) -> Revision | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from refute.combinators import refine
+from operator import attrgetter
+
+from refute.combinators import always, backtrack, refine
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import (
     Revision,
@@ -33,7 +35,8 @@ async def utdebug(
     """
     name, box = problem.entry_point, ctx.sandbox
     sampler = Sampler(ctx.model, options.sampling(ctx.seed))
-    rounds, suites = Rounds(options), list[Suite]()
+    more = backtrack(attrgetter("passed")) if options.backtrack else always
+    rounds, suites = Rounds(options.guard, more), list[Suite]()
 
     async def tested(code: str) -> SuiteRun:
         suite = await build_ut(
