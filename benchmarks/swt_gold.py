@@ -14,17 +14,19 @@ import argparse
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from refute.datasets.swe import IssueItem, load_issues
 from refute.figures import mean
 from refute.issue.grade import Terms
-from refute.issue.grading import GradingSettings, Task, default_jobs, run_grading
+from refute.issue.grading import GradingSettings, Task, default_jobs, grade_tasks
 from refute.issue.predictions import Prediction, gold_predictions
 from refute.issue.records import read_evidence, read_grade
 from refute.issue.standings import standings
 from refute.issue.summary import Summary, summarize
 from refute.runs import Journal
+from refute.runs.run import Run
 
 
 def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summary:
@@ -35,13 +37,16 @@ def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summa
         found = {key.id: Prediction(key.id, "", model) for key in keys}
     tasks = [Task(item, found[item.key.id]) for item in items]
     settings = GradingSettings("swt", model, model, Terms())
-    with Journal(run, settings.header(tasks)) as journal:
-        for done in run_grading(tasks, settings, journal, jobs=jobs):
-            print(f"\r{model}: {done}/{len(tasks)}", end="", flush=True)
+    with Run(run, settings.header(tasks)) as opened:
+        grade_tasks(opened, tasks, settings, jobs=jobs, progress=partial(say, model, len(tasks)))
         print()
         if model == "gold":
-            details(items, journal)
-        return summarize(keys, journal.records)
+            details(items, opened.journal)
+        return summarize(keys, opened.records)
+
+
+def say(model: str, count: int, done: int) -> None:
+    print(f"\r{model}: {done}/{count}", end="", flush=True)
 
 
 def details(items: Sequence[IssueItem], journal: Journal) -> None:

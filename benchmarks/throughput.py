@@ -30,18 +30,18 @@ import re
 import resource
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from refute.function.bench import Settings, load_items
-from refute.function.bench.loop import run_asking
-from refute.function.bench.solving import solver
+from refute.function.bench import Settings, load_items, work_on
 from refute.function.llm.options import Options
 from refute.models.cache import SampleCache
 from refute.models.openai import OpenAIModel
 from refute.models.session import Session
-from refute.runs import Journal, cores
-from refute.sandbox.pool import SandboxPool
+from refute.runs import cores
+from refute.runs.run import Run
 
 SHARE = 0.95
 
@@ -86,33 +86,20 @@ def measure(
     settings = Settings(str(data), "utgen", model="openai:m", options=Options())
     items = load_items(settings, None)
 
-    async def run() -> None:
+    @asynccontextmanager
+    async def models() -> AsyncIterator[dict[str, Session]]:
         model = OpenAIModel("m", base_url=f"http://127.0.0.1:{port}/v1", concurrency=slots)
         cache = SampleCache(scratch / "samples.sqlite3")
-        with SandboxPool(cores()) as box, SandboxPool(cores()) as graders:
-            async with Session(model, cache=cache, concurrency=slots) as session:
-                solve = solver("utgen", settings.options, box, {"model": session})
-                ending = await run_asking(
-                    items,
-                    settings,
-                    journal,
-                    solve,
-                    at_once=at_once or slots,
-                    graders=graders,
-                    progress=quiet,
-                )
-        assert not ending.failed
+        async with Session(model, cache=cache, concurrency=slots) as session:
+            yield {"model": session}
 
     before, children = used(resource.RUSAGE_SELF), used(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
-    with Journal(scratch / "run", settings.header(items)) as journal:
-        asyncio.run(run())
+    with Run(scratch / "run", settings.header(items)) as run:
+        ending = work_on(run, items, settings, models=models, at_once=at_once or slots)
+    assert not ending.failed
     wall = time.monotonic() - start
     return used(resource.RUSAGE_SELF) - before, used(resource.RUSAGE_CHILDREN) - children, wall
-
-
-def quiet(_: int) -> None:
-    """No progress bar."""
 
 
 def used(who: int) -> float:

@@ -7,6 +7,8 @@ import json
 import logging
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 
 import refute
 from refute import cli
+from refute.registry import EXECUTORS
+from refute.runs.executors import Done, ExecutorSpec
 
 CODE = '''def half(n):
     """Half of n, rounded down.
@@ -164,3 +168,85 @@ def test_datasets_and_versions(tmp_path: Path) -> None:
     [item] = refute.load_dataset(tmp_path / "rows.jsonl", limit=1)
     assert item.problem.id == "a"
     assert refute.__version__.count(".") >= 1
+
+
+ROWS = [
+    {
+        "id": name,
+        "code": f"def half(n):\n    return n // {divisor}\n",
+        "entry_point": "half",
+        "description": "Half of n, rounded down.",
+        "reference": "def half(n):\n    return n // 2\n",
+        "inputs": [[4], [9]],
+    }
+    for name, divisor in (("right", 2), ("wrong", 3))
+]
+
+
+@dataclass(frozen=True)
+class Here:
+    """An executor that does one unit after the other in this process."""
+
+    done: list[str]
+
+    def run(self, units: Sequence[Any], start: Callable[[], Any], done: Done) -> None:
+        work = start()
+        for unit in units:
+            self.done.append(unit[0])
+            done(unit, work(unit))
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+def test_a_bench_is_the_same_document_as_on_the_command_line(
+    rows: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[tuple[int, int]] = []
+    result = refute.bench(
+        rows, method="none", run="run", jobs=1, progress=lambda *far: told.append(far)
+    )
+    assert isinstance(result, refute.BenchResult)
+    assert result.complete
+    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert result.figures["code_accuracy"].value == 0.5
+    assert printed(capsys, "bench", str(rows), "--run", "run") == (0, result.to_dict())
+    again = refute.bench(rows, run=result.directory)
+    assert again.to_dict() == result.to_dict(), "settings not given are those of the run"
+    assert "method none" in str(again)
+
+
+def test_a_bench_refuses_what_it_does_not_know(rows: Path) -> None:
+    for settings, message in (
+        ({"nope": 1}, "--nope is no option of none"),
+        ({"runs": 2}, "asks? a model"),
+        ({"grade": True}, "--grade is for issues"),
+        ({"executor": "nope"}, "no such executor; there are processes"),
+    ):
+        with pytest.raises(refute.InputError, match=message):
+            refute.bench(rows, method="none", **settings)
+    assert not (rows.parent / "runs").exists()
+
+
+def test_an_executor_of_somebody_else(
+    rows: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EXECUTORS, "_own", {})
+    done: list[str] = []
+    EXECUTORS.register(ExecutorSpec(name="here", summary="", make=lambda jobs: Here(done)))
+    status, document = printed(capsys, "bench", str(rows), "--method", "none", "--executor", "here")
+    assert (status, done) == (0, ["right", "wrong"])
+    assert isinstance(document, dict)
+    assert document["metrics"]["code_accuracy"]["value"] == 0.5
+    result = refute.bench(rows, method="none", executor=Here(done))
+    assert result.to_dict()["metrics"] == document["metrics"]
+
+
+def test_a_bench_in_a_running_event_loop(rows: Path) -> None:
+    found = asyncio.run(refute.bench_async(rows, method="none", jobs=1))
+    assert found.complete

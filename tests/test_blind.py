@@ -42,10 +42,7 @@ GRADERS = {
     ),
 }
 BENCH = {
-    *(
-        f"function/bench/{name}.py"
-        for name in ("settings", "records", "workers", "summary", "loop")
-    ),
+    *(f"function/bench/{name}.py" for name in ("settings", "records", "work", "summary")),
     "issue/bench.py",
 }
 """Hands the problem to a method, then the prediction to a grader; no one function takes both."""

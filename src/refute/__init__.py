@@ -18,7 +18,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from refute.api.benching import (
+        BenchResult,
+        FilterResult,
+        IssueBenchResult,
+        bench,
+        bench_async,
+        filter_fixes,
+    )
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
+    from refute.api.grading import GradeResult, grade
     from refute.api.issues import (
         ReproduceResult,
         VetResult,
@@ -52,11 +61,22 @@ if TYPE_CHECKING:
         Trust,
         UnitTest,
     )
+    from refute.runs.executors import Executor
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
     from refute.workspace.contract import Workspace
 
 _HOMES = {
+    "refute.api.benching": (
+        "BenchResult",
+        "FilterResult",
+        "IssueBenchResult",
+        "bench",
+        "bench_async",
+        "filter_fixes",
+    ),
+    "refute.api.grading": ("GradeResult", "grade"),
+    "refute.runs.executors": ("Executor",),
     "refute.api.functions": (
         "DebugResult",
         "HuntResult",
@@ -112,19 +132,24 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Asked",
+    "BenchResult",
     "Bounds",
     "Call",
     "Candidate",
     "Context",
     "DebugResult",
+    "Executor",
     "Expression",
     "FailingTest",
+    "FilterResult",
     "Finding",
     "FunctionKey",
     "FunctionPrediction",
     "FunctionProblem",
+    "GradeResult",
     "HuntResult",
     "InputError",
+    "IssueBenchResult",
     "IssueKey",
     "IssuePrediction",
     "IssueProblem",
@@ -151,10 +176,14 @@ __all__ = [
     "Workspace",
     "__version__",
     "backtrack",
+    "bench",
+    "bench_async",
     "best_of",
     "cross_check",
     "debug",
     "debug_async",
+    "filter_fixes",
+    "grade",
     "hunt",
     "hunt_async",
     "judge",

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from refute.datasets.spec import DatasetSpec
     from refute.methods import Level, MethodSpec
     from refute.models.opening import Provider
+    from refute.runs.executors import ExecutorSpec
 
-__all__ = ["DATASETS", "METHODS", "MODELS", "Registry", "method_of"]
+__all__ = ["DATASETS", "EXECUTORS", "METHODS", "MODELS", "Registry", "method_of"]
 
 Thing = TypeVar("Thing")
 
@@ -153,4 +154,7 @@ MODELS: Registry[Provider] = Registry(
 )
 DATASETS: Registry[DatasetSpec[Any]] = Registry(
     "refute.datasets", ("refute.datasets",), "dataset", _is_a("refute.datasets.spec", "DatasetSpec")
+)
+EXECUTORS: Registry[ExecutorSpec] = Registry(
+    "refute.executors", ("refute.runs",), "executor", _is_a("refute.runs.executors", "ExecutorSpec")
 )

@@ -16,10 +16,11 @@ import pytest
 
 from refute import cli
 from refute.errors import InputError
-from refute.function.bench import Settings, load_items, resumed, run_bench, summarize
+from refute.function.bench import Settings, load_items, summarize, work_on
 from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute.registry import METHODS
-from refute.runs import Journal, read_header
+from refute.runs import read_header
+from refute.runs.run import Run, resumed
 
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
 
@@ -119,19 +120,23 @@ def test_stored_settings_are_kept_unless_given_again() -> None:
     options = METHODS.get("search").options(budget=2.5)
     stored = Settings("d", "search", limit=3, ids=("a",), seed=7, options=options)
     header = json.loads(json.dumps({**stored.header([]), "new": 1}))
-    assert resumed(Settings("d", "none"), header, set()) == stored
-    assert resumed(Settings("d", "none"), header, {"method"}).method == "none"
+    now = Settings("d", "none", options=type(options)())
+    assert resumed(now, header, set()) == stored
+    assert resumed(now, header, {"method"}).method == "none"
+    assert resumed(now, header, {"budget"}).options.budget == now.options.budget
 
 
 def test_errors_are_counted_apart_and_retried(data: Path, tmp_path: Path) -> None:
     settings = Settings(str(data), "none")
     items = load_items(settings, None)
-    with Journal(tmp_path / "run", settings.header(items)) as journal:
-        journal.append({"id": "off", "status": "error", "error": "died"})
-        result = summarize(items, settings, journal)
+    told: list[int] = []
+    with Run(tmp_path / "run", settings.header(items)) as run:
+        run.journal.append({"id": "off", "status": "error", "error": "died"})
+        result = summarize(items, settings, run.journal)
         assert (result.n, dict(result.errors)) == (0, {"off": "died"})
-        assert list(run_bench(items, settings, journal, jobs=1)) == [0, 1, 2, 3, 4]
-        result = summarize(items, settings, journal)
+        work_on(run, items, settings, jobs=1, progress=told.append)
+        assert told == [0, 1, 2, 3, 4]
+        result = summarize(items, settings, run.journal)
         assert (result.n, dict(result.errors)) == (4, {})
 
 

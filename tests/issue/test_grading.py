@@ -102,6 +102,16 @@ def test_gold_and_others(bench: Bench) -> None:
         "shop-3": "empty",
         "shop-4": "empty",
     }
+    code = (
+        "import json, sys, refute\n"
+        "if __name__ == '__main__':\n"
+        "    rows, path, run, ids = sys.argv[1:]\n"
+        "    result = refute.grade(rows, path, run=run, ids=ids.split(','))\n"
+        "    print(json.dumps(result.to_dict()))\n"
+    )
+    called = [sys.executable, "-c", code, bench.rows, path, run, ids]
+    ran = subprocess.run(list(map(str, called)), env=bench.env, capture_output=True, text=True)
+    assert json.loads(ran.stdout) == found, "the function and the command give one document"
     metrics = {name: figure["value"] for name, figure in found["metrics"].items()}
     assert metrics == {
         "applicable": 0.4,
@@ -219,13 +229,13 @@ def test_the_best_of_several_samples(bench: Bench) -> None:
     ]
     code = (
         "import json, sys; from pathlib import Path\n"
-        "from refute.cli.grade import grade_run; from refute.cli.output import consoles\n"
-        "from refute.datasets.swe import load_issues; from refute.issue.bench import Settings\n"
+        "from refute.api.grading import grade_samples\n"
+        "from refute.datasets.swe import load_issues\n"
         "if __name__ == '__main__':\n"
         "    rows, folder, *files = map(Path, sys.argv[1:])\n"
         "    items = load_issues(rows, limit=2)\n"
-        "    settings = Settings(dataset=str(rows), method='x')\n"
-        "    print(json.dumps(grade_run(items, settings, files, folder, 2, *consoles(), True)))\n"
+        "    found = grade_samples(items, files, str(rows), folder / 'grades', jobs=2)\n"
+        "    print(json.dumps({name: one.to_dict() for name, one in found.items()}))\n"
     )
     script = bench.folder / "script.py"
     script.write_text(code)

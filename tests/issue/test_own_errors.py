@@ -43,7 +43,7 @@ def graded(shop: Shop, tmp_path, monkeypatch) -> Callable[[str], dict]:  # type:
             "data", "predictions", "model", Terms(**{"timeout": 60.0, **terms}), types=types
         )
         task = Task(IssueItem(shop.problem, KEY), Prediction(shop.problem.id, patch))
-        record = _work(settings, tmp_path, nullcontext(), task)
+        record = _work(settings, tmp_path, nullcontext(), (task.item.problem.id, task))
         json.dumps(record)
         return record
 

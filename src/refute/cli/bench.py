@@ -2,76 +2,118 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.bench_functions import FunctionBenchOptions, bench_functions
-from refute.cli.bench_issues import IssueBenchOptions, bench_issues, issue_bench_options
 from refute.cli.options import (
+    FILE,
     budget_option,
     given_names,
     json_option,
     model_options,
     seed_option,
+    workspace_option,
 )
+from refute.cli.output import consoles, print_json
 from refute.cli.reproducing import ReproducingOptions, reproducing_options
-from refute.cli.selected import Selected, run_options, selecting_options, split_ids
+from refute.cli.selected import executor_option, run_options, selecting_options, split_ids
+from refute.errors import UNAVAILABLE, InputError
 
 if TYPE_CHECKING:
     from refute.models.asking import Asked
 
 __all__ = ["command"]
 
+_OF_FUNCTIONS = (
+    click.option(
+        "--runs", type=click.IntRange(1), default=1, metavar="N", help="Repeat with N seeds (1)."
+    ),
+    budget_option,
+    seed_option,
+    click.option(
+        "--visible-tests",
+        type=click.IntRange(0),
+        default=0,
+        metavar="N",
+        help="Show N asserts (MBPP).",
+    ),
+    click.option(
+        "--failing-tests",
+        type=click.IntRange(0),
+        default=0,
+        metavar="N",
+        help="Give N right failing tests with each problem.",
+    ),
+    click.option(
+        "--max-candidates", type=click.IntRange(1), metavar="N", help="Candidates for one problem."
+    ),
+)
+_OF_ISSUES = (
+    click.option(
+        "--given-tests",
+        "test_files",
+        type=click.Choice(["none", "golden"]),
+        default="none",
+        help="Issues: tell the method the golden tests' files (Table 5).",
+    ),
+    click.option(
+        "--given-patch",
+        "code_patch",
+        default="",
+        metavar="golden|FILE",
+        help="Issues: show it the golden patch, or a proposal (predictions' file).",
+    ),
+    click.option(
+        "--patch-may-be-wrong", is_flag=True, help="Issues: ... and say that it may be wrong."
+    ),
+    click.option("--grade", is_flag=True, help="Issues: grade the predictions as well."),
+    click.option(
+        "--filter",
+        "fixes",
+        type=FILE,
+        metavar="FIXES",
+        help="Issues: judge these fixes (SWE-bench predictions) by the tests of --run.",
+    ),
+    workspace_option,
+)
+
+
+def _options(command: Any) -> Any:
+    for option in reversed((*_OF_FUNCTIONS, *_OF_ISSUES)):
+        command = option(command)
+    return command
+
 
 @click.command("bench")
 @click.argument("dataset")
 @selecting_options
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes (default: cores).")
+@executor_option
 @model_options
-@click.option(
-    "--runs", type=click.IntRange(1), default=1, metavar="N", help="Repeat with N seeds (1)."
-)
-@budget_option
-@seed_option
-@click.option(
-    "--visible-tests", type=click.IntRange(0), default=0, metavar="N", help="Show N asserts (MBPP)."
-)
-@click.option(
-    "--failing-tests",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    help="Give N right failing tests with each problem.",
-)
-@click.option(
-    "--max-candidates", type=click.IntRange(1), metavar="N", help="Candidates for one problem."
-)
+@_options
 @reproducing_options
-@issue_bench_options
 @run_options
 @json_option
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     dataset: str,
     data: Path | None,
-    limit: int | None,
     ids: str | None,
     jobs: int | None,
-    runs: int,
-    budget: float,
-    seed: int,
-    visible_tests: int,
-    failing_tests: int,
-    max_candidates: int | None,
+    executor: str | None,
+    asked: Asked,
+    how: ReproducingOptions,
+    grade: bool,
+    fixes: Path | None,
     run: Path | None,
     runs_dir: Path,
     as_json: bool,
-    asked: Asked,
-    how: ReproducingOptions,
-    issues: IssueBenchOptions,
+    **settings: Any,
 ) -> int:
     """Run a method over a data set, or over a file of its rows.
 
@@ -81,11 +123,35 @@ def command(
 
     Exit status 3: some problems have no result (run again to retry them).
     """
-    from refute.datasets.swe import holds_issues
+    from refute.api import benching
+    from refute.report.terminal import counting
 
-    given = frozenset(given_names(context))
-    selected = Selected(dataset, data, limit, split_ids(ids), run, runs_dir, given)
-    if holds_issues(dataset):
-        return bench_issues(selected, asked, how, issues, jobs=jobs, as_json=as_json)
-    options = FunctionBenchOptions(runs, budget, seed, visible_tests, failing_tests, max_candidates)
-    return bench_functions(selected, asked, options, jobs=jobs, as_json=as_json)
+    rows: dict[str, Any] = {"data": data, "limit": settings["limit"], "ids": split_ids(ids)}
+    settings |= {**asdict(how), "ids": rows["ids"]}
+    given = {name: settings[name] for name in given_names(context) if name in settings}
+    out, err = consoles()
+    result: benching.BenchResult | benching.IssueBenchResult | benching.FilterResult
+    with counting(err) as progress:
+        if fixes is not None:
+            if run is None:
+                raise InputError("--filter needs the run whose tests are to filter: --run DIR")
+            rows |= {"jobs": jobs, "progress": progress, "workspace": settings["workspace"]}
+            result = benching.filter_fixes(fixes, run=run, dataset=dataset, **rows)
+        else:
+            result = benching.bench(
+                dataset,
+                asked=asked,
+                data=data,
+                run=run,
+                runs_dir=runs_dir,
+                jobs=jobs,
+                executor=executor,
+                grade=grade,
+                progress=progress,
+                **given,
+            )
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        result.print(out)
+    return 0 if result.complete else UNAVAILABLE

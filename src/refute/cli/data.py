@@ -69,7 +69,7 @@ def build_swt(
     """
     from refute.issue.build import Settings, build, damage
     from refute.issue.pulls import read_issues, read_pulls
-    from refute.runs.journal import Journal
+    from refute.runs.run import Run
     from refute.workspace.repositories import find_clone
 
     found = find_clone(str(clone))
@@ -85,13 +85,14 @@ def build_swt(
         "timeout": timeout,
     }
     log = consoles()[1]
-    with Journal(run or output.with_name(f"{output.name}.run"), settings, damage=damage) as journal:
+    directory = run or output.with_name(f"{output.name}.run")
+    with Run(directory, settings, damage=damage, again="the same command") as opened:
         built = build(
             taken,
             known,
             found,
             _opener(clone, fields, taken[0].repo if taken else repo),
-            journal,
+            opened.journal,
             Settings(runs, timeout),
             fields=fields,
             progress=lambda line: remark(log, [line]),

@@ -10,7 +10,6 @@ import click
 
 from refute.cli.options import FILE, json_option
 from refute.cli.output import consoles, print_json, remark
-from refute.cli.subject import issue_items
 
 if TYPE_CHECKING:
     from refute.issue.analysis.study import Study
@@ -132,6 +131,7 @@ def _studies(
     cutoff: str | None,
 ) -> list[Study]:
     """One study for each data set."""
+    from refute.datasets.swe import load_issues
     from refute.errors import InputError
     from refute.issue.analysis.groups import is_day
     from refute.issue.analysis.runs import read_graded
@@ -146,7 +146,7 @@ def _studies(
         ids = dict.fromkeys(id for run in chosen for id in run.grades)
         if not ids:
             raise InputError(f"{chosen[0].folder}: no instance has a grade yet")
-        items = issue_items(dataset, data, ids, None)
+        items = load_issues(dataset, data=data, ids=ids)
         problems, keys = [item.problem for item in items], [item.key for item in items]
         studies.append(study(dataset, chosen, problems, keys, fixes=resolved, cutoff=cutoff))
     return studies

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,7 @@ import click
 
 from refute.cli.options import FILE
 
-__all__ = ["Selected", "run_options", "selecting_options", "split_ids"]
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """The data set, the part of it that is wanted, and the folder of the run."""
-
-    dataset: str
-    data: Path | None
-    limit: int | None
-    ids: tuple[str, ...] | None
-    run: Path | None
-    runs_dir: Path
-    given: frozenset[str]
-    """Names of the options that the user gave."""
+__all__ = ["executor_option", "run_options", "selecting_options", "split_ids"]
 
 
 _SELECTING = (
@@ -40,6 +25,9 @@ _RUN = (
     click.option(
         "--runs-dir", type=FILE, default=Path("runs"), show_default=True, help="Where runs go."
     ),
+)
+executor_option = click.option(
+    "--executor", metavar="NAME", help="What does the work: processes, or a plugin's."
 )
 
 

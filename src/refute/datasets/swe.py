@@ -91,7 +91,7 @@ def load_issues(
     `data`: the file or the directory that holds it; None: the environment variable REFUTE_DATA,
     else the public hub. `ids`: only these; each must be there. `limit`: at most this many.
 
-    Raises `DatasetError`: no data, a malformed row, an unknown or repeated id.
+    Raises `DatasetError`: no data or no row, a malformed row, an unknown or repeated id.
     """
     name = str(name_or_path)
     known = issue_datasets()
@@ -126,6 +126,8 @@ def load_issues(
             f"{one} ({name} leaves it out)" if one in dropped else one for one in wanted - seen
         )
         raise DatasetError(f"{name}: no instance with id {', '.join(sorted(missing))}")
+    if not found:
+        raise DatasetError(f"{name}: no instance is left")
     return found
 
 

@@ -12,51 +12,44 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import platform
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import refute
-from refute.errors import (
-    AnswersPending,
-    BudgetExceeded,
-    ContextTooLong,
-    InputError,
-    ModelUnavailable,
-    WorkspaceUnavailable,
-)
+from refute.datasets.swe import IssueItem
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.patches import file_patches, is_test_file
-from refute.issue.predictions import Prediction, write_predictions
+from refute.issue.places import prepared
+from refute.issue.predictions import Prediction, read_predictions, write_predictions
 from refute.methods import Bounds, Context, Given, Spawn
 from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
+from refute.remarks import remark
 from refute.runs import Journal
-from refute.runs.loop import Ending, work_off
+from refute.runs.executors import Concurrent, Record
+from refute.runs.run import Ending, Run, versions
 from refute.runs.shapes import NUMBER, OBJECT, TALLY, maybe, misfit, optional
-from refute.workspace.opening import Backend
+from refute.workspace.opening import Backend, open_workspace
 
 __all__ = [
     "PREDICTIONS",
     "Settings",
     "given_away",
     "given_words",
-    "resumed",
-    "run_bench",
+    "predict_issues",
     "save_predictions",
     "variant",
 ]
 
 PREDICTIONS = "predictions.jsonl"
 """Name of the predictions' file in the folder of a run."""
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +89,7 @@ class Settings:
             **bounds,
             "problems": len(problems),
             "given": _digest(given or {}),
-            "refute": refute.__version__,
-            "python": ".".join(platform.python_version_tuple()[:2]),
+            **versions(),
         }
 
 
@@ -126,23 +118,23 @@ def variant(settings: Mapping[str, Any]) -> str:
     return "+".join(re.sub(r"[^\w.+@-]+", "-", word) for word in words)
 
 
-def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
-    """The settings that a run was started with, replaced by those that the user gave again."""
-    stored = {name: value for name, value in header.items() if name not in given}
-    if isinstance(stored.get("ids"), list):
-        stored["ids"] = tuple(stored["ids"])
+def given_away(items: Sequence[IssueItem], settings: Settings) -> dict[str, Given]:
+    """What the settings give away of the keys (Table 5), or of proposed patches, by problem's id.
 
-    def again(one: Any) -> Any:
-        names = [field.name for field in fields(one)]
-        return replace(one, **{name: stored[name] for name in names if name in stored})
+    Raises `InputError` for a file of proposals that cannot be read.
+    """
+    proposals: dict[str, str] = {}
+    if settings.code_patch not in ("", "golden"):
+        found = read_predictions(Path(settings.code_patch))
+        proposals = {id: one.patch for id, one in found.items()}
+        without = [i.problem.id for i in items if not proposals.get(i.problem.id, "").strip()]
+        if without:
+            there = f"{settings.code_patch} has no patch for {len(without)} issues"
+            remark([f"{there}; they are shown none, e.g. {without[0]}"])
+    return {item.problem.id: _given(item.key, settings, proposals) for item in items}
 
-    both = {"options": again(settings.options), "bounds": again(settings.bounds)}
-    resumed: Settings = replace(again(settings), **both)
-    return resumed
 
-
-def given_away(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) -> Given:
-    """What the settings give away of the key (Table 5), or of proposed patches (id -> patch)."""
+def _given(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) -> Given:
     files: tuple[str, ...] = ()
     if settings.test_files == "golden":
         touched = (part.path for part in file_patches(key.test_patch))
@@ -151,49 +143,59 @@ def given_away(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) 
     return Given(files, patch, settings.patch_may_be_wrong and bool(patch))
 
 
-async def run_bench(
+def predict_issues(
+    run: Run,
     problems: Sequence[IssueProblem],
     settings: Settings,
-    journal: Journal,
     *,
     given: Mapping[str, Given],
-    session: Session | None,
-    place: Callable[[IssueProblem], Spawn],
+    models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
     at_once: int,
-    progress: Callable[[int], None],
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Ending:
-    """Work on the issues that have no prediction in the journal.
+    """Work on the issues that have no prediction, `at_once` at a time.
 
-    `given`: what is given away (Table 5), by the problem's id. `place` (called in a thread; it may
-    build) gives how a problem's workspaces are opened. `at_once` issues are worked on at a time.
-    Raises `ModelUnavailable` or `WorkspaceUnavailable` when the first few issues all fail for want
-    of either.
+    `given`: what is given away (Table 5), by the problem's id. Raises as `Run.do` does.
     """
-    by_id = {problem.id: problem for problem in problems}
-    method = issue_method(settings.method)
-
-    async def do(name: str, leave: Callable[[], None]) -> Record:
-        problem, start = by_id[name], time.monotonic()
-        spawn = await asyncio.to_thread(place, problem)
-        ctx = Context(workspace=spawn, bounds=settings.bounds, given=given[name])
-        tally = None
-        if session is not None:
-            ctx = replace(ctx, model=session.asker(name))
-            tally = ctx.model.tally
-        found = await method(problem, ctx=ctx, options=settings.options)
-        return _record(found, tally, time.monotonic() - start)
-
-    return await work_off(
-        list(by_id),
-        do,
-        journal=journal,
-        at_once=at_once,
+    return run.do(
+        {problem.id: problem for problem in problems},
+        partial(_predicting, settings, given, models),
+        Concurrent(at_once),
         progress=progress,
-        later=(AnswersPending, BudgetExceeded),
-        hopeless=(InputError,),
-        unavailable=(ModelUnavailable, WorkspaceUnavailable),
-        failed=_failed,
     )
+
+
+@asynccontextmanager
+async def _predicting(
+    settings: Settings,
+    given: Mapping[str, Given],
+    models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
+) -> AsyncIterator[Callable[[tuple[str, IssueProblem], Callable[[], None]], Awaitable[Record]]]:
+    """What is done in the event loop; see `Concurrent`."""
+    method = issue_method(settings.method)
+    async with models() as opened:
+        session = opened.get("model")
+
+        async def do(named: tuple[str, IssueProblem], leave: Callable[[], None]) -> Record:
+            name, problem = named
+            start = time.monotonic()
+            spawn = await asyncio.to_thread(_place, problem, settings.workspace)
+            ctx = Context(workspace=spawn, bounds=settings.bounds, given=given[name])
+            tally = None
+            if session is not None:
+                ctx = replace(ctx, model=session.asker(name))
+                tally = ctx.model.tally
+            found = await method(problem, ctx=ctx, options=settings.options)
+            return _record(found, tally, time.monotonic() - start)
+
+        yield do
+
+
+def _place(problem: IssueProblem, backend: Backend) -> Spawn:
+    """How its workspaces are opened. What has to be built is built here, so that the time that it
+    takes is not the method's."""
+    base = prepared(problem, backend)
+    return lambda: open_workspace(base, backend=backend)
 
 
 def save_predictions(journal: Journal, settings: Settings) -> list[Path]:
@@ -254,13 +256,6 @@ def _data(prediction: IssuePrediction) -> Record:
         "tests": list(prediction.tests),
         "notes": list(prediction.notes),
     }
-
-
-def _failed(name: str, error: Exception) -> Record:
-    text = " ".join(str(error).split())
-    known = (ModelUnavailable, WorkspaceUnavailable, ContextTooLong)
-    line = text if isinstance(error, known) and text else f"{type(error).__name__}: {text}"
-    return {"id": name, "status": "error", "error": line}
 
 
 def _prediction(record: Record, name: str, prediction: Record) -> Prediction:

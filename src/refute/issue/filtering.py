@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -32,8 +32,9 @@ from refute.issue.states import State, StateStore, run_lane, test_files
 from refute.issue.verdict import Status, judge, transitions
 from refute.methods import Spawn
 from refute.problems import IssueKey
-from refute.runs import Journal, shared_slots
-from refute.runs.recording import record_tasks
+from refute.runs import shared_slots
+from refute.runs.executors import Processes
+from refute.runs.run import Ending, Run
 from refute.runs.shapes import FLAG, NUMBER, misfit
 from refute.storage import cache_folder
 from refute.workspace.contract import TestReport
@@ -44,8 +45,8 @@ __all__ = [
     "FilterTask",
     "Judged",
     "damage",
-    "evaluate_filter",
     "judge_fix",
+    "judge_fixes",
     "read_judged",
 ]
 
@@ -107,25 +108,27 @@ class Judged:
         return self.status == "judged" and self.verdict == "success"
 
 
-def evaluate_filter(
-    tasks: Sequence[FilterTask], settings: FilterSettings, journal: Journal, *, jobs: int
-) -> Iterator[int]:
-    """Judge the fixes that the journal has no judgement of; yield how many have one.
+def judge_fixes(
+    run: Run,
+    tasks: Sequence[FilterTask],
+    settings: FilterSettings,
+    *,
+    jobs: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Ending:
+    """Judge the fixes that have no judgement; `progress` is told how many have one.
 
     A fix is judged again where it, its tests or the instance have changed since.
 
     Worker processes, `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can
     work; what one fix cannot be judged for stands in its record, and is tried again.
     """
-    slots = shared_slots(jobs)
-    return record_tasks(
-        tasks,
-        journal,
-        id_of=lambda task: task.item.problem.id,
-        start=partial(_start, settings, slots),
-        jobs=jobs,
+    return run.do(
+        {task.item.problem.id: task for task in tasks},
+        partial(_start, settings, shared_slots(jobs)),
+        Processes(jobs),
+        progress=progress,
         unavailable=WorkspaceUnavailable,
-        failed=_error,
         stands=lambda task, record: bool(record.get("content") == task.content),
     )
 
@@ -259,11 +262,14 @@ def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
 
 def _start(
     settings: FilterSettings, slots: AbstractContextManager[Any]
-) -> Callable[[FilterTask], Record]:
+) -> Callable[[tuple[str, FilterTask]], Record]:
     return partial(_work, settings, slots)
 
 
-def _work(settings: FilterSettings, slots: AbstractContextManager[Any], task: FilterTask) -> Record:
+def _work(
+    settings: FilterSettings, slots: AbstractContextManager[Any], named: tuple[str, FilterTask]
+) -> Record:
+    id, task = named
     start, problem = time.monotonic(), task.item.problem
     store = StateStore(cache_folder() / "states", problem, settings.workspace)
     spawn = spawner(problem, settings.workspace)
@@ -271,13 +277,9 @@ def _work(settings: FilterSettings, slots: AbstractContextManager[Any], task: Fi
         judged = attributed(
             lambda: judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots),
             lambda: golden_runs(task.item.key, spawn, timeout=settings.timeout),
-            lambda _: Judged(problem.id, "judged", False, "not_trusted", task.confidence),
+            lambda _: Judged(id, "judged", False, "not_trusted", task.confidence),
         )
     except WorkspaceUnavailable as error:
-        return _error(task, " ".join(str(error).split()))
+        return {"id": id, "status": "error", "error": " ".join(str(error).split())}
     seconds = round(time.monotonic() - start, 3)
     return {**asdict(judged), "content": task.content, "repo": problem.repo, "seconds": seconds}
-
-
-def _error(task: FilterTask, reason: str) -> Record:
-    return {"id": task.item.problem.id, "status": "error", "error": reason}

@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -30,13 +30,14 @@ from refute.issue.states import StateStore
 from refute.issue.verdict import Verdict
 from refute.methods import Spawn
 from refute.problems import IssuePrediction
-from refute.runs import Journal, cores, shared_slots
-from refute.runs.recording import record_tasks
+from refute.runs import cores, shared_slots
+from refute.runs.executors import Executor, Processes
+from refute.runs.run import Ending, Run
 from refute.storage import cache_folder
 from refute.workspace.contract import Workspace
 from refute.workspace.opening import Backend
 
-__all__ = ["GradingSettings", "Task", "default_jobs", "run_grading"]
+__all__ = ["GradingSettings", "Task", "default_jobs", "grade_tasks"]
 
 _RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
@@ -84,22 +85,28 @@ def default_jobs() -> int:
     return max(1, min(cores(), int(match[1]) * 1024 // _RUN_MEMORY))
 
 
-def run_grading(
-    tasks: Sequence[Task], settings: GradingSettings, journal: Journal, *, jobs: int
-) -> Iterator[int]:
-    """Grade what has no grade in the journal; yield how many have one.
+def grade_tasks(
+    run: Run,
+    tasks: Sequence[Task],
+    settings: GradingSettings,
+    *,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Ending:
+    """Grade what has no grade; `progress` is told how many have one.
 
-    At most `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can work.
+    At most `jobs` runs of tests at once (None: `default_jobs`), in as many processes, or where
+    `executor` does them. Raises `WorkspaceUnavailable` when no worker can work.
     """
-    slots = shared_slots(jobs)
-    return record_tasks(
-        tasks,
-        journal,
-        id_of=lambda task: task.item.problem.id,
-        start=partial(_start, settings, journal.directory, slots),
-        jobs=jobs,
+    jobs = jobs or default_jobs()
+    slots = shared_slots(jobs) if executor is None else nullcontext()
+    return run.do(
+        {task.item.problem.id: task for task in tasks},
+        partial(_start, settings, run.directory, slots),
+        executor or Processes(jobs),
+        progress=progress,
         unavailable=WorkspaceUnavailable,
-        failed=_error,
     )
 
 
@@ -108,14 +115,18 @@ def run_grading(
 
 def _start(
     settings: GradingSettings, run: Path, slots: AbstractContextManager[Any]
-) -> Callable[[Task], Record]:
+) -> Callable[[tuple[str, Task]], Record]:
     return partial(_work, settings, run, slots)
 
 
 def _work(
-    settings: GradingSettings, run: Path, slots: AbstractContextManager[Any], task: Task
+    settings: GradingSettings,
+    run: Path,
+    slots: AbstractContextManager[Any],
+    named: tuple[str, Task],
 ) -> Record:
     """The record of one instance; its evidence is on disk when this returns."""
+    _, task = named
     start = time.monotonic()
     problem, key = task.item.problem, task.item.key
     spawn = spawner(problem, settings.workspace)
@@ -127,7 +138,7 @@ def _work(
             lambda reason: IssueGrade(key.id, Verdict("not_trusted", remarks=(reason,))),
         )
     except (WorkspaceUnavailable, InputError) as error:
-        return _error(task, " ".join(str(error).split()))
+        return {"id": key.id, "status": "error", "error": " ".join(str(error).split())}
     if grade.evidence is not None:
         write_evidence(run, grade)
     record = grade_record(grade)
@@ -177,7 +188,3 @@ def _read(prediction: Prediction, types: Sequence[PatchType], workspace: Workspa
     applied = patch_of(prediction, types, text, applies)
     # What could not be read as any of the types is graded as it stands: it does not apply.
     return applied.patch or prediction.patch
-
-
-def _error(task: Task, reason: str) -> Record:
-    return {"id": task.item.problem.id, "status": "error", "error": reason}

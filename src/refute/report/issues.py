@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
+from refute.issue.bench import Settings
 from refute.issue.contract import Reproduction
 from refute.issue.original import Trial, shortened
 from refute.issue.vet import Vetted
@@ -17,6 +19,7 @@ from refute.workspace.contract import TestResult
 
 __all__ = [
     "failing_tests",
+    "issue_bench_document",
     "print_reproduction",
     "print_vetted",
     "reproduction_document",
@@ -128,3 +131,30 @@ def print_vetted(
         console.print(Text(f"note: {note}", style="dim"))
     colour = "green" if vetted.verdict == "fixed" else "red"
     console.print(Text.assemble((f"{vetted.verdict}: ", f"bold {colour}"), vetted.reason))
+
+
+def issue_bench_document(
+    settings: Settings,
+    ids: Sequence[str],
+    records: Mapping[str, Mapping[str, Any]],
+    directory: Path,
+) -> dict[str, Any]:
+    """`{"dataset", "method", "model", "n", "status": {...}, "run", "cost"}`."""
+    status = {"predicted": 0, "abstained": 0, "error": 0}
+    for record in records.values():
+        status[record["status"]] += 1
+    tallies = [record["tally"] for record in records.values() if record.get("tally")]
+    prices = [tally["usd"] for tally in tallies]
+    return {
+        "dataset": settings.dataset,
+        "method": settings.method,
+        "model": settings.model,
+        "n": len(ids),
+        "status": status,
+        "run": str(directory),
+        "cost": {
+            "usd": None if None in prices else round(sum(prices), 6),
+            "samples": sum(tally["samples"] + tally["cached"] for tally in tallies),
+            "tokens": sum(t["prompt_tokens"] + t["completion_tokens"] for t in tallies),
+        },
+    }

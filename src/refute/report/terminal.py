@@ -58,16 +58,19 @@ def working(text: str, console: Console) -> Iterator[Working]:
 
 
 @contextmanager
-def counting(total: int, console: Console) -> Iterator[Callable[[int], None]]:
-    """A function that is told how many are done: a progress bar, or a line now and then."""
+def counting(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """A function that is told how many are done, and of how many: a progress bar, or a line now
+    and then."""
     columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TimeRemainingColumn())
     shown = -1
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("", total=total)
+        bar = progress.add_task("", total=None)
 
-        def count(done: int) -> None:
+        def count(done: int, total: int) -> None:
             nonlocal shown
-            progress.update(bar, completed=done)
+            if done == 0:
+                shown = -1  # of several tasks the next one begins
+            progress.update(bar, completed=done, total=total)
             tenth = 10 * done // total
             if not console.is_terminal and tenth > shown:
                 shown = tenth

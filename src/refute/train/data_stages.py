@@ -6,22 +6,17 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from refute.errors import (
-    AnswersPending,
-    BudgetExceeded,
-    InputError,
-    ModelUnavailable,
-    SandboxUnavailable,
-)
+from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
 from refute.models.contract import Asker
-from refute.runs.journal import Journal
-from refute.runs.loop import work_off
+from refute.runs.executors import Concurrent
+from refute.runs.run import Run
 from refute.sandbox.pool import AsyncSandbox
 from refute.storage import write_atomically
 from refute.train import attempts, corrupt, rationales, rows
@@ -36,8 +31,6 @@ Progress = Callable[[str, int, int], None]
 """Told the stage, how many of its tasks are done, and how many there are."""
 CHUNK = 1000
 """Solutions that are run between two looks at the source."""
-_WAITING = (AnswersPending, BudgetExceeded)
-_UNAVAILABLE = (ModelUnavailable, BudgetExceeded, SandboxUnavailable)
 
 Faults = dict[str, tuple[Solution, Fault]]
 Kept = dict[str, tuple[Solution, Fault, list[Attempt]]]
@@ -65,10 +58,11 @@ class Making:
     ) -> dict[str, Record]:
         """The records of the tasks, in their order, each done once."""
 
-        async def guarded(name: str, leave: Callable[[], None]) -> Record:
+        async def guarded(named: tuple[str, None], leave: Callable[[], None]) -> Record:
+            name, _ = named
             try:
                 return {"id": name, "status": "done", **await do(name)}
-            except (*_UNAVAILABLE, InputError):
+            except (Unavailable, LimitReached, InputError):
                 raise
             except Exception as error:  # one odd task must not hold up the others for ever
                 return {
@@ -77,22 +71,14 @@ class Making:
                     "dropped": {f"internal error: {type(error).__name__}": 1},
                 }
 
-        def failed(name: str, error: Exception) -> Record:
-            return {"id": name, "status": "error", "error": " ".join(str(error).split())}
-
-        with Journal(self.directory / "journal" / stage.name, self.header) as journal:
-            ending = await work_off(
-                names,
-                guarded,
-                journal=journal,
-                at_once=self.at_once,
+        with Run(self.directory / "journal" / stage.name, self.header) as run:
+            ending = await run.do_here(
+                dict.fromkeys(names),
+                lambda: nullcontext(guarded),
+                Concurrent(self.at_once),
                 progress=lambda done: self.progress(stage.name, done, len(names)),
-                later=_WAITING,
-                hopeless=(InputError,),
-                unavailable=_UNAVAILABLE,
-                failed=failed,
             )
-            records = {name: journal.records[name] for name in names if name in journal.records}
+            records = {name: run.records[name] for name in names if name in run.records}
         if ending.put_off:
             raise ending.put_off[0]
         errors = [record["error"] for record in records.values() if record["status"] == "error"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,8 @@ from refute.errors import ModelUnavailable
 from refute.train.quiet import without_noise
 
 if TYPE_CHECKING:
-    from refute.datasets import Item
-    from refute.function.bench import Result, Settings
-    from refute.runs import Journal
+    from refute.function.bench import Result
+    from refute.models.session import Session
 
 __all__ = ["score"]
 
@@ -34,9 +34,9 @@ def score(
     They are from the journal in `directory` as far as they are there already. Raises `InputError`,
     `ModelUnavailable`, `SandboxUnavailable`.
     """
-    from refute.function.bench import Settings, damage, load_items, summarize
+    from refute.function.bench import Settings, damage, load_items, summarize, work_on
     from refute.function.llm.options import Options
-    from refute.runs import Journal
+    from refute.runs.run import Run
 
     settings = Settings(
         dataset=str(problems),
@@ -47,32 +47,20 @@ def score(
         options=Options(n=n, m=0, vote=False, max_tokens=max_tokens),
     )
     items = load_items(settings, None)
-    with without_noise(), Journal(directory, settings.header(items), damage=damage) as journal:
-        asyncio.run(_ask(items, settings, journal, spec))
-        result = summarize(items, settings, journal)
+    with without_noise(), Run(directory, settings.header(items), damage=damage) as run:
+        work_on(run, items, settings, models=partial(_models, spec), at_once=128)
+        result = summarize(items, settings, run.journal)
     if result.errors or result.missing:
         reason = next(iter(result.errors.values()), "no answers")
         raise ModelUnavailable(f"hf:{spec}: {len(result.errors)} problems have no result: {reason}")
     return result
 
 
-async def _ask(items: Sequence[Item], settings: Settings, journal: Journal, spec: str) -> None:
-    from refute.function.bench.loop import run_asking
-    from refute.function.bench.solving import solver
+@asynccontextmanager
+async def _models(spec: str) -> AsyncIterator[dict[str, Session]]:
     from refute.models.cache import SampleCache, cache_path
     from refute.models.hf import open_hf
     from refute.models.session import Session
-    from refute.runs import cores
-    from refute.sandbox.pool import SandboxPool
 
-    with SandboxPool(cores()) as box, SandboxPool(cores()) as graders:
-        async with Session(open_hf(spec), cache=SampleCache(cache_path())) as session:
-            await run_asking(
-                items,
-                settings,
-                journal,
-                solver(settings.method, settings.options, box, {"model": session}),
-                at_once=128,
-                graders=graders,
-                progress=lambda done: None,
-            )
+    async with Session(open_hf(spec), cache=SampleCache(cache_path())) as session:
+        yield {"model": session}

@@ -1,10 +1,8 @@
 """`refute bench`: a method over a data set, journalled problem by problem, resumable at any moment.
 
-`workers` runs methods that compute (`MethodSpec.cpu_bound`) in worker processes; `loop` runs those
-that wait for a model in one asyncio loop. Either hands the method the problem only; then the
-grader, which alone sees the answer key, grades the prediction (docs/architecture.md, rule 1). The
-record of a problem (`records`) holds the prediction and what the method did as well as the grade,
-so that a run can be graded again.
+The method is handed the problem only; then the grader, which alone sees the answer key, grades the
+prediction (`work`; docs/architecture.md, rule 1). The record of a problem (`records`) holds the
+prediction and what the method did as well as the grade, so that a run can be graded again.
 
 What counts as a generated unit test are the ones that the method derived; tests that were given or
 stated in the description are not counted, although `hunt` shows them when they fail.
@@ -13,9 +11,9 @@ stated in the description are not counted, although `hunt` shows them when they 
 from __future__ import annotations
 
 from refute.function.bench.records import damage
-from refute.function.bench.settings import Settings, load_items, resumed
+from refute.function.bench.settings import Settings, load_items
 from refute.function.bench.summary import Result, summarize
-from refute.function.bench.workers import predict, run_bench
+from refute.function.bench.work import predict, work_on
 
 __all__ = [
     "Result",
@@ -23,7 +21,6 @@ __all__ = [
     "damage",
     "load_items",
     "predict",
-    "resumed",
-    "run_bench",
     "summarize",
+    "work_on",
 ]

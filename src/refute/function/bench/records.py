@@ -30,7 +30,6 @@ __all__ = [
     "Record",
     "Work",
     "damage",
-    "error_record",
     "graded_record",
     "grades",
     "read_grade",
@@ -199,11 +198,6 @@ def damage(record: Record) -> str:
     votes = [a["vote"] for suite in log.get("suites", ()) for a in suite if a.get("vote")]
     counted = [log.get("unreadable", {}), *(vote["unreadable"] for vote in votes)]
     return next((bad for one in counted if (bad := misfit([*one.values()], [COUNT]))), "")
-
-
-def error_record(name: str, problem: str, reason: str) -> Record:
-    """A problem without a result: infrastructure, retried when the run goes on."""
-    return {"id": name, "problem": problem, "status": "error", "error": reason}
 
 
 def read_grade(record: Record, tests: Literal["tests", "sampled"] = "tests") -> Grade:

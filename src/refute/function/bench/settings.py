@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import refute
 from refute.datasets import Item, load
 from refute.errors import InputError
 from refute.function.show import call_source, expected_source
 from refute.literals import NotLiteral, source_of
 from refute.registry import METHODS
+from refute.runs.run import versions
 from refute.sandbox import values
 
-__all__ = ["Settings", "load_items", "resumed", "stored_settings"]
+__all__ = ["Settings", "load_items", "stored_settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,12 @@ class Settings:
     runs: int = 1
     """Every problem is worked on this often, with seeds `seed`, `seed + 1`, ..."""
 
+    def __post_init__(self) -> None:
+        """Raises `InputError` for a number of runs that makes no sense."""
+        runs: Any = self.runs
+        if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
+            raise InputError(f"runs = {_short(runs)}: must be from 1 to {MOST_RUNS}")
+
     def header(self, items: Sequence[Item]) -> dict[str, Any]:
         """The settings with what the figures depend on besides: the content and the versions."""
         settings = asdict(self)
@@ -55,30 +60,15 @@ class Settings:
             **(options or {}),
             "problems": len(items),
             "content": _digest(items),
-            "refute": refute.__version__,
-            "python": ".".join(platform.python_version_tuple()[:2]),
+            **versions(),
         }
 
 
 MOST_RUNS = 10_000
 
 
-def resumed(settings: Settings, header: Mapping[str, Any], given: Collection[str]) -> Settings:
-    """The settings that a run was started with, replaced by those that the user gave again.
-
-    Where the two differ the journal refuses to go on.
-    """
-    stored = {name: value for name, value in header.items() if name not in given}
-    flat = {f.name: getattr(settings, f.name) for f in fields(Settings)}
-    flat.update(asdict(settings.options) if settings.options is not None else {})
-    return stored_settings({**flat, **stored})
-
-
 def stored_settings(header: Mapping[str, Any]) -> Settings:
     """The settings that a header holds. Raises `InputError` for a number that makes no sense."""
-    runs = header.get("runs", 1)
-    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
-        raise InputError(f"runs = {_short(runs)}: must be from 1 to {MOST_RUNS}")
     own = {f.name: header[f.name] for f in fields(Settings) if f.name in header}
     if isinstance(own.get("ids"), list):
         own["ids"] = tuple(own["ids"])

@@ -1,0 +1,445 @@
+"""`bench`, and `filter_fixes`.
+
+>>> refute.bench("he-fix", method="search", limit=10).figures["code_accuracy"]
+>>> refute.bench("swt-lite", method="snippet", grade=True).grades
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from refute.api.calling import Shown, apart
+from refute.api.grading import GradeResult, grade_samples
+from refute.datasets.swe import IssueItem, holds_issues, load_issues
+from refute.errors import InputError
+from refute.figures import Figure
+from refute.function import bench as functions
+from refute.function.service import chosen_method, options_of
+from refute.issue import bench as issues
+from refute.issue.analysis.filters import FilterRun, read_filter
+from refute.issue.choosing import check_given
+from refute.issue.choosing import chosen_method as chosen_reproducer
+from refute.issue.filtering import FilterSettings, FilterTask, judge_fixes
+from refute.issue.filtering import damage as filter_damage
+from refute.issue.grading import default_jobs
+from refute.issue.places import as_placed, check_engine
+from refute.issue.predictions import Prediction, read_predictions
+from refute.methods import Bounds
+from refute.models.asking import Asked, open_sessions
+from refute.registry import EXECUTORS
+from refute.remarks import remark, warn_of_gaps
+from refute.runs import new_run, read_header, read_run
+from refute.runs.executors import Executor, Record
+from refute.runs.run import Ending, Run, resumed
+from refute.sandbox.local import LocalSandbox
+from refute.workspace.opening import Backend
+
+__all__ = [
+    "BenchResult",
+    "FilterResult",
+    "IssueBenchResult",
+    "bench",
+    "bench_async",
+    "filter_fixes",
+]
+
+Progress = Callable[[int, int], None]
+"""Is told how many are done, and how many there are."""
+
+
+def _silent(done: int, total: int) -> None:
+    """The `Progress` that says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult(Shown):
+    """What a run over functions came to."""
+
+    result: functions.Result
+
+    @property
+    def directory(self) -> Path:
+        """The run's folder."""
+        return self.result.run
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """The figures by name, as in `refute.function.grade`."""
+        return self.result.figures
+
+    @property
+    def complete(self) -> bool:
+        """Whether every problem has a result; the same call with `run` retries the others."""
+        return not (self.result.errors or self.result.missing)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.bench import bench_document
+
+        return bench_document(self.result)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.bench import print_bench
+
+        if self.result.n or not self.result.missing:
+            print_bench(self.result, console)
+
+
+@dataclass(frozen=True, slots=True)
+class IssueBenchResult(Shown):
+    """What a run over issues came to."""
+
+    settings: issues.Settings
+    directory: Path
+    """The run's folder."""
+    ids: tuple[str, ...]
+    """Of the issues, in the order of the data set."""
+    records: Mapping[str, Record]
+    """By issue: its prediction, or why there is none."""
+    files: tuple[Path, ...]
+    """The predictions in the reference's format; see `refute.issue.bench.save_predictions`."""
+    grades: Mapping[str, GradeResult]
+    """By the name of the predictions' file; `pass@K` for the best of K samples."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every issue has a prediction."""
+        good = {id for id, record in self.records.items() if record["status"] != "error"}
+        return good >= set(self.ids)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.issues import issue_bench_document
+
+        document = issue_bench_document(self.settings, self.ids, self.records, self.directory)
+        if self.grades:
+            document["grades"] = {name: one.to_dict() for name, one in self.grades.items()}
+        return document
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        for one in self.grades.values():
+            one.print(console)
+        if not self.grades:
+            counts = ", ".join(f"{n} {what}" for what, n in self.to_dict()["status"].items())
+            console.print(f"{self.settings.method} on {self.settings.dataset}: {counts}")
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult(Shown):
+    """What generated tests are worth as a filter of fixes."""
+
+    found: FilterRun
+
+    @property
+    def complete(self) -> bool:
+        """Whether every fix has a judgement."""
+        return not self.found.errors
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.filters import filter_document
+
+        return filter_document(self.found)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.filters import print_filter
+
+        print_filter(self.found, console)
+
+
+def bench(
+    dataset: Path | str,
+    *,
+    method: str | None = None,
+    model: str | None = None,
+    asked: Asked | None = None,
+    data: Path | str | None = None,
+    run: Path | str | None = None,
+    runs_dir: Path | str = "runs",
+    jobs: int | None = None,
+    executor: Executor | str | None = None,
+    grade: bool = False,
+    progress: Progress = _silent,
+    **settings: Any,
+) -> BenchResult | IssueBenchResult:
+    """Run a method over a data set of functions or of issues, or over a file of its rows.
+
+    `method`, `model`, `asked` as in `refute.hunt`. `data`: the data set's file or folder. `run`:
+    the folder of the run, which goes on where it stopped; None: a new one in `runs_dir`. `jobs`:
+    processes, or issues at once; `executor`: what does the problems instead of processes, or its
+    name (methods that compute). `grade`: grade the predictions for issues as well.
+
+    `settings`: those of the run (`limit`, `ids`, `seed`... for functions
+    `refute.function.bench.Settings`, for issues `refute.issue.bench.Settings` and
+    `refute.Bounds`) and options of the method, by name. What is not given is as the run was
+    started with.
+
+    Raises `InputError`, and `Unavailable` where nothing could be done; a problem that alone could
+    not be done is named in the result.
+    """
+    asked = asked or Asked(method=method, model=model)
+    work = _bench_issues if holds_issues(str(dataset)) else _bench_functions
+    where = _Where(
+        str(dataset), _path(data), _path(run), Path(runs_dir), jobs, _executor(executor, jobs)
+    )
+    return apart(lambda: work(where, asked, settings, grade, progress))
+
+
+async def bench_async(dataset: Path | str, **how: Any) -> BenchResult | IssueBenchResult:
+    """`bench` in a thread of its own."""
+    return await asyncio.to_thread(partial(bench, dataset, **how))
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """What is read, and where it is done."""
+
+    dataset: str
+    data: Path | None
+    run: Path | None
+    runs_dir: Path
+    jobs: int | None
+    executor: Executor | None
+
+    def folder(self, what: str) -> Path:
+        return self.run or new_run(self.runs_dir, f"{Path(self.dataset).stem}-{what}")
+
+    def again(self, folder: Path) -> str:
+        return f"refute bench {self.dataset} --run {folder}"
+
+
+def _path(path: Path | str | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _executor(executor: Executor | str | None, jobs: int | None) -> Executor | None:
+    return EXECUTORS.get(executor).make(jobs) if isinstance(executor, str) else executor
+
+
+def _started(
+    where: _Where, asked: Asked, settings: Mapping[str, Any], own: Collection[str]
+) -> tuple[Asked, dict[str, Any], Mapping[str, Any], set[str]]:
+    """What is asked and set for the run, its header where it is there already, and the names that
+    are given anew. Of `settings` those that are not the run's `own` are the method's options."""
+    mine = {name: value for name, value in settings.items() if name in own}
+    options = {name: value for name, value in settings.items() if name not in own}
+    asked = replace(asked, options={**asked.options, **options})
+    named = {n for n in ("method", "model", "tester") if getattr(asked, n) is not None}
+    given = {*named, *mine, *asked.options}
+    header = {} if where.run is None else read_header(where.run) or {}
+    stored = {n: header[n] for n in ("method", "model", "tester") if n in header and n not in given}
+    return replace(asked, **stored), mine, header, given
+
+
+def _say_put_off(ending: Ending, what: str, again: str) -> None:
+    if ending.put_off:
+        unfinished = f"{len(ending.put_off)} {what} are not finished: {ending.reason}"
+        remark([f"{unfinished}; then go on with: {again}"])
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+def _bench_functions(
+    where: _Where, asked: Asked, settings: Mapping[str, Any], grade: bool, progress: Progress
+) -> BenchResult:
+    own = {field.name for field in fields(functions.Settings)}
+    asked, mine, header, given = _started(where, asked, settings, own)
+    spec = chosen_method(asked)
+    if mine.get("runs", 1) > 1 and not spec.asks_model:
+        raise InputError("--runs is for methods that ask a model: others do the same every time")
+    if where.executor is not None and not spec.cpu_bound:
+        raise InputError(f"--executor is for methods that compute; {spec.name} waits for a model")
+    if grade:
+        raise InputError("--grade is for issues: runs over functions are graded always")
+    made = resumed(
+        functions.Settings(
+            dataset=where.dataset,
+            method=spec.name,
+            model=asked.model,
+            tester=asked.tester,
+            options=options_of(spec, asked),
+            **mine,
+        ),
+        header,
+        given,
+    )
+    items = functions.load_items(made, where.data)
+    folder, total = where.folder(spec.name), len(items) * made.runs
+    again = where.again(folder)
+    with Run(folder, made.header(items), damage=functions.damage, again=again) as run:
+        remark([f"{len(items)} problems into {folder}"])
+        with LocalSandbox() as box:
+            warn_of_gaps(box)
+        ending = functions.work_on(
+            run,
+            items,
+            made,
+            models=partial(open_sessions, asked),
+            at_once=asked.concurrency,
+            jobs=where.jobs,
+            executor=where.executor,
+            progress=lambda done: progress(done, total),
+        )
+        result = functions.summarize(items, made, run.journal)
+    remark(f"{id}: no result: {reason}" for id, reason in result.errors.items())
+    _say_put_off(ending, "problems", again)
+    return BenchResult(result)
+
+
+# -- issues ----------------------------------------------------------------------------------------
+
+
+def _bench_issues(
+    where: _Where, asked: Asked, settings: Mapping[str, Any], grade: bool, progress: Progress
+) -> IssueBenchResult:
+    bounds = {field.name for field in fields(Bounds)}
+    own = {field.name for field in fields(issues.Settings)} | bounds
+    asked, mine, header, given = _started(where, asked, settings, own)
+    if where.executor is not None:
+        raise InputError("--executor is for methods that compute; those for issues run tests")
+    name, spec, options = chosen_reproducer(asked, graded=True)
+    limits = Bounds(**{one: mine.pop(one) for one in bounds & mine.keys()})
+    made = issues.Settings(
+        dataset=where.dataset,
+        method=name,
+        model=asked.model,
+        options=options,
+        bounds=limits,
+        **mine,
+    )
+    made = resumed(made, header, given)
+    if made.patch_may_be_wrong and not made.code_patch:
+        raise InputError("--patch-may-be-wrong is about the patch of --given-patch; give one")
+    check_engine(made.workspace)
+    items = load_issues(made.dataset, data=where.data, ids=made.ids, limit=made.limit)
+    given_away = issues.given_away(items, made)
+    for one in given_away.values():
+        check_given(spec, one)
+    folder = where.folder(issues.variant(asdict(made)))
+    again, total = where.again(folder), len(items)
+    problems = [as_placed(item.problem, made.workspace) for item in items]
+    heading = made.header(problems, given_away)
+    with Run(folder, heading, damage=issues.damage, again=again) as run:
+        remark([f"{total} issues into {folder}"])
+        try:
+            ending = issues.predict_issues(
+                run,
+                problems,
+                made,
+                given=given_away,
+                models=partial(open_sessions, asked),
+                at_once=where.jobs or default_jobs(),
+                progress=lambda done: progress(done, total),
+            )
+        finally:
+            files = issues.save_predictions(run.journal, made)
+        records = dict(run.records)
+    remark([f"predictions: {', '.join(map(str, files))}"])
+    errors = {id: r["error"] for id, r in records.items() if r["status"] == "error"}
+    remark(f"{id}: no prediction: {reason}" for id, reason in errors.items())
+    _say_put_off(ending, "issues", again)
+    ids = tuple(item.problem.id for item in items)
+    result = IssueBenchResult(made, folder, ids, records, tuple(files), {})
+    if grade and result.complete:
+        grades = grade_samples(
+            items,
+            files,
+            made.dataset,
+            folder / "grades",
+            workspace=made.workspace,
+            jobs=where.jobs,
+            progress=progress,
+        )
+        result = replace(result, grades=grades)
+    return result
+
+
+# -- fixes -----------------------------------------------------------------------------------------
+
+
+def filter_fixes(
+    fixes: Path | str,
+    *,
+    run: Path | str,
+    dataset: Path | str | None = None,
+    data: Path | str | None = None,
+    limit: int | None = None,
+    ids: Sequence[str] | None = None,
+    workspace: Backend = "local",
+    jobs: int | None = None,
+    progress: Progress = _silent,
+) -> FilterResult:
+    """Judge proposed fixes by the tests of a run of `bench` over issues (SWT-Bench, section 5.3).
+
+    `fixes`: a file of SWE-bench's predictions. `dataset`: the run's own, or a file of its rows.
+    `workspace`: where tests run. The judgements go into `RUN/filter/NAME`; the same call goes on
+    where it stopped. Raises as `bench` does.
+    """
+    run, fixes = Path(run), Path(fixes)
+    header = read_header(run)
+    if header is None or header.get("kind") != "issues":
+        raise InputError(f"{run}: not a run of refute bench over issues")
+    name = str(dataset) if dataset is not None else header["dataset"]
+    if header["dataset"] != name:
+        raise InputError(f"{run}: is over {header['dataset']}, not {name}")
+    check_engine(workspace)
+    proposed = read_predictions(fixes)
+    items = load_issues(name, data=_path(data), ids=ids, limit=limit)
+    tasks = _fix_tasks(items, run, proposed)
+    settings = FilterSettings(
+        dataset=name,
+        fixes=str(fixes),
+        fixer=next((one.model for one in proposed.values() if one.model), "None"),
+        tests=" ".join(filter(None, (issues.variant(header), header.get("model")))),
+        workspace=workspace,
+    )
+    folder = run / "filter" / fixes.name.split(".")[0]
+
+    def work() -> FilterResult:
+        same = "the same command"
+        with Run(folder, settings.header(), damage=filter_damage, again=same) as opened:
+            remark([f"{len(tasks)} fixes into {folder}"])
+            judge_fixes(
+                opened,
+                tasks,
+                settings,
+                jobs=jobs or default_jobs(),
+                progress=lambda done: progress(done, len(tasks)),
+            )
+        found = read_filter(folder)
+        remark(f"{id}: not judged: {reason}" for id, reason in found.errors.items())
+        return FilterResult(found)
+
+    return apart(work)
+
+
+def _fix_tasks(
+    items: Sequence[IssueItem], run: Path, proposed: Mapping[str, Prediction]
+) -> list[FilterTask]:
+    """The proposed fixes, each with what the run's journal has for its issue."""
+    chosen = [item for item in items if item.problem.id in proposed]
+    if not chosen:
+        raise InputError(f"no fix for any of the {len(items)} instances")
+    _, records = read_run(run, issues.damage)
+    work = {record["id"]: record for record in records if record["status"] != "error"}
+    waiting = [item.problem.id for item in chosen if item.problem.id not in work]
+    if waiting:
+        remark([f"{len(waiting)} fixes have no tests in the run yet, e.g. {waiting[0]}"])
+    tasks = []
+    for item in chosen:
+        id = item.problem.id
+        if id in work:
+            tests = work[id]["prediction"]
+            tasks.append(FilterTask(item, proposed[id].patch, tests["patch"], tests["confidence"]))
+    if not tasks:
+        raise InputError(f"{run}: no tests yet for any of the {len(chosen)} fixes")
+    return tasks

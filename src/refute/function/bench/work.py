@@ -1,0 +1,186 @@
+"""What is done with one problem: the method, which sees the problem only, and then the grader.
+
+Methods that compute (`MethodSpec.cpu_bound`) do both in a worker process. Those that wait for a
+model share one event loop; a problem that is solved leaves its place to the next and is graded in a
+thread with a sandbox, so that the model never waits for the grader. What the model said is in the
+sample cache before a method sees it: a problem that was not graded when the process died is worked
+on again without asking anything again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, fields
+from functools import partial, reduce
+from multiprocessing.util import Finalize
+
+from refute.datasets import Item
+from refute.errors import SandboxUnavailable
+from refute.function.bench.records import Record, Work, graded_record, work_of
+from refute.function.bench.settings import Settings
+from refute.function.bench.summary import record_names
+from refute.function.contract import MethodResult
+from refute.function.grade import with_failing_tests
+from refute.function.truth import expected_outputs
+from refute.methods import Context, finished
+from refute.models.asking import askers
+from refute.models.contract import Tally
+from refute.models.session import Session
+from refute.problems import FunctionProblem
+from refute.registry import METHODS
+from refute.runs.executors import Concurrent, Executor, Processes
+from refute.runs.pool import cores
+from refute.runs.run import Ending, Run
+from refute.sandbox import Sandbox
+from refute.sandbox.pool import InlineSandbox, SandboxPool
+
+__all__ = ["Models", "predict", "start_asking", "work_on"]
+
+Models = Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]]
+"""Opens the models, by the names that `Context` has for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A problem in one of the runs over the data set."""
+
+    name: str
+    item: Item
+    seed: int
+
+
+def units_of(items: Sequence[Item], settings: Settings) -> dict[str, Unit]:
+    """The units of a run, by the ids of their records: a run of all problems, then the second."""
+    rows = [
+        (run, Unit(name, item, settings.seed + run))
+        for item in items
+        for run, name in enumerate(record_names(item.problem.id, settings.runs))
+    ]
+    return {unit.name: unit for _, unit in sorted(rows, key=lambda row: row[0])}
+
+
+def work_on(
+    run: Run,
+    items: Sequence[Item],
+    settings: Settings,
+    *,
+    models: Models | None = None,
+    at_once: int = 64,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Ending:
+    """Work on the problems that have no result; `progress` is told how many have one.
+
+    `models`: for a method that asks one, `at_once` problems at a time. `executor`: for one that
+    computes (None: `jobs` processes). Raises as `Run.do` does.
+    """
+    start: Callable[[], object] = partial(start_computing, settings)
+    executor = executor or Processes(jobs)
+    if not METHODS.get(settings.method).cpu_bound:
+        assert models is not None
+        start, executor = partial(start_asking, settings, models, jobs), Concurrent(at_once)
+    return run.do(
+        units_of(items, settings),
+        start,
+        executor,
+        progress=progress,
+        failed=lambda unit, record: {**record, "problem": unit.item.problem.id},
+        unavailable=SandboxUnavailable,
+    )
+
+
+# -- methods that compute, in a worker process -----------------------------------------------------
+
+
+def start_computing(settings: Settings) -> Callable[[tuple[str, Unit]], Record]:
+    """What a worker process does; see `Processes`."""
+    from refute.sandbox.local import LocalSandbox
+
+    box = LocalSandbox()
+    box.protections()  # raises here, once, where there is no sandbox
+    Finalize(None, box.close, exitpriority=10)
+    return partial(_computed, settings, box)
+
+
+def _computed(settings: Settings, box: Sandbox, named: tuple[str, Unit]) -> Record:
+    _, unit = named
+    problem, key = unit.item.problem, unit.item.key
+    truth = expected_outputs(key, box)
+    if settings.failing_tests:
+        problem = with_failing_tests(problem, key, box, settings.failing_tests, truth=truth)
+    start = time.monotonic()
+    result = predict(problem, settings, box, seed=unit.seed)
+    work = work_of(result, problem, time.monotonic() - start)
+    return graded_record(work, problem, key, box, truth, name=unit.name)
+
+
+def predict(
+    problem: FunctionProblem, settings: Settings, box: Sandbox, *, seed: int | None = None
+) -> MethodResult:
+    """What the method says about a problem; it sees nothing else."""
+    spec = METHODS.get(settings.method)
+    ctx = Context(sandbox=InlineSandbox(box), seed=settings.seed if seed is None else seed)
+    found: MethodResult = finished(spec(problem, ctx=ctx, options=settings.options))
+    return found
+
+
+# -- methods that wait for a model -----------------------------------------------------------------
+
+
+@asynccontextmanager
+async def start_asking(
+    settings: Settings, models: Models, jobs: int | None
+) -> AsyncIterator[Callable[[tuple[str, Unit], Callable[[], None]], Awaitable[Record]]]:
+    """What is done in the event loop; see `Concurrent`."""
+    size = jobs or cores()
+    with SandboxPool(size) as box, SandboxPool(size) as graders:
+        async with models() as opened:
+
+            async def do(named: tuple[str, Unit], leave: Callable[[], None]) -> Record:
+                _, unit = named
+                problem = unit.item.problem
+                if settings.failing_tests:
+                    problem = await graders.do(partial(_shown, unit.item, settings.failing_tests))
+                work = await _solved(unit, problem, settings, box, opened)
+                leave()  # the model does not wait for the grader
+                return await graders.do(partial(_graded, work, problem, unit))
+
+            yield do
+
+
+async def _solved(
+    unit: Unit,
+    problem: FunctionProblem,
+    settings: Settings,
+    box: SandboxPool,
+    models: Mapping[str, Session],
+) -> Work:
+    asking = askers(models, unit.name)
+    ctx = Context(sandbox=box, seed=unit.seed, **asking)
+    start = time.monotonic()
+    found = await METHODS.get(settings.method)(problem, ctx=ctx, options=settings.options)
+    seconds = time.monotonic() - start
+    tallies = [ask.tally for ask in asking.values()]
+    return work_of(found, problem, seconds, reduce(_sum_of, tallies) if tallies else None)
+
+
+def _sum_of(first: Tally, second: Tally) -> Tally:
+    """What both have cost; a price that is not known makes the sum unknown."""
+    names = [f.name for f in fields(Tally) if f.name != "usd"]
+    total = Tally(**{name: getattr(first, name) + getattr(second, name) for name in names})
+    known = first.usd is not None and second.usd is not None
+    total.usd = (first.usd or 0.0) + (second.usd or 0.0) if known else None
+    return total
+
+
+def _shown(item: Item, count: int, box: Sandbox) -> FunctionProblem:
+    """The problem with right failing tests, as the run's settings want it."""
+    return with_failing_tests(item.problem, item.key, box, count)
+
+
+def _graded(work: Work, problem: FunctionProblem, unit: Unit, box: Sandbox) -> Record:
+    truth = expected_outputs(unit.item.key, box)
+    return graded_record(work, problem, unit.item.key, box, truth, name=unit.name)

@@ -1,0 +1,142 @@
+"""Executors: where the work units of a run are done. The driver alone writes the journal.
+
+A unit is small, holds all that its work needs, and may be done twice (a worker that dies takes its
+unit with it); what comes back is a record, plain JSON data. So an executor may be anything that can
+do units somewhere and hand records back: processes here, one event loop, a cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, closing
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from refute.errors import ContextTooLong, Unavailable
+from refute.runs.pool import Failed, cores, run_tasks
+
+__all__ = [
+    "PROCESSES",
+    "Concurrent",
+    "Done",
+    "Executor",
+    "ExecutorSpec",
+    "Processes",
+    "Record",
+]
+
+Record = dict[str, Any]
+Unit = TypeVar("Unit")
+Done = Callable[[Any, Record | Failed], None]
+"""Told what became of a unit. What it raises ends the run, and is raised by `Executor.run`."""
+Leave = Callable[[], None]
+
+
+class Executor(Protocol):
+    """Does work units and tells what became of each, in the order in which they end."""
+
+    def run(self, units: Sequence[Any], start: Callable[[], Any], done: Done) -> None:
+        """Do all `units`. `start` sets up a worker and gives what does a unit; of which kind it has
+        to be is the executor's to say. One call of `done` at a time."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Worker processes, for work that computes.
+
+    `start` is picklable, called once in each process, and returns `(unit) -> Record`.
+    """
+
+    jobs: int | None = None
+    """None: as many as there are cores."""
+
+    def run(self, units: Sequence[Any], start: Callable[[], Any], done: Done) -> None:
+        """See `Executor.run`."""
+        with closing(run_tasks(units, start=start, jobs=self.jobs or cores())) as results:
+            for unit, result in results:
+                done(unit, result)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorSpec:
+    """An executor by name, for work that computes; other packages name theirs as entry points
+    `refute.executors`."""
+
+    name: str
+    summary: str
+    """One line for people."""
+    make: Callable[[int | None], Executor]
+    """For so many jobs; None: as many as it deems right."""
+
+
+PROCESSES = ExecutorSpec(
+    name="processes", summary="Worker processes on this machine.", make=Processes
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrent:
+    """One asyncio loop, for work that waits: for a model, for tests.
+
+    `start` returns an asynchronous context manager that gives `(unit, leave) -> Awaitable[Record]`:
+    a unit's place among the `at_once` goes to the next as soon as its work calls `leave`; what it
+    does after that (grading, say) holds up nobody.
+    """
+
+    at_once: int
+
+    def run(self, units: Sequence[Any], start: Callable[[], Any], done: Done) -> None:
+        """See `Executor.run`."""
+        asyncio.run(self.run_here(units, start, done))
+
+    async def run_here(
+        self,
+        units: Sequence[Unit],
+        start: Callable[
+            [], AbstractAsyncContextManager[Callable[[Unit, Leave], Awaitable[Record]]]
+        ],
+        done: Done,
+    ) -> None:
+        """`run` in the running event loop. `done` is called in a thread."""
+        places, telling = asyncio.Semaphore(self.at_once), asyncio.Lock()
+
+        async def seated(do: Callable[[Unit, Leave], Awaitable[Record]], unit: Unit) -> Record:
+            await places.acquire()
+            held = True
+
+            def leave() -> None:
+                nonlocal held
+                if held:
+                    held = False
+                    places.release()
+
+            try:
+                return await do(unit, leave)
+            finally:
+                leave()
+
+        async def one(do: Callable[[Unit, Leave], Awaitable[Record]], unit: Unit) -> None:
+            result: Record | Failed
+            try:
+                result = await seated(do, unit)
+            except Exception as error:
+                result = Failed(_line(error), error=error)
+            async with telling:
+                await asyncio.to_thread(done, unit, result)
+
+        async with start() as do:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for unit in units:
+                        group.create_task(one(do, unit))
+            except ExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+
+
+def _line(error: Exception) -> str:
+    """One line; an error that is nobody's but ours says so."""
+    text = " ".join(str(error).split())
+    known = isinstance(error, Unavailable | ContextTooLong)
+    return text if known and text else f"{type(error).__name__}: {text}"
