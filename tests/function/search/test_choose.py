@@ -15,7 +15,7 @@ from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
 from refute.function.search.prior import FEW, WEIGHTS
 from refute.function.search.showing import CONFIDENT
-from refute.function.search.suspicion import suspicions
+from refute.function.search.suspicion import ELSEWHERE, suspicions
 from refute.function.search.trial import Result, Trial
 from refute.problems import Call, UnitTest
 from refute.sandbox import NotRun, Outcome, Returned
@@ -101,12 +101,15 @@ def test_the_function_that_was_asked_about_is_changed_first() -> None:
     tests = (UnitTest(Call((5,)), 4),)
     with LocalSandbox() as box:
         trial = Trial(code, "f", tests, box, time.monotonic() + 60, max_candidates=500)
-        edits = singles(trial.focus, trial.facts(""), lambda stmts: 0.0)
+        own, rest = trial.parts()
+        assert [[stmt.name for stmt in part.body] for part in (own, rest)] == [["f"], ["less"]]  # type: ignore[attr-defined]
+        edits = singles(own, trial.facts(""), lambda stmts: 0.0)
+        edits += singles(rest, trial.facts(""), lambda stmts: ELSEWHERE)
         found = [r for r in trial.run(((e,), e.weight) for e in edits) if r.fits]
         inside = [r for r in found if r.edits[0].line == 5]
-        others = [replace(r, weight=0.0) for r in found if r.edits[0].line == 2]
+        others = [r for r in found if r.edits[0].line == 2]
         assert len(others) >= 5
-        survivors = [*others, replace(inside[0], weight=-1.0)]
+        survivors = [*others, replace(inside[0], weight=max(r.weight for r in others) + 0.1)]
         best = clustered(trial, survivors, [(Call((n,)), Tier.IN_DOMAIN) for n in range(9)])[0]
         assert best.best.edits == inside[0].edits
         assert not best.suspicions

@@ -127,6 +127,13 @@ CASES = [
     ("normalise", "return a in items", "a = a.lower()\nreturn a in items"),
     ("normalise", "return a + b",
      "a = sorted(a)\nb = sorted(b)\nitems = sorted(items)\nreturn a + b"),
+    ("variable", "try:\n    a()\nexcept b:\n    pass", "try:\n    a()\nexcept items:\n    pass"),
+    ("variable", "with a:\n    return b", "with items:\n    return b"),
+    ("to none", "try:\n    a()\nexcept b:\n    b = True", "try:\n    a()\nexcept b:\n    b = None"),
+    ("delete", "try:\n    a()\nexcept b:\n    a = 1\n    return a",
+     "try:\n    a()\nexcept b:\n    return a"),
+    ("dedent", "if a:\n    b = 1\nelif b:\n    b = 2\nelse:\n    b = 3\n    return b",
+     "if a:\n    b = 1\nelif b:\n    b = 2\nelse:\n    b = 3\nreturn b"),
     ("final return", "if a < b:\n    return a", "if a < b:\n    return a\nreturn b"),
 ]  # fmt: skip
 

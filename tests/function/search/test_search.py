@@ -11,9 +11,18 @@ import pytest
 from refute.function.contract import Question
 from refute.function.search import repair, search
 from refute.function.search.mutants import singles
-from refute.function.search.showing import statable
+from refute.function.search.repair import look_further
+from refute.function.search.showing import described, statable
 from refute.function.search.trial import Trial
-from refute.problems import Call, Expression, FunctionProblem, Trust, UnitTest
+from refute.problems import (
+    Call,
+    Expression,
+    FunctionProblem,
+    Session,
+    Trust,
+    UnitTest,
+    Want,
+)
 from refute.sandbox import Returned, Sandbox, TimedOut
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.values import encode
@@ -206,6 +215,75 @@ def test_repair_takes_tests_from_elsewhere(box: Sandbox) -> None:
     assert found.fails
     assert all(result.fits for result in found.survivors)
     assert found.survivors
+
+
+def test_two_places_are_mended_although_the_helpers_are_large(box: Sandbox) -> None:
+    """Edits of what the function uses wait until its own, and pairs of these, had their turn."""
+    large = "def large(x):\n" + "".join(f"    a{n} = x + {n}\n" for n in range(300))
+    code = f"{large}    return x\n\ndef f(a, b):\n    c = large(b) + 1\n    return c - a\n"
+    tests = [UnitTest(Call(pair), sum(pair) - 1) for pair in ((3, 1), (5, 0), (2, 7))]
+    given = FunctionProblem("own/1", "", "def f(a, b)", "f", code)
+    found = repair(given, tests, box=box, max_candidates=4_000)
+    mended = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
+    assert any("c = large(b) - 1" in one and "return c + a" in one for one in mended)
+
+
+def test_no_pair_holds_what_is_enough_alone(box: Sandbox) -> None:
+    code = "def f(a):\n    b = a % 3\n    return sorted(b)\n"
+    tests = [UnitTest(Call((7,)), 1), UnitTest(Call((9,)), 0)]
+    given = FunctionProblem("own/1", "", "def f(a)", "f", code)
+    found = repair(given, tests, box=box, max_candidates=20_000)
+    alone = {described(r.edits[0]) for r in found.survivors if r.edits[0].kind == "drop call"}
+    assert alone
+    assert found.pairs is not None
+    look_further(found, 1.0)
+    pairs = [r.edits for r in found.survivors if len(r.edits) == 2]
+    assert not [pair for pair in pairs if alone & set(map(described, pair))]
+
+
+COUNTED = """
+def f(n):
+    total = 0
+    for i in range(n):
+        total += i * i
+        break
+    return total
+"""
+ITEMS = """
+def f(n):
+    for i in range(n):
+        if i % 5_000 == 0:
+            yield i
+        break
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "test"),
+    [
+        (COUNTED, UnitTest(Call((20_000,)), 2666466670000)),
+        (COUNTED, UnitTest(Session(("f(20_000)\n",)), Want("2666466670000\n"))),
+        (ITEMS, UnitTest(Expression("list(f(20_000))"), [0, 5_000, 10_000, 15_000])),
+        (ITEMS, UnitTest(Session(("list(f(20_000))\n",)), Want("[0, 5000, 10000, 15000]\n"))),
+    ],
+)
+def test_a_fix_that_goes_many_rounds_is_tried_with_more_fuel(
+    box: Sandbox, code: str, test: UnitTest
+) -> None:
+    """The faulty loop ends at once, in a call, in a generator or in an example."""
+    given = FunctionProblem("own/1", "", "def f(n)", "f", code)
+    found = repair(given, [test], box=box, max_candidates=3_000)
+    mended = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
+    assert ast.unparse(ast.parse(code.replace("        break\n", ""))) in mended
+
+
+def test_a_fix_that_takes_longer_than_others_is_tried_with_more_time(box: Sandbox) -> None:
+    code = "def f(n):\n    return sum(range(1)) - 1\n"
+    given = FunctionProblem("own/1", "", "def f(n)", "f", code)
+    test = UnitTest(Call((20_000_000,)), 199_999_990_000_000 - 1)
+    found = repair(given, [test], box=box, budget=20)
+    mended = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
+    assert "def f(n):\n    return sum(range(n)) - 1" in mended
 
 
 def test_what_a_derived_test_can_state() -> None:

@@ -11,7 +11,7 @@ from refute.function.contract import Question
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.prior import few_variants
-from refute.function.search.suspicion import ELSEWHERE, Suspicion, suspicions
+from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Result, Trial
 from refute.problems import Call, Invocation, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Raised, Returned
@@ -138,31 +138,17 @@ def clustered(
             groups[key].kept = _kept(before, outcomes, inputs)
             at = count + len(hints.tests)
             _hear(groups[key], hints.witnesses, before[at:], outcomes[at:])
-    original, elsewhere = stripped(trial.tree), _elsewhere(trial)
+    original = stripped(trial.tree)
     for cluster in groups.values():
-        _put_likeliest_first(trial, original, cluster, elsewhere)
+        _put_likeliest_first(trial, original, cluster)
         size = math.log2(len(cluster.members))
         cluster.score += PER_DOUBLING * size + CHANGED * (1.0 - cluster.kept)
     return sorted(groups.values(), key=lambda c: -c.score)
 
 
-def _elsewhere(trial: Trial) -> frozenset[int]:
-    """The ids of the nodes outside of the function that was asked about."""
-    own = trial.entry_point.partition(".")[0]
-    others = [stmt for stmt in trial.tree.body if getattr(stmt, "name", None) != own]
-    return frozenset(id(node) for stmt in others for node in ast.walk(stmt))
-
-
-def _put_likeliest_first(
-    trial: Trial, original: ast.Module, cluster: Cluster, elsewhere: frozenset[int]
-) -> None:
+def _put_likeliest_first(trial: Trial, original: ast.Module, cluster: Cluster) -> None:
     """Order the first members by their weight less what speaks against them; add that weight."""
-
-    def weight_of(result: Result) -> float:
-        owners = (id(change.owner) for edit in result.edits for change in edit.changes)
-        return result.weight + ELSEWHERE * any(owner in elsewhere for owner in owners)
-
-    cluster.members.sort(key=lambda result: -weight_of(result))
+    cluster.members.sort(key=lambda result: -result.weight)
     ranked = []
     for place, result in enumerate(cluster.members[:COMPARED]):
         against = suspicions(original, trial.mutated(result.edits), trial.entry_point)

@@ -24,6 +24,7 @@ from refute.function.search.mutants import singles
 from refute.function.search.properties import Property, deliberate, properties, prose
 from refute.function.search.properties.base import value_of
 from refute.function.search.repair import GUARDED
+from refute.function.search.suspicion import ELSEWHERE
 from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import Call, FunctionProblem, Invocation, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Raised, Sandbox
@@ -188,7 +189,9 @@ def _mended(
     trial.fuel = max(trial.fuel, 20_000)
     facts = trial.facts(problem.description)
     kinds = seen.about.kinds
-    edits = singles(trial.focus, facts, _Reached(reached), until=trial.listing)
+    own, others = trial.parts()
+    edits = singles(own, facts, _Reached(reached), until=trial.listing())
+    edits += singles(others, facts, _Reached(reached, ELSEWHERE), until=trial.listing())
     edits = [edit for edit in edits if not kinds or edit.kind in kinds]
     edits = sorted(edits, key=lambda edit: -edit.weight)[:CANDIDATES]
     survivors: list[Result] = []
@@ -219,12 +222,13 @@ class _Reached:
     """An edit must be where every breaking input comes by."""
 
     reached: Sequence[set[int] | None]
+    base: float = 0.0
 
     def __call__(self, stmts: tuple[ast.stmt, ...]) -> float | None:
         ids = {id(stmt) for stmt in stmts}
         if stmts and any(hits is not None and ids.isdisjoint(hits) for hits in self.reached):
             return None
-        return 0.0
+        return self.base
 
 
 def _mending(

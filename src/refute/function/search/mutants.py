@@ -53,14 +53,14 @@ def singles(
     within: frozenset[int] | None = None,
     until: float = math.inf,
 ) -> list[Edit]:
-    """Every single edit of `tree`, likeliest first. The order is deterministic.
+    """Every single edit of `tree`, a part of `facts.tree`, likeliest first, always in one order.
 
     `within`: ids of statements; only edits in these are made, for speed. `until`:
     `time.monotonic()` at which the list ends with those found so far (a function of 5,000 lines).
     """
     edits: list[Edit] = []
     equal_constants: dict[tuple[int, type, object], list[Site]] = defaultdict(list)
-    for site in expressions(tree):
+    for site in expressions(tree, facts.tree):
         if time.monotonic() >= until:
             break
         own = site.context.stmt
@@ -81,7 +81,7 @@ def singles(
             weight = log_weight(kind, counts[kind]) + addition + extra
             edits.append(Edit((site.change(new),), kind, weight, stmts))
     edits += _everywhere(equal_constants, facts, bonus)
-    for owner, field, body, context in statement_lists(tree):
+    for owner, field, body, context in statement_lists(tree, facts.tree):
         if time.monotonic() >= until:
             break
         if within is not None and within.isdisjoint(map(id, body)):

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from refute.function.search.closeness import progress
-from refute.function.search.edit import Edit, applied
+from refute.function.search.edit import Edit, applied, same
 from refute.function.search.facts import Facts
 from refute.function.search.mutants import frontier, singles
 from refute.function.search.prior import PAIR_PENALTY, REACH_BONUS
+from refute.function.search.suspicion import ELSEWHERE
 from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import FunctionProblem, UnitTest
-from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Sandbox, TimedOut
+from refute.sandbox import (
+    Limits,
+    NotRun,
+    Outcome,
+    Program,
+    Raised,
+    Returned,
+    Sandbox,
+    TimedOut,
+)
 from refute.sandbox.equality import matches
+from refute.sandbox.values import MalformedValue
 
 __all__ = ["GUARDED", "WEAK", "Repair", "look_further", "repair"]
 
@@ -28,6 +40,13 @@ GUARDED = 2
 """Failing tests that a guard at the start must mend before it is believed."""
 PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=2)
 """For what the survey has no time for: a test that is merely slow is no failing one."""
+LISTING = 0.5
+LISTING_OTHERS = 0.15
+"""Shares of the time left, at most, for listing the edits of the function, and of what it uses."""
+ONCE_MORE = 40
+"""Single edits, at most, that are tried with more fuel and time."""
+RETRYING = 0.3
+"""Share of the time left for that."""
 STANDING = 5_000
 """Single edits kept as second halves."""
 
@@ -121,16 +140,26 @@ def _search(
 ) -> None:
     trial.check_budget()
     facts = trial.facts(problem.description)
-    bonus = _Bonus(reached, found.passed, every=True)
-    edits = singles(trial.focus, facts, bonus, until=trial.listing)
-    if found.passed.count(False) < GUARDED:
-        edits = [edit for edit in edits if edit.kind != "early return"]
+    own, others = trial.parts()
+    guarded = found.passed.count(False) >= GUARDED
+
+    def listed(part: ast.Module, base: float, share: float) -> list[Edit]:
+        bonus = _Bonus(reached, found.passed, every=True, base=base)
+        edits = singles(part, facts, bonus, until=trial.listing(share))
+        return [edit for edit in edits if guarded or edit.kind != "early return"]
+
+    edits = listed(own, 0.0, LISTING)
     head = sum(edit.weight > WEAK for edit in edits)
     results: list[Result] = []
-    found.pairs = lambda: _pairs(trial, facts, found, results, reached)
+    found.pairs = lambda: _pairs(trial, own, facts, found, results, reached)
 
-    def singly(some: Sequence[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
+    def singly(some: Iterable[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
         return (((edit,), edit.weight) for edit in some)
+
+    def rest() -> Iterator[Edit]:
+        """Listed when they are asked for: in a large module they are many."""
+        more = listed(others, ELSEWHERE, LISTING_OTHERS)
+        yield from sorted([*edits[head:], *more], key=lambda edit: -edit.weight)
 
     _collect(trial.run(singly(edits[:head])), found, results)
     if not found.survivors:
@@ -138,9 +167,9 @@ def _search(
     if not found.survivors:
         # What is left of the single edits is no likelier than the first pairs.
         pairs, found.pairs = found.pairs(), None
-        _follow(trial, found, _in_turns(singly(edits[head:]), pairs))
+        _follow(trial, found, _in_turns(singly(rest()), pairs))
         return
-    _collect(trial.run(singly(edits[head:])), found, results)
+    _collect(trial.run(singly(rest())), found, results)
     if max(r.weight for r in found.survivors) <= WEAK:
         trial.deadline = min(trial.deadline, time.monotonic() + 0.3 * budget)
         _try_pairs(trial, found)
@@ -200,39 +229,74 @@ def _follow(
 
 
 def _once_more(trial: Trial, found: Repair, results: list[Result]) -> None:
-    """Give single edits that ran out of fuel ten times as much."""
-    fuel, trial.fuel = trial.fuel, trial.fuel * 10
-    starved = [r for r in results if any(_out_of_fuel(o) for o in r.outcomes)]
+    """Give single edits that ran out of fuel, or of time, ten times as much."""
+    starved = [r for r in results if any(map(_starved, r.outcomes))]
     # Only those that fail in no other way are worth it.
     starved = [
         r
         for r in starved
-        if all(ok or _out_of_fuel(o) for o, ok in zip(r.outcomes, r.passed, strict=True))
-    ]
-    for result in trial.run((r.edits, r.weight) for r in starved[:40]):
-        if result.fits:
-            found.survivors.append(result)
+        if all(
+            ok or isinstance(o, NotRun) or _starved(o)
+            for o, ok in zip(r.outcomes, r.passed, strict=True)
+        )
+    ][:ONCE_MORE]
+    if not starved:
+        return
+    fuel, trial.fuel = trial.fuel, 10 * trial.fuel
+    now, deadline = time.monotonic(), trial.deadline
+    trial.patient, trial.deadline = True, now + RETRYING * max(0.0, deadline - now)
+    try:
+        _collect(trial.run((r.edits, r.weight) for r in starved), found, [])
+    except OutOfBudget:
+        if trial.max_candidates is not None:
+            raise
+    finally:
+        trial.patient, trial.deadline = False, deadline
     if not found.survivors:
         trial.fuel = fuel
 
 
-def _out_of_fuel(outcome: Outcome) -> bool:
-    return isinstance(outcome, Raised) and outcome.type == "StopIteration"
+def _starved(outcome: Outcome) -> bool:
+    """Whether a candidate was ended in its tracks, in a call or in an example as a whole.
+
+    Inside of a generator `StopIteration` becomes a `RuntimeError`.
+    """
+    match outcome:
+        case Raised(type="StopIteration") | TimedOut():
+            return True
+        case Raised(type="RuntimeError", message=message):
+            return "generator raised StopIteration" in message
+        case Returned():
+            try:
+                shown = outcome.value
+            except MalformedValue:
+                return False
+            match shown:
+                case (str(), str() as raised, bool()):
+                    last = raised.strip()
+                    return last in ("StopIteration", "RuntimeError: generator raised StopIteration")
+    return False
 
 
 def _pairs(
     trial: Trial,
+    own: ast.Module,
     facts: Facts,
     found: Repair,
     results: list[Result],
     reached: list[set[int] | None],
 ) -> Iterator[tuple[tuple[Edit, ...], float]]:
-    """Pairs of edits, best first: promising first halves, then the prior's product."""
+    """Pairs of edits of `own`, best first: promising first halves, then the prior's product."""
     some = _Bonus(reached, found.passed, every=False)
     scored: list[tuple[float, Edit]] = []
     seen: set[tuple[Outcome, ...]] = set()
     expected = trial.expected
+    enough: dict[tuple[object, ...], list[Edit]] = defaultdict(list)
+    for result in found.survivors:
+        enough[_places(result.edits[0])].append(result.edits[0])
     for result in results:
+        if result.fits:
+            continue
         gain = progress(found.outcomes, result.outcomes, found.passed, result.passed, expected)
         if gain > 0:
             fresh = 0.0 if result.outcomes not in seen else -1.0
@@ -244,7 +308,7 @@ def _pairs(
             scored.append((result.weight - 1.0 * idle, result.edits[0]))
     scored.sort(key=lambda pair: -pair[0])
     firsts = scored[:FIRSTS]
-    standing = singles(trial.focus, facts, some, until=trial.listing)
+    standing = singles(own, facts, some, until=trial.listing())[:STANDING]
 
     def seconds(i: int) -> Sequence[Edit]:
         first = firsts[i][1]
@@ -255,14 +319,14 @@ def _pairs(
                 lists.add((id(change.owner), change.field))
                 touched.update(map(id, change.new))
         with applied([first]):
-            fresh = singles(trial.focus, facts, some, frozenset(touched), trial.listing)
+            fresh = singles(own, facts, some, frozenset(touched), trial.listing())
         others = [
             edit
             for edit in standing
             if touched.isdisjoint(map(id, edit.stmts))
             and not any((id(c.owner), c.field) in lists for c in edit.changes)
         ]
-        return sorted([*fresh, *others], key=lambda edit: -edit.weight)[:STANDING]
+        return sorted([*fresh, *others], key=lambda edit: -edit.weight)
 
     done: set[frozenset[int]] = set()
     for i, second in frontier(firsts, seconds):
@@ -271,10 +335,19 @@ def _pairs(
         weight = first.weight + second.weight + PAIR_PENALTY
         key = frozenset((id(first), id(second)))
         guard_alone = second.kind == "early return" and found.passed.count(False) < GUARDED
-        if key in done or guard_alone:
+        if key in done or guard_alone or any(_alike(second, e) for e in enough[_places(second)]):
             continue
         done.add(key)
         yield (first, second), weight
+
+
+def _places(edit: Edit) -> tuple[object, ...]:
+    return tuple((id(change.owner), change.field, change.index) for change in edit.changes)
+
+
+def _alike(one: Edit, other: Edit) -> bool:
+    """Whether two edits of the same places are the same one, listed twice."""
+    return all(same(a.new, b.new) for a, b in zip(one.changes, other.changes, strict=True))
 
 
 @dataclass(slots=True)
@@ -285,10 +358,12 @@ class _Bonus:
     passed: Sequence[bool]
     every: bool
     """Whether an edit alone must mend all failing tests: it must then be reached by all of them."""
+    base: float = 0.0
+    """Of every edit."""
 
     def __call__(self, stmts: tuple[ast.stmt, ...]) -> float | None:
         if not stmts:
-            return 0.0
+            return self.base
         ids = {id(stmt) for stmt in stmts}
         failing = passing = failing_hits = passing_hits = 0
         for hits, ok in zip(self.reached, self.passed, strict=True):
@@ -302,6 +377,6 @@ class _Bonus:
         if failing_hits < failing and self.every:
             return None
         if not failing_hits:
-            return -1.5
+            return self.base - 1.5
         share = passing_hits / passing if passing else 1.0
-        return REACH_BONUS * (1.0 - share) * failing_hits / failing
+        return self.base + REACH_BONUS * (1.0 - share) * failing_hits / failing

@@ -116,9 +116,12 @@ def _target_names(target: ast.AST) -> tuple[str, ...]:
     return tuple(node.id for node in ast.walk(target) if isinstance(node, ast.Name))
 
 
-def expressions(tree: ast.Module) -> Iterator[Site]:
-    """Every expression of the functions of `tree`, and of the values of its global variables."""
-    outer = tuple(_Scope(tree, ()).assigned)
+def expressions(tree: ast.Module, whole: ast.Module | None = None) -> Iterator[Site]:
+    """Every expression of the functions of `tree`, and of the values of its global variables.
+
+    `whole`: what `tree` is a part of.
+    """
+    outer = tuple(_Scope(whole or tree, ()).assigned)
     for stmt in tree.body:
         if isinstance(stmt, ast.Assign | ast.AnnAssign) and stmt.value is not None:
             context = Context(None, None, outer)
@@ -167,6 +170,11 @@ def _body(
                 where = index if isinstance(value, list) else None
                 if isinstance(item, ast.expr):
                     yield from _expression(stmt, name, where, item, context, (), scope)
+                elif isinstance(item, ast.withitem):
+                    opened = item.context_expr
+                    yield from _expression(item, "context_expr", None, opened, context, (), scope)
+                elif isinstance(item, ast.ExceptHandler) and item.type is not None:
+                    yield from _expression(item, "type", None, item.type, context, (), scope)
         inside, inner_fresh = loops, fresh
         if isinstance(stmt, ast.For | ast.While | ast.AsyncFor):
             inside = (*loops, stmt)
@@ -222,12 +230,19 @@ def _with(context: Context, bound: tuple[str, ...]) -> Context:
 
 
 def statement_lists(
-    tree: ast.Module,
+    tree: ast.Module, whole: ast.Module
 ) -> Iterator[tuple[ast.AST, str, list[ast.stmt], Context]]:
-    """Every list of statements inside a function: owner, field, the list, context of its owner."""
+    """Every list of statements inside a function: owner, field, the list, context of its owner.
+
+    `whole`: what `tree` is a part of.
+    """
 
     def visit(
-        owner: ast.AST, scope: _Scope, loops: tuple[ast.stmt, ...], fresh: tuple[str, ...]
+        owner: ast.AST,
+        scope: _Scope,
+        loops: tuple[ast.stmt, ...],
+        fresh: tuple[str, ...],
+        around: ast.stmt | None = None,
     ) -> Iterator[tuple[ast.AST, str, list[ast.stmt], Context]]:
         function = scope.function
         assert not isinstance(function, ast.Module)
@@ -239,9 +254,8 @@ def statement_lists(
             body = getattr(owner, name, None)
             if not isinstance(body, list) or not body or isinstance(body[0], ast.expr):
                 continue
-            stmt = None if owner is function else owner
+            stmt = owner if isinstance(owner, ast.stmt) and owner is not function else around
             names = scope.names(body[-1], fresh)
-            assert stmt is None or isinstance(stmt, ast.stmt)
             yield owner, name, body, Context(function, stmt, names, loops, frozenset(fresh))
             for child in body:
                 if isinstance(child, FunctionNode):
@@ -249,8 +263,10 @@ def statement_lists(
                     yield from visit(child, _Scope(child, tuple(dict.fromkeys(inner))), (), ())
                 elif not is_mark(child):
                     yield from visit(child, scope, loops, fresh)
+                    for handler in getattr(child, "handlers", ()):
+                        yield from visit(handler, scope, loops, fresh, child)
 
-    outer = tuple(_Scope(tree, ()).assigned)
+    outer = tuple(_Scope(whole, ()).assigned)
     for stmt in tree.body:
         members = stmt.body if isinstance(stmt, ast.ClassDef) else [stmt]
         for member in members:

@@ -20,7 +20,8 @@ __all__ = ["ELSEWHERE", "Suspicion", "suspicions"]
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """One reason to doubt an edit; `weight` is what it adds to the fix's log weight."""
+    """One reason to doubt an edit; `weight` is what it adds to the fix's log weight (0: the edit's
+    own weight says it already)."""
 
     text: str
     weight: float
@@ -44,7 +45,7 @@ def suspicions(before: ast.Module, after: ast.Module, entry_point: str) -> tuple
         name = getattr(was, "name", None)
         if name != own:
             place = name or "what lies outside of functions"
-            found.append(Suspicion(f"it changes {place}, which more than {own} may use", ELSEWHERE))
+            found.append(Suspicion(f"it changes {place}, which more than {own} may use", 0.0))
         for old, new in zip(_functions(was), _functions(now), strict=False):
             gone = sorted(_used(old) - _used(new))
             if gone:

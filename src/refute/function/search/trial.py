@@ -25,7 +25,7 @@ from refute.function.search.fuel import (
     refuelling,
     stripped,
 )
-from refute.function.search.reach import neighbours, reachable
+from refute.function.search.reach import names_in, neighbours, reachable
 from refute.function.search.state import keeps_state
 from refute.function.search.variants import Parts, Variants, compiled
 from refute.function.search.vocabulary import vocabulary
@@ -79,6 +79,8 @@ class Trial:
     """`time.monotonic()` at which to stop."""
     max_candidates: int | None = None
     fuel: int = 20_000
+    patient: bool = False
+    """Whether candidates get ten times as much time."""
     tried: int = 0
     focus: ast.Module = field(init=False)
     """The part of `tree` that the function may use: what is worth editing."""
@@ -101,6 +103,18 @@ class Trial:
         near = neighbours(self.tree, self.entry_point)
         return gather(self.focus, description, near, vocabulary(self.tree, self.entry_point))
 
+    def parts(self) -> tuple[ast.Module, ast.Module]:
+        """What is worth editing: what was asked about (a function, a class); and the rest, that
+        which it names first."""
+        own = self.entry_point.partition(".")[0]
+        mine = [stmt for stmt in self.focus.body if getattr(stmt, "name", None) == own]
+        rest = [stmt for stmt in self.focus.body if stmt not in mine]
+        if not mine:
+            return self.focus, ast.Module([], [])
+        named = names_in(ast.Module(mine, []))
+        rest.sort(key=lambda stmt: getattr(stmt, "name", None) not in named)
+        return ast.Module(mine, []), ast.Module(rest, [])
+
     def _names(self) -> set[str]:
         """The names that the tests' calls start from."""
         found = {self.entry_point.partition(".")[0]}
@@ -122,8 +136,9 @@ class Trial:
     @property
     def limits(self) -> Limits:
         """Limits of one candidate, tight: thousands run."""
+        cpu, wall = (1.5, 3.0) if self.patient else (0.15, 1.0)
         return Limits(
-            cpu=0.15, wall=1.0, memory=400 << 20, output=1 << 20, stop_after=1, retry=False
+            cpu=cpu, wall=wall, memory=400 << 20, output=1 << 20, stop_after=1, retry=False
         )
 
     def check_budget(self) -> None:
@@ -134,13 +149,12 @@ class Trial:
         elif time.monotonic() >= self.deadline:
             raise OutOfBudget
 
-    @property
-    def listing(self) -> float:
-        """When to stop listing edits, so that half of what is left of the time is for running."""
+    def listing(self, part: float = 0.5) -> float:
+        """When to stop listing edits, so that the rest of the time that is left is for running."""
         if self.max_candidates is not None:
             return math.inf
         now = time.monotonic()
-        return now + 0.5 * (self.deadline - now)
+        return now + part * (self.deadline - now)
 
     def within(self, limits: Limits) -> Limits:
         """The limits with what is left of the time, unless candidates are counted."""

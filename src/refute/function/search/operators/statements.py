@@ -63,15 +63,8 @@ def statements(
             inner = getattr(stmt, name, None)
             if not isinstance(inner, list) or not inner or isinstance(stmt, ast.FunctionDef):
                 continue
-            last = inner[-1]
-            kept = inner[:-1]
-            if not isinstance(last, ast.stmt) or is_mark(last):
-                continue
-            shorter: list[ast.stmt] = kept
-            if not any(not is_mark(item) for item in kept):
-                shorter = [*kept, ast.Pass()] if name == "body" else []
-            moved = Change(stmt, name, None, shorter)
-            yield "dedent", (moved, *new([*before, stmt, last, *after])), 0.0, (last, stmt)
+            for last, moved in _tails(stmt, name, inner):
+                yield "dedent", (moved, *new([*before, stmt, last, *after])), 0.0, (last, stmt)
             if name == "orelse" and isinstance(stmt, ast.For | ast.While):
                 flat_changes = Change(stmt, "orelse", None, [])
                 yield "dedent", (flat_changes, *new([*before, stmt, *inner, *after])), 0.4, (stmt,)
@@ -100,6 +93,20 @@ def statements(
         if tail is not None:
             yield "insert break", new([*body, ast.Break()]), 0.0, (tail,)
             yield "insert break", new([*body, ast.Continue()]), -1.0, (tail,)
+
+
+def _tails(stmt: ast.stmt, name: str, inner: list[ast.stmt]) -> Iterator[tuple[ast.stmt, Change]]:
+    """The last statement of a block, and of the branches of an `elif` there: it, without it."""
+    last, kept = inner[-1], inner[:-1]
+    if not isinstance(last, ast.stmt) or is_mark(last):
+        return
+    if not any(not is_mark(item) for item in kept):
+        kept = [*kept, ast.Pass()] if name == "body" else []
+    yield last, Change(stmt, name, None, kept)
+    if name == "orelse" and isinstance(stmt, ast.If) and isinstance(last, ast.If):
+        yield from _tails(last, "body", last.body)
+        if last.orelse:
+            yield from _tails(last, "orelse", last.orelse)
 
 
 def _refuses(stmt: ast.stmt) -> bool:
