@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from refute.api.benching import (
         BenchResult,
-        FilterResult,
         IssueBenchResult,
         bench,
         bench_async,
-        filter_fixes,
     )
+    from refute.api.filtering import FilterResult, filter_fixes
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
     from refute.api.grading import GradeResult, grade
     from refute.api.issues import (
@@ -69,12 +68,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "refute.api.benching": (
         "BenchResult",
-        "FilterResult",
         "IssueBenchResult",
         "bench",
         "bench_async",
-        "filter_fixes",
     ),
+    "refute.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
     "refute.api.functions": (

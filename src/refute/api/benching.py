@@ -1,4 +1,4 @@
-"""`bench`, and `filter_fixes`.
+"""`bench`.
 
 >>> refute.bench("he-fix", method="search", limit=10).figures["code_accuracy"]
 >>> refute.bench("swt-lite", method="snippet", grade=True).grades
@@ -7,53 +7,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Shown, apart
+from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.api.grading import GradeResult, grade_samples
-from refute.datasets.swe import IssueItem, holds_issues, load_issues
+from refute.datasets.swe import holds_issues, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
 from refute.function import bench as functions
 from refute.function.service import chosen_method, options_of
 from refute.issue import bench as issues
-from refute.issue.analysis.filters import FilterRun, read_filter
 from refute.issue.choosing import check_given
 from refute.issue.choosing import chosen_method as chosen_reproducer
-from refute.issue.filtering import FilterSettings, FilterTask, judge_fixes
-from refute.issue.filtering import damage as filter_damage
 from refute.issue.grading import default_jobs
 from refute.issue.places import as_placed, check_engine
-from refute.issue.predictions import Prediction, read_predictions
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
 from refute.registry import EXECUTORS
 from refute.remarks import remark, warn_of_gaps
-from refute.runs import new_run, read_header, read_run
+from refute.runs import new_run, read_header
 from refute.runs.executors import Executor, Record
 from refute.runs.run import Ending, Run, resumed
 from refute.sandbox.local import LocalSandbox
-from refute.workspace.opening import Backend
 
 __all__ = [
     "BenchResult",
-    "FilterResult",
     "IssueBenchResult",
     "bench",
     "bench_async",
-    "filter_fixes",
 ]
-
-Progress = Callable[[int, int], None]
-"""Is told how many are done, and how many there are."""
-
-
-def _silent(done: int, total: int) -> None:
-    """The `Progress` that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,30 +117,6 @@ class IssueBenchResult(Shown):
             console.print(f"{self.settings.method} on {self.settings.dataset}: {counts}")
 
 
-@dataclass(frozen=True, slots=True)
-class FilterResult(Shown):
-    """What generated tests are worth as a filter of fixes."""
-
-    found: FilterRun
-
-    @property
-    def complete(self) -> bool:
-        """Whether every fix has a judgement."""
-        return not self.found.errors
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        from refute.report.filters import filter_document
-
-        return filter_document(self.found)
-
-    def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
-        from refute.report.filters import print_filter
-
-        print_filter(self.found, console)
-
-
 def bench(
     dataset: Path | str,
     *,
@@ -167,7 +129,7 @@ def bench(
     jobs: int | None = None,
     executor: Executor | str | None = None,
     grade: bool = False,
-    progress: Progress = _silent,
+    progress: Progress = silent,
     **settings: Any,
 ) -> BenchResult | IssueBenchResult:
     """Run a method over a data set of functions or of issues, or over a file of its rows.
@@ -188,7 +150,7 @@ def bench(
     asked = asked or Asked(method=method, model=model)
     work = _bench_issues if holds_issues(str(dataset)) else _bench_functions
     where = _Where(
-        str(dataset), _path(data), _path(run), Path(runs_dir), jobs, _executor(executor, jobs)
+        str(dataset), path_of(data), path_of(run), Path(runs_dir), jobs, _executor(executor, jobs)
     )
     return apart(lambda: work(where, asked, settings, grade, progress))
 
@@ -214,10 +176,6 @@ class _Where:
 
     def again(self, folder: Path) -> str:
         return f"refute bench {self.dataset} --run {folder}"
-
-
-def _path(path: Path | str | None) -> Path | None:
-    return None if path is None else Path(path)
 
 
 def _executor(executor: Executor | str | None, jobs: int | None) -> Executor | None:
@@ -361,85 +319,3 @@ def _bench_issues(
         )
         result = replace(result, grades=grades)
     return result
-
-
-# -- fixes -----------------------------------------------------------------------------------------
-
-
-def filter_fixes(
-    fixes: Path | str,
-    *,
-    run: Path | str,
-    dataset: Path | str | None = None,
-    data: Path | str | None = None,
-    limit: int | None = None,
-    ids: Sequence[str] | None = None,
-    workspace: Backend = "local",
-    jobs: int | None = None,
-    progress: Progress = _silent,
-) -> FilterResult:
-    """Judge proposed fixes by the tests of a run of `bench` over issues (SWT-Bench, section 5.3).
-
-    `fixes`: a file of SWE-bench's predictions. `dataset`: the run's own, or a file of its rows.
-    `workspace`: where tests run. The judgements go into `RUN/filter/NAME`; the same call goes on
-    where it stopped. Raises as `bench` does.
-    """
-    run, fixes = Path(run), Path(fixes)
-    header = read_header(run)
-    if header is None or header.get("kind") != "issues":
-        raise InputError(f"{run}: not a run of refute bench over issues")
-    name = str(dataset) if dataset is not None else header["dataset"]
-    if header["dataset"] != name:
-        raise InputError(f"{run}: is over {header['dataset']}, not {name}")
-    check_engine(workspace)
-    proposed = read_predictions(fixes)
-    items = load_issues(name, data=_path(data), ids=ids, limit=limit)
-    tasks = _fix_tasks(items, run, proposed)
-    settings = FilterSettings(
-        dataset=name,
-        fixes=str(fixes),
-        fixer=next((one.model for one in proposed.values() if one.model), "None"),
-        tests=" ".join(filter(None, (issues.variant(header), header.get("model")))),
-        workspace=workspace,
-    )
-    folder = run / "filter" / fixes.name.split(".")[0]
-
-    def work() -> FilterResult:
-        same = "the same command"
-        with Run(folder, settings.header(), damage=filter_damage, again=same) as opened:
-            remark([f"{len(tasks)} fixes into {folder}"])
-            judge_fixes(
-                opened,
-                tasks,
-                settings,
-                jobs=jobs or default_jobs(),
-                progress=lambda done: progress(done, len(tasks)),
-            )
-        found = read_filter(folder)
-        remark(f"{id}: not judged: {reason}" for id, reason in found.errors.items())
-        return FilterResult(found)
-
-    return apart(work)
-
-
-def _fix_tasks(
-    items: Sequence[IssueItem], run: Path, proposed: Mapping[str, Prediction]
-) -> list[FilterTask]:
-    """The proposed fixes, each with what the run's journal has for its issue."""
-    chosen = [item for item in items if item.problem.id in proposed]
-    if not chosen:
-        raise InputError(f"no fix for any of the {len(items)} instances")
-    _, records = read_run(run, issues.damage)
-    work = {record["id"]: record for record in records if record["status"] != "error"}
-    waiting = [item.problem.id for item in chosen if item.problem.id not in work]
-    if waiting:
-        remark([f"{len(waiting)} fixes have no tests in the run yet, e.g. {waiting[0]}"])
-    tasks = []
-    for item in chosen:
-        id = item.problem.id
-        if id in work:
-            tests = work[id]["prediction"]
-            tasks.append(FilterTask(item, proposed[id].patch, tests["patch"], tests["confidence"]))
-    if not tasks:
-        raise InputError(f"{run}: no tests yet for any of the {len(chosen)} fixes")
-    return tasks

@@ -5,14 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Shown", "apart"]
+__all__ = ["Progress", "Shown", "apart", "path_of", "silent"]
 
 Done = TypeVar("Done")
+Progress = Callable[[int, int], None]
+"""Is told how many are done, and how many there are."""
+
+
+def silent(done: int, total: int) -> None:
+    """The `Progress` that says nothing."""
+
+
+def path_of(path: Path | str | None) -> Path | None:
+    """A path that was given in either form, or not at all."""
+    return None if path is None else Path(path)
 
 
 class Shown:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from refute.api.calling import Shown, apart
+from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
@@ -99,7 +99,7 @@ def grade(
     workspace: Backend = "local",
     compat: Literal["swtbench"] | None = None,
     jobs: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> GradeResult:
     """Grade predicted test patches: do they reproduce their issues (SWT-Bench, section 3.1)?
 
@@ -115,7 +115,7 @@ def grade(
 
     Raises `InputError`, and `Unavailable` where no instance could be graded.
     """
-    items = load_issues(str(dataset), data=_path(data), ids=ids, limit=limit)
+    items = load_issues(str(dataset), data=path_of(data), ids=ids, limit=limit)
     if Path(predictions).is_dir():
         return _judged_logs(items, Path(predictions), mode)
 
@@ -142,10 +142,6 @@ def grade(
     return apart(work)
 
 
-def _path(path: Path | str | None) -> Path | None:
-    return None if path is None else Path(path)
-
-
 def grade_predictions(
     items: Sequence[IssueItem],
     predictions: str,
@@ -157,7 +153,7 @@ def grade_predictions(
     types: tuple[PatchType, ...] = ("vanilla",),
     workspace: Backend = "local",
     jobs: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> GradeResult:
     """Grade a file of predictions ("gold": the golden tests) for the items.
 
@@ -188,7 +184,7 @@ def grade_samples(
     *,
     workspace: Backend = "local",
     jobs: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = silent,
 ) -> dict[str, GradeResult]:
     """Grade the predictions that `bench` wrote, in folders below `directory`.
 

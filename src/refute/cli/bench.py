@@ -123,22 +123,23 @@ def command(
 
     Exit status 3: some problems have no result (run again to retry them).
     """
-    from refute.api import benching
+    from refute.api.benching import BenchResult, IssueBenchResult, bench
+    from refute.api.filtering import FilterResult, filter_fixes
     from refute.report.terminal import counting
 
     rows: dict[str, Any] = {"data": data, "limit": settings["limit"], "ids": split_ids(ids)}
     settings |= {**asdict(how), "ids": rows["ids"]}
     given = {name: settings[name] for name in given_names(context) if name in settings}
     out, err = consoles()
-    result: benching.BenchResult | benching.IssueBenchResult | benching.FilterResult
+    result: BenchResult | IssueBenchResult | FilterResult
     with counting(err) as progress:
         if fixes is not None:
             if run is None:
                 raise InputError("--filter needs the run whose tests are to filter: --run DIR")
             rows |= {"jobs": jobs, "progress": progress, "workspace": settings["workspace"]}
-            result = benching.filter_fixes(fixes, run=run, dataset=dataset, **rows)
+            result = filter_fixes(fixes, run=run, dataset=dataset, **rows)
         else:
-            result = benching.bench(
+            result = bench(
                 dataset,
                 asked=asked,
                 data=data,
