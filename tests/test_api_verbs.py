@@ -141,10 +141,21 @@ def test_remarks_go_to_the_logger(file: Path, caplog: pytest.LogCaptureFixture) 
 def test_options_of_any_method_on_the_command_line(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["hunt", "m.py::half", "-O", "max_candidates=50"]) == 1
+    assert cli.run(["hunt", "m.py::half", "--max-candidates", "50"]) == 1
     capsys.readouterr()
-    for bad in ("max_candidates", "3=4", "depth=3"):
-        assert cli.run(["hunt", "m.py::half", "-O", bad]) == 2
+    for bad, message in (
+        (["--max-candidates", "0"], "max_candidates = 0: must be at least 1"),
+        (["--max-candidates", "x"], "'x' is not a valid integer"),
+        (["--temperature", "0.5"], "--temperature is for methods that ask a model"),
+        (["--samples", "5"], "No such option '--samples'"),
+        (["--method", "nope"], "--method nope: no such method"),
+        (["--method", "snippet"], "is for issues"),
+    ):
+        assert cli.run(["hunt", "m.py::half", *bad]) == 2
+        assert message in capsys.readouterr().err
+    for bad in ({"max_candidates": "many"}, {"max_candidates": True}, {"max_candidates": 0}):
+        with pytest.raises(refute.InputError, match="max_candidates = "):
+            refute.hunt("m.py::half", options=bad)
 
 
 def test_options_reach_the_method(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, get_
 
 from refute.errors import InputError, ModelUnavailable, SandboxUnavailable, WorkspaceUnavailable
 from refute.models.contract import Asker, Completion, Message, Sampling, Tally
+from refute.parameters import checked
 from refute.problems import FunctionProblem, IssueProblem
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class MethodSpec(Generic[Problem_, Result_]):
     level: Level
     run: Callable[..., Coroutine[Any, Any, Result_]]
     options: type[Any] = NoOptions
-    """A frozen dataclass whose fields have defaults: its parameters, with the paper's values."""
+    """A frozen dataclass of `refute.parameters`: with the paper's values as defaults."""
     asks_model: bool = False
     writes_tests: bool = True
     """Whether it generates unit tests (`hunt` can use it)."""
@@ -240,4 +241,5 @@ def options_from(spec: MethodSpec[Any, Any], values: Mapping[str, Any]) -> Any:
     if strange:
         has = f"it has {', '.join(known)}" if known else "it has none"
         raise InputError(f"{spec.name} has no option {', '.join(strange)}; {has}")
+    checked(spec.options, given)
     return spec.options(**given)

@@ -51,6 +51,10 @@ class Registry(Generic[Thing]):
         self._own[_name(thing)] = thing
         return thing
 
+    def only_here(self, name: str) -> bool:
+        """Whether it was added for this process, so that no other finds it."""
+        return name in self._own
+
     def get(self, name: str) -> Thing:
         """The thing of that name. Raises `InputError` where there is none, or it does not load."""
         if name in self._own:

@@ -124,7 +124,10 @@ def test_the_tester_writes_the_tests(server: ScriptedServer, run: Run) -> None:
         (("debug", "m.py", "-n", "5"), "-n is for methods that ask a model"),
         (("hunt", "m.py", "--no-vote"), "--vote is for methods that ask a model"),
         (("debug", "m.py", "--model", "openai:m", "--k", "5000"), "k = 5000: must be from 1"),
-        (("debug", "m.py", "--model", "openai:m", "--temperature", "-1"), "temperature is at"),
+        (
+            ("debug", "m.py", "--model", "openai:m", "--temperature", "-1"),
+            "temperature = -1.0: must be at least 0",
+        ),
         (("hunt", "m.py", "--model", "replay:gone.jsonl"), "gone.jsonl"),
     ],
 )

@@ -19,10 +19,8 @@ from refute.datasets.swe import holds_issues, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
 from refute.function import bench as functions
-from refute.function.service import chosen_method, options_of
 from refute.issue import bench as issues
-from refute.issue.choosing import check_given
-from refute.issue.choosing import chosen_method as chosen_reproducer
+from refute.issue.choosing import check_given, chosen_reproducer
 from refute.issue.grading import default_jobs
 from refute.issue.places import as_placed, check_engine
 from refute.methods import Bounds
@@ -33,6 +31,7 @@ from refute.runs import new_run, read_header
 from refute.runs.executors import Executor, Record
 from refute.runs.run import Ending, Run, resumed
 from refute.sandbox.local import LocalSandbox
+from refute.selection import chosen_method, options_of
 
 __all__ = [
     "BenchResult",
@@ -211,7 +210,7 @@ def _bench_functions(
 ) -> BenchResult:
     own = {field.name for field in fields(functions.Settings)}
     asked, mine, header, given = _started(where, asked, settings, own)
-    spec = chosen_method(asked)
+    spec = chosen_method(asked, "function")
     if mine.get("runs", 1) > 1 and not spec.asks_model:
         raise InputError("--runs is for methods that ask a model: others do the same every time")
     if where.executor is not None and not spec.cpu_bound:

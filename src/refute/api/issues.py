@@ -18,7 +18,7 @@ from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.files import read_file
 from refute.issue.checkout import Checkout, in_checkout
-from refute.issue.choosing import chosen_method
+from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import Reproduction
 from refute.issue.handing_in import only_tests
 from refute.issue.original import WHOLE, Original, Trial
@@ -124,7 +124,7 @@ def reproduce(
     """
     asked = asked or Asked(method=method, model=model, options=options or {})
     text = read_issue(str(issue))
-    name, spec, chosen_options = chosen_method(asked)
+    name, spec, chosen_options = chosen_reproducer(asked)
     chosen(name)
 
     def work() -> ReproduceResult:
@@ -163,7 +163,7 @@ def vet(
     asked = asked or Asked(method=method, model=model, options=options or {})
     text, diff = read_issue(str(issue)), _read(Path(fix))
     given = "" if tests is None else _read(Path(tests))
-    name, spec, chosen_options = ("given", None, None) if given else chosen_method(asked)
+    name, spec, chosen_options = ("given", None, None) if given else chosen_reproducer(asked)
 
     def work() -> VetResult:
         problem, spawn = in_checkout(_checkout(repo, python, runner), text)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.method_options import MethodCommand
 from refute.cli.options import (
     FILE,
-    budget_option,
     given_names,
     json_option,
     model_options,
@@ -18,11 +18,12 @@ from refute.cli.options import (
     workspace_option,
 )
 from refute.cli.output import consoles, print_json
-from refute.cli.reproducing import ReproducingOptions, reproducing_options
+from refute.cli.reproducing import bounds_options
 from refute.cli.selected import executor_option, run_options, selecting_options, split_ids
 from refute.errors import UNAVAILABLE, InputError
 
 if TYPE_CHECKING:
+    from refute.methods import Bounds
     from refute.models.asking import Asked
 
 __all__ = ["command"]
@@ -31,7 +32,6 @@ _OF_FUNCTIONS = (
     click.option(
         "--runs", type=click.IntRange(1), default=1, metavar="N", help="Repeat with N seeds (1)."
     ),
-    budget_option,
     seed_option,
     click.option(
         "--visible-tests",
@@ -46,9 +46,6 @@ _OF_FUNCTIONS = (
         default=0,
         metavar="N",
         help="Give N right failing tests with each problem.",
-    ),
-    click.option(
-        "--max-candidates", type=click.IntRange(1), metavar="N", help="Candidates for one problem."
     ),
 )
 _OF_ISSUES = (
@@ -87,14 +84,14 @@ def _options(command: Any) -> Any:
     return command
 
 
-@click.command("bench")
+@click.command("bench", cls=MethodCommand, levels=("function", "issue"))
 @click.argument("dataset")
 @selecting_options
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes (default: cores).")
 @executor_option
 @model_options
 @_options
-@reproducing_options
+@bounds_options
 @run_options
 @json_option
 @click.pass_context
@@ -107,7 +104,7 @@ def command(
     jobs: int | None,
     executor: str | None,
     asked: Asked,
-    how: ReproducingOptions,
+    bounds: Bounds,
     grade: bool,
     fixes: Path | None,
     run: Path | None,
@@ -128,7 +125,7 @@ def command(
     from refute.report.terminal import counting
 
     rows: dict[str, Any] = {"data": data, "limit": settings["limit"], "ids": split_ids(ids)}
-    settings |= {**asdict(how), "ids": rows["ids"]}
+    settings |= {**asdict(bounds), "ids": rows["ids"]}
     given = {name: settings[name] for name in given_names(context) if name in settings}
     out, err = consoles()
     result: BenchResult | IssueBenchResult | FilterResult

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.functions import conclude, subject_options, watching
+from refute.cli.method_options import MethodCommand
 from refute.cli.options import json_option, model_options
 from refute.cli.output import consoles, print_json
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("debug")
+@click.command("debug", cls=MethodCommand, levels=("function",))
 @subject_options
 @click.option("--ask", is_flag=True, help="Ask which output is right where fixes differ.")
 @click.option("--write", is_flag=True, help="Apply the fix to the file (see --proposed).")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from refute.cli.functions import conclude, subject_options, watching
+from refute.cli.method_options import MethodCommand
 from refute.cli.options import FILE, json_option, model_options
 from refute.cli.output import consoles, print_json
 
@@ -19,18 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("hunt", short_help="Find unit tests that the function fails.")
+@click.command("hunt", cls=MethodCommand, levels=("function",))
 @subject_options
 @click.option(
     "-o", "output", type=FILE, metavar="test_x.py", help="Write them as a pytest file (or folder)."
 )
 @click.option("--force", is_flag=True, help="Let -o replace an existing file.")
+@click.option("-n", type=click.IntRange(1), metavar="N", help="Unit tests to look for (3).")
 @model_options
 @json_option
 def command(
     targets: tuple[str, ...],
     output: Path | None,
     force: bool,
+    n: int | None,
     as_json: bool,
     asked: Asked,
     **subject: Any,
@@ -49,6 +53,8 @@ def command(
     from refute.report.tables import print_hunt
 
     out = consoles()[0]
+    if n is not None:
+        asked = replace(asked, options={**asked.options, "n": n})
 
     def print_one(module: Module, one: Found, broad: bool) -> None:
         assert isinstance(one, Hunt)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from refute.cli.method_options import take_options
 
 if TYPE_CHECKING:
     from refute.models.asking import Asked
@@ -22,6 +23,7 @@ __all__ = [
     "json_option",
     "model_options",
     "python_option",
+    "reproducer_options",
     "seed_option",
     "session_options",
     "target_argument",
@@ -109,93 +111,47 @@ _SESSION_FIELDS = (
     "budget_usd",
     "budget_tokens",
 )
-_OF_METHODS = (
-    "n", "k", "m", "vote", "backtrack", "guard", "temperature", "top_p", "max_tokens",
-)  # fmt: skip
+method_option = click.option("--method", metavar="NAME", help="By name: see `refute methods`.")
 _METHOD_OPTIONS = (
-    click.option(
-        "--method", metavar="NAME", help="none, search; random, prompted, utgen... with a model."
-    ),
+    method_option,
     click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
-    click.option("-n", type=_COUNT, metavar="N", help="Unit tests to look for (3)."),
-    click.option("--k", type=_COUNT, metavar="N", help="Votes on an expected output (8)."),
-    click.option("--rounds", "m", type=click.IntRange(0), metavar="N", help="Of debugging (3)."),
-    click.option("--vote/--no-vote", default=None, help="Vote on expected outputs (yes)."),
-    click.option(
-        "--backtrack/--no-backtrack",
-        default=None,
-        help="Discard edits that do not raise the pass rate (yes).",
-    ),
-    click.option(
-        "--guard/--no-guard", default=None, help="Discard edits that break a certain test (yes)."
-    ),
-    click.option("--temperature", type=float, metavar="T", help="Of sampling (0.7)."),
-    click.option("--top-p", type=float, metavar="P", help="Of sampling (0.9)."),
-    click.option("--max-tokens", type=_COUNT, metavar="N", help="Of one answer (2048)."),
-    click.option(
-        "-O", "more", multiple=True, metavar="NAME=VALUE", help="Any other option of the method."
-    ),
 )
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options about a method and its model, as one argument `asked`."""
+    """Give a `MethodCommand` the options about a method and its models, as one argument `asked`."""
+    options = (*_SESSION_OPTIONS, *_METHOD_OPTIONS)
+    return gathering(command, "asked", _asked("method", "tester"), options)
 
-    def asked(given: dict[str, Any]) -> Asked:
-        from refute.models.asking import Asked
 
-        options = {name: given.pop(name) for name in _OF_METHODS}
-        options = {name: value for name, value in options.items() if value is not None}
-        options |= dict(map(_pair, given.pop("more")))
-        names = ("method", "tester", *_SESSION_FIELDS)
-        return Asked(options=options, **{name: given.pop(name) for name in names})
-
-    return _gathering(command, "asked", asked, (*_SESSION_OPTIONS, *_METHOD_OPTIONS))
+def reproducer_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for methods of issues, which have one model."""
+    options = (*_SESSION_OPTIONS, method_option)
+    return gathering(command, "asked", _asked("method"), options)
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a model alone, as one argument `asked`."""
+    return gathering(command, "asked", _asked(), _SESSION_OPTIONS)
 
+
+def _asked(*more: str) -> Callable[[dict[str, Any]], Asked]:
     def asked(given: dict[str, Any]) -> Asked:
         from refute.models.asking import Asked
 
-        return Asked(**{name: given.pop(name) for name in _SESSION_FIELDS})
+        names = (*more, *_SESSION_FIELDS)
+        return Asked(options=take_options(given), **{name: given.pop(name) for name in names})
 
-    return _gathering(command, "asked", asked, _SESSION_OPTIONS)
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    """`NAME=VALUE`: a Python literal, else the text."""
-    from refute.errors import InputError
-    from refute.literals import NotLiteral, parse_literal
-
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise InputError(f"-O {text}: must be NAME=VALUE")
-    try:
-        return name, parse_literal(value)
-    except NotLiteral:
-        return name, value
+    return asked
 
 
 def gathering(
-    command: Callable[..., Any], argument: str, kind: type[Any], options: Sequence[Any]
-) -> Callable[..., Any]:
-    """Give a command options as one argument, an instance of the dataclass `kind`."""
-
-    def made(given: dict[str, Any]) -> Any:
-        return kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-
-    return _gathering(command, argument, made, options)
-
-
-def _gathering(
     command: Callable[..., Any],
     argument: str,
     made: Callable[[dict[str, Any]], Any],
     options: Sequence[Any],
 ) -> Callable[..., Any]:
-    """`made` takes what the options set out of what was given, and gives the argument."""
+    """Give a command options as one argument: `made` takes what they set out of what was given."""
 
     @functools.wraps(command)
     def gathered(*args: Any, **given: Any) -> Any:

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, json_option, session_options
+from refute.cli.method_options import MethodCommand
+from refute.cli.options import FILE, json_option, reproducer_options
 from refute.cli.output import consoles, print_json
-from refute.cli.reproducing import (
-    ReproducingOptions,
-    checkout_options,
-    method_option,
-    reproducing_options,
-)
+from refute.cli.reproducing import bounds_options, checkout_options
 from refute.cli.status import FOUND
 from refute.remarks import remark
 
 if TYPE_CHECKING:
+    from refute.methods import Bounds
     from refute.models.asking import Asked
 
 __all__ = ["command"]
 
 
-@click.command("reproduce")
+@click.command("reproduce", cls=MethodCommand, levels=("issue",))
 @click.argument("issue", metavar="ISSUE.md")
 @checkout_options
-@session_options
-@method_option
-@reproducing_options
+@reproducer_options
+@bounds_options
 @click.option("-o", "output", type=FILE, metavar="test.patch", help="Write the test patch there.")
 @click.option("--write", is_flag=True, help="Apply the test patch to the checkout.")
 @json_option
 def command(
     issue: str,
     asked: Asked,
-    method: str | None,
-    how: ReproducingOptions,
+    bounds: Bounds,
     output: Path | None,
     write: bool,
     as_json: bool,
@@ -57,13 +51,12 @@ def command(
     from refute.report.terminal import working
 
     out, err = consoles()
-    asked = replace(asked, method=method, options=how.given)
     with working("reproducing the issue", err) as spinner:
 
         def chosen(name: str) -> None:
             spinner.say(f"reproducing the issue ({name})")
 
-        result = reproduce(issue, asked=asked, bounds=how.bounds, chosen=chosen, **checkout)
+        result = reproduce(issue, asked=asked, bounds=bounds, chosen=chosen, **checkout)
     if as_json:
         print_json(result.to_dict())
     else:

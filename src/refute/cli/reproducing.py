@@ -3,85 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from refute.cli.options import FILE, gathering
 
-if TYPE_CHECKING:
-    from refute.methods import Bounds
-
-__all__ = [
-    "ReproducingOptions",
-    "checkout_options",
-    "method_option",
-    "reproducing_options",
-]
+__all__ = ["bounds_options", "checkout_options"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReproducingOptions:
-    """What the options about a method for issues say; None where one was not given."""
-
-    samples: int | None = None
-    context_tokens: int | None = None
-    agent: str | None = None
-    tools: str | None = None
-    network: bool | None = None
-    calls: int = 60
-    seconds: float = 1800.0
-    test_seconds: float = 300.0
-
-    @property
-    def bounds(self) -> Bounds:
-        """What one issue may cost."""
-        from refute.methods import Bounds
-
-        return Bounds(self.calls, self.seconds, self.test_seconds)
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options of methods that were given, by name."""
-        given = {name: getattr(self, name) for name in _OF_METHODS}
-        return {name: value for name, value in given.items() if value is not None}
-
-
-_OF_METHODS = ("samples", "context_tokens", "agent", "tools", "network")
-method_option = click.option(
-    "--method", metavar="NAME", help="snippet; redgreen, zeroshotplus, libro... with a model."
-)
 _SECONDS = click.FloatRange(0, min_open=True)
-_OPTIONS = (
-    click.option(
-        "--samples",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Drafts of libro (5).",
-    ),
-    click.option(
-        "--context-tokens",
-        type=click.IntRange(500),
-        metavar="N",
-        help="Of the repository, in one prompt (27000).",
-    ),
-    click.option(
-        "--agent", metavar="CMD", help="Of external: a preset, or a command with {prompt_file}."
-    ),
-    click.option(
-        "--tools",
-        type=click.Choice(["auto", "native", "text"]),
-        help="How an agent's model calls its tools (auto).",
-    ),
-    click.option(
-        "--allow-network",
-        "network",
-        is_flag=True,
-        default=None,
-        help="Let the agent's command out of its jail: it reads your files and the network.",
-    ),
+_BOUNDS = (
     click.option(
         "--calls",
         type=click.IntRange(1),
@@ -107,9 +40,15 @@ _OPTIONS = (
 )
 
 
-def reproducing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options about a reproducer, as one argument `how`."""
-    return gathering(command, "how", ReproducingOptions, _OPTIONS)
+def bounds_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of what one issue may cost, as one argument `bounds`."""
+
+    def made(given: dict[str, Any]) -> Any:
+        from refute.methods import Bounds
+
+        return Bounds(**{name: given.pop(name) for name in ("calls", "seconds", "test_seconds")})
+
+    return gathering(command, "bounds", made, _BOUNDS)
 
 
 _CHECKOUT = (

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, json_option, session_options
+from refute.cli.method_options import MethodCommand
+from refute.cli.options import FILE, json_option, reproducer_options
 from refute.cli.output import consoles, print_json
-from refute.cli.reproducing import (
-    ReproducingOptions,
-    checkout_options,
-    method_option,
-    reproducing_options,
-)
+from refute.cli.reproducing import bounds_options, checkout_options
 from refute.cli.status import FOUND
 
 if TYPE_CHECKING:
+    from refute.methods import Bounds
     from refute.models.asking import Asked
 
 __all__ = ["command"]
 
 
-@click.command("vet")
+@click.command("vet", cls=MethodCommand, levels=("issue",))
 @click.argument("fix", metavar="FIX.diff", type=FILE)
 @click.option("--issue", required=True, metavar="ISSUE.md", help="The issue (`-`: stdin).")
 @click.option("--tests", type=FILE, metavar="TEST.patch", help="Tests that reproduce it.")
@@ -37,15 +33,13 @@ __all__ = ["command"]
     help="Existing test files to run for regressions.",
 )
 @checkout_options
-@session_options
-@method_option
-@reproducing_options
+@reproducer_options
+@bounds_options
 @json_option
 def command(
     fix: Path,
     asked: Asked,
-    method: str | None,
-    how: ReproducingOptions,
+    bounds: Bounds,
     as_json: bool,
     **what: Any,
 ) -> int:
@@ -61,9 +55,8 @@ def command(
     from refute.report.terminal import working
 
     out, err = consoles()
-    asked = replace(asked, method=method, options=how.given)
     with working(f"vetting {fix}", err):
-        result = vet(fix, asked=asked, bounds=how.bounds, **what)
+        result = vet(fix, asked=asked, bounds=bounds, **what)
     if as_json:
         print_json(result.to_dict())
     else:

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,23 +19,21 @@ from refute.function.parallel import Found, Searching, Tests, Unit, units_of, wo
 from refute.function.project_sandbox import open_box
 from refute.function.target import Module, Skipped, Targets, open_targets
 from refute.function.verbs import Solver
-from refute.methods import Context, MethodSpec, options_from
+from refute.methods import Context, MethodSpec
 from refute.models.asking import Asked, askers, open_sessions
 from refute.problems import FunctionProblem
-from refute.registry import METHODS, method_of
 from refute.remarks import remark, warn_of_gaps
 from refute.runs.pool import cores
 from refute.sandbox import Sandbox
+from refute.selection import chosen_method, options_of
 
 __all__ = [
     "Collected",
     "Opened",
     "Subject",
-    "chosen_method",
     "collect",
     "given_tests",
     "open_subject",
-    "options_of",
     "share_read",
     "summary",
 ]
@@ -155,7 +153,7 @@ def collect(
     `ask` gives, for a function's name, the `Ask` for its questions. `proposed`: see `verbs.debug`.
     Raises `InputError` where the only module or function that was named cannot be looked at.
     """
-    spec = chosen_method(asked, fixing=fixing)
+    spec = _chosen(asked, fixing=fixing)
     settings = Searching(
         fixing=fixing,
         budget=subject.budget,
@@ -220,64 +218,16 @@ def _stream(
 
 # -- the method ------------------------------------------------------------------------------------
 
-_FOR_MODELS = {
-    "tester": "--tester",
-    "base_url": "--base-url",
-    "record": "--record",
-    "budget_usd": "--budget-usd",
-    "budget_tokens": "--budget-tokens",
-}
-"""Options about a model, which mean nothing where none is asked."""
-_FLAGS = {"m": "--rounds", "n": "-n"}
-"""Options of methods whose names are not their flags'."""
 
-
-def chosen_method(asked: Asked, *, fixing: bool | None = None) -> MethodSpec[Any, Any]:
-    """The method: the named one, else the best that the options allow.
-
-    `fixing`: for `debug`, or (False) for `hunt`, to which `n` means something whatever the method;
-    None: for a bench. Raises `InputError` for an unknown name, for a method that is not for that,
-    and where method, model and options do not go together.
-    """
-    spec = method_of(asked.method or ("search" if asked.model is None else "hybrid"), "function")
-    name = spec.name
-    if not spec.asks_model and asked.model is not None:
-        raise InputError(f"--method {name} asks no model; leave --model out")
-    known = {field.name for field in fields(spec.options)}
-    for option in asked.options:
-        if option not in known and not (fixing is False and option == "n"):
-            raise InputError(f"{_flag(option)} {_whose(option, spec)}")
-    if spec.asks_model and asked.model is None:
-        raise InputError(f"--method {name} asks a model; name one with --model, e.g. openai:NAME")
-    for option, flag in _FOR_MODELS.items():
-        if not spec.asks_model and getattr(asked, option) is not None:
-            raise InputError(f"{flag} is for methods that ask a model: name one with --model")
-    if fixing is not None and name == "none":
+def _chosen(asked: Asked, *, fixing: bool) -> MethodSpec[Any, MethodResult]:
+    """The method of `debug` (`fixing`), or of `hunt`, to which `n` means something whatever the
+    method. Raises `InputError`, also for a method that is not for that."""
+    spec = chosen_method(asked, "function", also=() if fixing else ("n",))
+    if spec.name == "none":
         raise InputError("--method none is for bench: it grades the code as it is")
-    if fixing is False and not spec.writes_tests:
-        raise InputError(f"--method {name} writes no unit tests; it is for debug and bench")
+    if not fixing and not spec.writes_tests:
+        raise InputError(f"--method {spec.name} writes no unit tests; it is for debug and bench")
     return spec
-
-
-def options_of(spec: MethodSpec[Any, Any], asked: Asked, **more: Any) -> Any:
-    """The method's options: the paper's values where none was given. `more` is taken where the
-    method has such an option. Raises `InputError`."""
-    known = {field.name for field in fields(spec.options)}
-    given = {**asked.options, **more}
-    return options_from(spec, {name: value for name, value in given.items() if name in known})
-
-
-def _flag(option: str) -> str:
-    return _FLAGS.get(option, "--" + option.replace("_", "-"))
-
-
-def _whose(option: str, spec: MethodSpec[Any, Any]) -> str:
-    """Why `spec` has no such option, and which methods have it."""
-    specs = [one for one in METHODS.all() if one.level == "function"]
-    having = [one for one in specs if option in {field.name for field in fields(one.options)}]
-    if having and not spec.asks_model and all(one.asks_model for one in having):
-        return "is for methods that ask a model: name one with --model"
-    return f"is no option of {spec.name}; of {', '.join(one.name for one in having) or 'none'}"
 
 
 @contextmanager

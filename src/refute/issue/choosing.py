@@ -7,26 +7,24 @@ a grading and not a method, for without the golden patch nothing can choose amon
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
-from refute.methods import Given, MethodSpec, options_from
+from refute.methods import Given, MethodSpec
 from refute.models.asking import Asked
 from refute.registry import METHODS, method_of
+from refute.selection import chosen_method, options_of
 
 __all__ = [
-    "DEFAULT",
-    "DEFAULT_WITH_MODEL",
     "check_given",
-    "chosen_method",
+    "chosen_reproducer",
     "issue_method",
     "oracle_samples",
     "with_samples",
 ]
 
-DEFAULT, DEFAULT_WITH_MODEL = "snippet", "redgreen"
 _PASS_AT = re.compile(r"pass@([1-9]\d?)")
 _SAMPLED = "zeroshotplus"
 
@@ -52,24 +50,22 @@ def with_samples(name: str, options: Any) -> Any:
     return options if samples is None else replace(options, answers=samples)
 
 
-def chosen_method(
+def chosen_reproducer(
     asked: Asked, *, graded: bool = False
 ) -> tuple[str, MethodSpec[Any, Reproduction], Any]:
     """Name, method and its options: the default where none is named.
 
-    `graded`: an oracle grades the result, so that pass@k makes sense. Options that the method does
-    not have are left out. Raises `InputError` where method and model do not go together.
+    `graded`: an oracle grades the result, so that pass@k makes sense. Raises `InputError` where
+    method, model and options do not go together.
     """
-    name = asked.method or (DEFAULT if asked.model is None else DEFAULT_WITH_MODEL)
-    if oracle_samples(name) is not None and not graded:
-        raise InputError(f"{name} chooses by the golden patch: it is a grading, not a method")
-    spec = issue_method(name)
-    known = {field.name for field in fields(spec.options)}
-    given = {name: value for name, value in asked.options.items() if name in known}
-    options = with_samples(name, options_from(spec, given))
-    if spec.asks_model and asked.model is None:
-        raise InputError(f"--method {name} asks a model; name one with --model, e.g. openai:NAME")
-    return name, spec, options
+    name, samples = asked.method, oracle_samples(asked.method or "")
+    if samples is not None:
+        if not graded:
+            raise InputError(f"{name} chooses by the golden patch: it is a grading, not a method")
+        asked = replace(asked, method=_SAMPLED)
+    spec = chosen_method(asked, "issue")
+    name = name or spec.name
+    return name, spec, with_samples(name, options_of(spec, asked))
 
 
 def check_given(spec: MethodSpec[Any, Reproduction], given: Given) -> None:

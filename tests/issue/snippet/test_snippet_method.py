@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from refute.errors import WorkspaceUnavailable
-from refute.issue.choosing import DEFAULT, issue_method
+from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.original import Original
 from refute.issue.snippet import snippet
 from refute.methods import Bounds, Context
+from refute.selection import default_method
 
 from ..projects import FIX, Project, make_project
 
@@ -161,5 +162,5 @@ def test_no_time_no_run(project: Project) -> None:
 
 
 def test_it_is_the_default_without_a_model() -> None:
-    assert DEFAULT == "snippet"
-    assert issue_method(DEFAULT) is snippet
+    assert default_method("issue", None) == "snippet"
+    assert issue_method("snippet") is snippet

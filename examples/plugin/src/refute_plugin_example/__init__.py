@@ -11,19 +11,18 @@ from refute.datasets.spec import DatasetSpec, Keep
 from refute.models.contract import Message, Sampling
 from refute.models.opening import Provider
 from refute.models.scripted import ScriptedModel
+from refute.parameters import parameter
 
 
 @dataclass(frozen=True)
 class GreedyOptions:
     """The parameters of `greedy`."""
 
-    max_tokens: int = 512
+    max_tokens: int = parameter(512, "Of the answer.", at_least=1)
 
 
 @method("greedy", summary="one greedy answer, taken as the whole program", asks_model=True)
-async def greedy(
-    problem: FunctionProblem, *, ctx: Context, options: GreedyOptions
-) -> MethodResult:
+async def greedy(problem: FunctionProblem, *, ctx: Context, options: GreedyOptions) -> MethodResult:
     """Ask once for the right program and believe it."""
     sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=options.max_tokens)
     question = f"{problem.description}\n\nCorrect this program:\n{problem.code}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, fields
 from functools import partial, reduce
 from multiprocessing.util import Finalize
@@ -79,9 +79,9 @@ def work_on(
     """
     start: Callable[[], object] = partial(start_computing, settings)
     executor = executor or Processes(jobs)
-    if not METHODS.get(settings.method).cpu_bound:
-        assert models is not None
-        start, executor = partial(start_asking, settings, models, jobs), Concurrent(at_once)
+    if not METHODS.get(settings.method).cpu_bound or METHODS.only_here(settings.method):
+        opened = models or (lambda: nullcontext({}))
+        start, executor = partial(start_asking, settings, opened, jobs), Concurrent(at_once)
     return run.do(
         units_of(items, settings),
         start,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from refute.errors import InputError
 from refute.models.contract import Sampling
+from refute.parameters import checked, parameter
 
 __all__ = ["MOST_TESTS", "Options"]
 
@@ -20,36 +20,26 @@ _RUN = 1_000_000
 class Options:
     """What a method's figures depend on; every ablation of the paper is one of these."""
 
-    n: int = 3
-    """Unit tests that BuildUT looks for."""
-    k: int = 8
-    """Outputs that are sampled for one input."""
-    m: int = 3
-    """Rounds of debugging; 0: tests only."""
-    vote: bool = True
-    """False: a test keeps the output that was written with its input."""
-    backtrack: bool = True
-    """False: every edit is accepted, whatever it does to the pass rate."""
-    guard: bool = True
-    """Reject an edit that fails a certain test (given, or stated formally by the description) which
-    the code passes before it. Not in the paper; see `docs/utgen.md`."""
-    temperature: float = 0.7
-    top_p: float = 0.9
-    max_tokens: int = 2048
+    n: int = parameter(
+        3, "Unit tests that BuildUT looks for.", flag="-n", at_least=1, at_most=MOST_TESTS
+    )
+    k: int = parameter(8, "Outputs that are sampled for one input.", at_least=1, at_most=1000)
+    m: int = parameter(
+        3, "Rounds of debugging; 0: tests only.", flag="--rounds", at_least=0, at_most=100
+    )
+    vote: bool = parameter(True, "Vote on expected outputs; else the first one stands.")
+    backtrack: bool = parameter(True, "Discard edits that do not raise the pass rate.")
+    guard: bool = parameter(
+        True, "Discard edits that fail a certain test which the code passes before."
+    )
+    """Certain: given, or stated formally by the description. Not in the paper; `docs/utgen.md`."""
+    temperature: float = parameter(0.7, "Of sampling.", at_least=0)
+    top_p: float = parameter(0.9, "Of sampling.", above=0, at_most=1)
+    max_tokens: int = parameter(2048, "Of one answer.", at_least=1)
 
     def __post_init__(self) -> None:
         """Raises `InputError` for a value that makes no sense."""
-        for name, low, high in (("n", 1, MOST_TESTS), ("k", 1, 1000), ("m", 0, 100)):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise InputError(f"{name} = {value}: must be from {low} to {high}")
-        if self.max_tokens < 1:
-            raise InputError(f"max_tokens = {self.max_tokens}: must be at least 1")
-        if self.temperature < 0 or not 0 < self.top_p <= 1:
-            raise InputError(
-                f"temperature = {self.temperature}, top_p = {self.top_p}: "
-                "a temperature is at least 0, a top_p above 0 and at most 1"
-            )
+        checked(type(self), {one.name: getattr(self, one.name) for one in fields(self)})
 
     @property
     def tries(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from refute.function.contract import MethodResult
 from refute.methods import Context, method
+from refute.parameters import parameter
 from refute.problems import FunctionProblem
 
 
@@ -13,10 +14,11 @@ from refute.problems import FunctionProblem
 class SearchOptions:
     """What the engine's figures depend on."""
 
-    budget: float = 10.0
-    """Seconds a problem."""
-    max_candidates: int | None = None
-    """Candidates a problem, whatever the time; makes a run independent of the machine's speed."""
+    budget: float = parameter(10.0, "Seconds for one problem.", above=0)
+    max_candidates: int | None = parameter(
+        None, "Candidates for one problem, whatever the time.", at_least=1
+    )
+    """Makes a run independent of the machine's speed."""
 
 
 @method("search", summary="searches for a fix by the examples; asks no model", cpu_bound=True)

@@ -26,6 +26,7 @@ from refute.issue.interface.history import ask_within
 from refute.issue.original import Original
 from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
+from refute.parameters import parameter
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 from refute.syntax import parse_expression
@@ -63,10 +64,8 @@ class Call:
 class AutocoderoverOptions:
     """What the method's figures depend on."""
 
-    rounds: int = ROUNDS
-    """Of searching."""
-    tries: int = TRIES
-    """Answers to one question, until one can be read."""
+    rounds: int = parameter(ROUNDS, "Rounds of searching.", flag="--search-rounds", at_least=1)
+    tries: int = parameter(TRIES, "Answers to one question, until one can be read.", at_least=1)
 
 
 @method("autocoderover", summary="searches over the code, then tests", asks_model=True)

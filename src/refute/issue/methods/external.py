@@ -32,6 +32,7 @@ from refute.issue.copied_out import CopiedOut
 from refute.issue.handing_in import handed_in
 from refute.issue.original import shortened
 from refute.methods import Context, method
+from refute.parameters import parameter
 from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.contract import CommandResult, Workspace
@@ -93,10 +94,12 @@ def chosen_agent(agent: str | None, *, network: bool) -> Agent:
 class ExternalOptions:
     """Which agent, and what it may reach."""
 
-    agent: str | None = None
-    """Name of a preset, or a command that holds `{prompt_file}`."""
-    network: bool = False
-    """Let the agent's command out of its jail: it reads your files and the network."""
+    agent: str | None = parameter(None, "A preset, or a command with {prompt_file}.")
+    network: bool = parameter(
+        False,
+        "Let the agent's command out of its jail: it reads your files and the network.",
+        flag="--allow-network",
+    )
 
     def __post_init__(self) -> None:
         """Raises `InputError` where the agent cannot be run: before any work."""

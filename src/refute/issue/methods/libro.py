@@ -23,6 +23,7 @@ from refute.issue.original import Original, Trial, described, shortened
 from refute.methods import Context, method
 from refute.models.contract import Asker, Message, Sampling
 from refute.models.rounds import together
+from refute.parameters import parameter
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 
@@ -53,10 +54,10 @@ class Judged:
 class LibroOptions:
     """What the method's figures depend on."""
 
-    samples: int = 5
-    """Drafts."""
-    context_tokens: int = CONTEXT_TOKENS
-    """Tokens of repository context."""
+    samples: int = parameter(5, "Drafts.", at_least=1)
+    context_tokens: int = parameter(
+        CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
+    )
 
 
 @method(

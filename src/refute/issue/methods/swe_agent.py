@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.issue.bounded import Bounded, OutOfBounds
@@ -35,6 +35,7 @@ from refute.issue.interface import (
 from refute.issue.interface.history import ask_within
 from refute.methods import Context, method
 from refute.models.contract import Completion, Message, Sampling
+from refute.parameters import parameter
 from refute.problems import IssueProblem
 from refute.prompts import render
 from refute.workspace.recipe import Recipe
@@ -58,16 +59,8 @@ _TEST_COMMANDS = {
 class SweAgentOptions:
     """What the agent's figures depend on."""
 
-    tools: Tools = "auto"
-    """How its tools are called: `native`, `text`, or as the model does (`auto`)."""
-    turns: int = CALLS
-    """Calls of the model."""
-
-    def __post_init__(self) -> None:
-        """Raises `InputError`."""
-        if self.tools not in get_args(Tools):
-            known = ", ".join(get_args(Tools))
-            raise InputError(f"tools are called as {known}, not {self.tools!r}")
+    tools: Tools = parameter("auto", "How the model calls its tools.")
+    turns: int = parameter(CALLS, "Calls of the model.", at_least=1)
 
 
 @method(

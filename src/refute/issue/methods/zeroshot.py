@@ -20,6 +20,7 @@ from refute.issue.original import Original
 from refute.issue.patches import touched_files
 from refute.methods import Context, Given, method
 from refute.models.contract import Message, Sampling
+from refute.parameters import parameter
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 
@@ -51,10 +52,11 @@ class Draft:
 class ZeroshotOptions:
     """What the figures of the zero-shot methods depend on."""
 
-    context_tokens: int = CONTEXT_TOKENS
-    """Tokens of repository context."""
-    answers: int = 1
-    """Answers to the prompt: those of pass@k, from which only an oracle can choose."""
+    context_tokens: int = parameter(
+        CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
+    )
+    answers: int = parameter(1, "Answers to the prompt; the first is the prediction.", at_least=1)
+    """More than one: those of pass@k, from which only an oracle can choose."""
 
 
 @method(

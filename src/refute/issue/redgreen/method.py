@@ -39,6 +39,7 @@ from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.issue.states import test_files
 from refute.methods import Bounds, Context, Given, method
+from refute.parameters import parameter
 from refute.problems import IssueProblem
 
 __all__ = ["redgreen"]
@@ -62,8 +63,9 @@ Result = TypeVar("Result")
 class RedgreenOptions:
     """What the method's figures depend on."""
 
-    context_tokens: int = CONTEXT_TOKENS
-    """Tokens of code in each prompt."""
+    context_tokens: int = parameter(
+        CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
+    )
 
 
 @method(

@@ -1,0 +1,146 @@
+"""The options of methods on the command line: made of the fields of their options' classes.
+
+A command takes those of the method that it is told to use, so that no other has to be imported;
+its help shows those of all methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from refute.methods import Level, MethodSpec
+    from refute.parameters import Parameter
+
+__all__ = ["MethodCommand", "take_options"]
+
+_PREFIX = "option_"
+"""Of the names that the options have among the parameters of a command."""
+_TYPES = {int: int, float: float, str: str, bool: bool}
+_METAVARS = {int: "N", float: "X"}
+
+
+def take_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the method's options out of a command's parameters: those that were given, by name."""
+    names = [name for name in given if name.startswith(_PREFIX)]
+    taken = {name.removeprefix(_PREFIX): given.pop(name) for name in names}
+    return {name: value for name, value in taken.items() if value is not None}
+
+
+class MethodCommand(click.Command):
+    """A command with the options of a method, besides its own."""
+
+    def __init__(self, *args: Any, levels: tuple[Level, ...], **how: Any) -> None:
+        super().__init__(*args, **how)
+        self.levels = levels
+        """Of the methods that it runs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the method before anything is read. Raises `InputError` for an unknown one, and
+        for an option of another method."""
+        if not any(name in args for name in ctx.help_option_names):
+            ctx.meta[_PREFIX] = self._chosen(args)
+        try:
+            return super().parse_args(ctx, list(args))
+        except click.NoSuchOption as error:
+            raise self._explained(ctx, error) from None
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own parameters, then those of the method, or where none is chosen of all methods.
+
+        A flag of its own hides one of a method.
+        """
+        own = super().get_params(ctx)
+        taken = {flag for one in own for flag in (*one.opts, *one.secondary_opts)}
+        found: dict[str, click.Option] = {}
+        for one, names in self._parameters(ctx):
+            if not taken & set(one.flags) and one.name not in found:
+                found[one.name] = _option(one, () if ctx.meta.get(_PREFIX) else names)
+        return [*own, *found.values()]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Its own options, then those of methods."""
+        rows: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+        for one in self.get_params(ctx):
+            if (row := one.get_help_record(ctx)) is not None:
+                rows[(one.name or "").startswith(_PREFIX)].append(row)
+        with formatter.section("Options"):
+            formatter.write_dl(rows[False])
+        with formatter.section("Options of methods (in brackets: of which)"):
+            formatter.write_dl(rows[True])
+
+    def _parameters(self, ctx: click.Context) -> Iterator[tuple[Parameter, list[str]]]:
+        """Each parameter with the names of the methods that have it under the same flag."""
+        from refute.parameters import parameters_of
+        from refute.registry import METHODS
+
+        chosen: list[MethodSpec[Any, Any]] | None = ctx.meta.get(_PREFIX)
+        if chosen is None:
+            chosen = [spec for spec in METHODS.all() if spec.level in self.levels]
+        all_of = [(one, spec.name) for spec in chosen for one in parameters_of(spec.options)]
+        for one, _ in all_of:
+            yield one, [name for other, name in all_of if other.flags == one.flags]
+
+    def _chosen(self, args: Sequence[str]) -> list[MethodSpec[Any, Any]] | None:
+        """The method that is named, here or by the run that goes on; else the defaults. None where
+        the data set says what kind of method it should have been."""
+        from refute.registry import METHODS, method_of
+        from refute.selection import default_method
+
+        name, model = _told(args, "--method"), _told(args, "--model")
+        if name is None and (run := _told(args, "--run")) is not None:
+            from refute.runs import read_header
+
+            name = (read_header(Path(run)) or {}).get("method")
+        if name is None:
+            return [method_of(default_method(level, model), level) for level in self.levels]
+        if "issue" in self.levels and name.startswith("pass@"):
+            from refute.issue.choosing import issue_method
+
+            return [issue_method(name)]
+        if len(self.levels) == 1:
+            return [method_of(name, self.levels[0])]
+        return [METHODS.get(name)] if name in METHODS else None
+
+    def _explained(self, ctx: click.Context, error: click.NoSuchOption) -> Exception:
+        """Which methods have the option; click's own error where none has."""
+        from refute.selection import not_its_option
+
+        flags = {flag for one, _ in self._parameters(click.Context(self)) for flag in one.flags}
+        if error.option_name not in flags or not ctx.meta.get(_PREFIX):
+            return error
+        return not_its_option(error.option_name, ctx.meta[_PREFIX][0])
+
+
+def _told(args: Sequence[str], flag: str) -> str | None:
+    """The value of an option, before anything is read."""
+    value = None
+    for at, arg in enumerate(args):
+        if arg == flag and at + 1 < len(args):
+            value = args[at + 1]
+        elif arg.startswith(f"{flag}="):
+            value = arg.partition("=")[2]
+    return value
+
+
+def _option(one: Parameter, methods: Sequence[str]) -> click.Option:
+    """`methods`: their names go into the help."""
+    kind: Any = click.Choice(one.choices) if one.choices else _TYPES.get(one.kind, str)
+    text = one.help
+    if one.default is not None:
+        default = ("yes" if one.default else "no") if one.kind is bool else one.default
+        text = f"{text.rstrip('.')} ({default})."
+    if methods:
+        text = f"{text} [{', '.join(methods)}]"
+    return click.Option(
+        ["/".join(one.flags), _PREFIX + one.name],
+        type=None if one.kind is bool else kind,
+        is_flag=one.kind is bool,
+        default=None,
+        help=text,
+        metavar=None if one.kind is bool or one.choices else _METAVARS.get(one.kind, "TEXT"),
+    )
