@@ -31,7 +31,6 @@ from refute.function.search.choose import (
 )
 from refute.function.search.confidence import of_fix
 from refute.function.search.crashes import find_crashes
-from refute.function.search.doubts import doubtful
 from refute.function.search.expressed import expressed
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
@@ -164,9 +163,6 @@ def search(
     if not failing:
         nearby = [] if box.over else probing_inputs(problem, state.trusted, seed)
         findings = _without_oracle(problem, state, nearby, box)
-        left = start + 0.8 * budget - time.monotonic()
-        candidates = _doubted(problem, state, findings, nearby, box, left, max_candidates)
-        state.reservations += ["every example passes without it"] * bool(candidates)
     elif not found.survivors:
         state.notes.append("no edit passes all examples: no fix is proposed")
     elif not candidates:
@@ -320,28 +316,6 @@ def again(problem: FunctionProblem, findings: Sequence[Finding], box: Sandbox) -
                 continue
         kept.append(finding)
     return kept
-
-
-def _doubted(
-    problem: FunctionProblem,
-    state: _State,
-    findings: list[Finding],
-    inputs: Sequence[tuple[Invocation, Tier]],
-    box: Sandbox,
-    seconds: float,
-    max_candidates: int | None,
-) -> list[Candidate]:
-    """Fixes for what the description implies and the code breaks; adds the finding and a note."""
-    doubt = doubtful(problem, state.trusted, inputs, box=box, seconds=seconds, most=max_candidates)
-    if doubt is None:
-        return []
-    state.tried += doubt.trial.tried
-    clusters = sound(doubt.trial, doubt.clusters)
-    if not clusters:
-        return []
-    findings.append(doubt.finding)
-    state.notes.append(f"proposed although the examples pass: {doubt.because}")
-    return [candidate(doubt.trial, cluster) for cluster in clusters[:SHOWN]]
 
 
 def probing_inputs(
