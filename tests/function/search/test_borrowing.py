@@ -10,7 +10,7 @@ from refute.function.search.edit import applied, same
 from refute.function.search.facts import gather
 from refute.function.search.fuel import fuelled, stripped
 from refute.function.search.mutants import singles
-from refute.function.search.operators.borrowing import MOST
+from refute.function.search.rules.borrowing import MOST
 from refute.function.search.vocabulary import vocabulary
 
 AROUND = """\

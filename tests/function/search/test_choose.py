@@ -13,7 +13,6 @@ from refute.function.search.confidence import of_fix, of_test
 from refute.function.search.edit import Edit
 from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
-from refute.function.search.prior import FEW, WEIGHTS
 from refute.function.search.showing import CONFIDENT
 from refute.function.search.suspicion import ELSEWHERE, suspicions
 from refute.function.search.trial import Result, Trial
@@ -150,7 +149,6 @@ def test_confidence_grows_with_what_speaks_for_a_fix() -> None:
     few, many, both = fix("compare"), fix("variable"), fix("compare", "variable")
     assert 0 < of_fix(many, 0.5) < of_fix(many, 0.9) < of_fix(many, 1.0) < 1
     assert of_fix(few, 0.9) > of_fix(many, 0.9) == of_fix(both, 0.9)
-    assert set(WEIGHTS) >= FEW
 
 
 def test_confidence_of_a_predicted_test_is_what_was_measured() -> None:

@@ -104,4 +104,4 @@ def test_random_edits_of_real_files_change_few_lines(name: str) -> None:
         lines = difflib.unified_diff(source.splitlines(), text.splitlines(), n=0, lineterm="")
         sizes.append(sum(line[0] in "+-" for line in lines) - 2)
     assert sorted(sizes)[len(sizes) // 2] <= 2, "half of the edits change one line"
-    assert max(sizes) < len(source.splitlines()) / 2.5
+    assert sorted(sizes)[-2] < len(source.splitlines()) / 3  # a block that moves moves whole

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from refute.function.contract import Question
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
-from refute.function.search.prior import few_variants
+from refute.function.search.rules import few_variants
 from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Result, Trial
 from refute.problems import Call, Invocation, UnitTest, Want

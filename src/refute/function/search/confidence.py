@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from refute.function.search.choose import Cluster
-from refute.function.search.prior import few_variants
+from refute.function.search.rules import few_variants
 
 __all__ = ["of_fix", "of_test"]
 
@@ -22,7 +22,7 @@ def of_fix(cluster: Cluster, share: float) -> float:
     `share`: the cluster's part of the weight of all that pass the examples. How many examples there
     are adds nothing to that: they have done their work by refusing other fixes. But the share says
     nothing of fixes that were not tried. An edit of a kind that has few variants at a place
-    (`prior.FEW`) passes by accident less often than one of the many names or calls that could stand
+    (`Rule.few`) passes by accident less often than one of the many names or calls that could stand
     there.
     """
     few = few_variants(edit.kind for edit in cluster.best.edits)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from refute.function.search.sites import Site
 from refute.function.search.vocabulary import Vocabulary
 
-__all__ = ["Facts", "gather", "type_of"]
+__all__ = ["Facts", "fits", "gather", "may_be", "suits", "type_of"]
 
 _CALLS = {
     "len": "int", "int": "int", "ord": "int", "sum": "num", "round": "num", "abs": "num",
@@ -245,7 +245,11 @@ def type_of(node: ast.AST, facts: Facts, depth: int = 12) -> str:
 
 def may_be(node: ast.AST, facts: Facts, *kinds: str) -> bool:
     """Whether the expression's rough type is unknown or one of `kinds`."""
-    kind = type_of(node, facts)
+    return suits(type_of(node, facts), kinds)
+
+
+def suits(kind: str, kinds: Collection[str]) -> bool:
+    """Whether a rough type is unknown or one of `kinds`."""
     if kind == "num":
         return "int" in kinds or "float" in kinds or "num" in kinds
     return kind == "?" or kind in kinds

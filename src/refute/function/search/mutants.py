@@ -13,20 +13,22 @@ from contextlib import contextmanager
 
 from refute.function.search.edit import Edit, copy_of, located
 from refute.function.search.facts import Facts
-from refute.function.search.operators import (
+from refute.function.search.rules import (
+    ALTERNATIVES,
     Draft,
     borrowed_statements,
     early_returns,
-    final_returns,
-    normalised_arguments,
+    log_weight,
     statements,
     swapped_returns,
     variants,
 )
-from refute.function.search.prior import log_weight
 from refute.function.search.sites import Site, expressions, statement_lists
 
 __all__ = ["frontier", "singles"]
+
+EVERYWHERE = 0.8
+"""Prior weight of a constant's change wherever the function has it, beside that of one place."""
 
 SiteBonus = Callable[[tuple[ast.stmt, ...]], float | None]
 """Addition to the log weight of edits in these statements; None: they cannot matter, leave out."""
@@ -91,8 +93,6 @@ def singles(
         if isinstance(owner, ast.FunctionDef) and within is None:
             drafts += swapped_returns(owner)
             drafts += early_returns(owner, facts)
-            drafts += normalised_arguments(owner, facts)
-            drafts += final_returns(owner, facts)
         counts = Counter(kind for kind, *_ in drafts)
         for draft in drafts:
             _append(edits, draft, counts[draft[0]], bonus)
@@ -130,9 +130,10 @@ def _everywhere(
         extra = bonus(stmts)
         if extra is None:
             continue
+        everywhere = math.log(EVERYWHERE / len(sites) ** ALTERNATIVES)
         for kind, new, addition in found:
             changes = tuple(site.change(located(copy_of(new), site.node)) for site in sites)
-            weight = log_weight(kind, len(found)) + log_weight("all equal", len(sites))
+            weight = log_weight(kind, len(found)) + everywhere
             yield Edit(changes, kind, weight + addition + extra, stmts)
 
 

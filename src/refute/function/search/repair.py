@@ -13,7 +13,6 @@ from refute.function.search.closeness import progress
 from refute.function.search.edit import Edit, applied, same
 from refute.function.search.facts import Facts
 from refute.function.search.mutants import frontier, singles
-from refute.function.search.prior import PAIR_PENALTY, REACH_BONUS
 from refute.function.search.suspicion import ELSEWHERE
 from refute.function.search.trial import OutOfBudget, Result, Trial
 from refute.problems import FunctionProblem, UnitTest
@@ -49,6 +48,10 @@ RETRYING = 0.3
 """Share of the time left for that."""
 STANDING = 5_000
 """Single edits kept as second halves."""
+PAIR_PENALTY = -2.5
+"""Log weight of a second edit's existence."""
+REACH_BONUS = 1.0
+"""Log weight of a statement that failing tests reach and no passing test does."""
 
 
 @dataclass(slots=True)

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from refute.function.search.edit import Change
 from refute.function.search.facts import Facts
 from refute.function.search.fuel import is_mark
-from refute.function.search.operators.build import (
+from refute.function.search.rules.rule import (
+    Draft,
+    Restated,
     binary,
     call,
     compare,
@@ -16,21 +18,26 @@ from refute.function.search.operators.build import (
     load,
     negated,
     number,
-)
+    rule,
+    states,
+    store,
+)  # fmt: skip
 from refute.function.search.sites import Context
 
-__all__ = [
-    "Draft", "clamps", "counts", "early_returns", "guards", "is_docstring", "store", "updates",
-]  # fmt: skip
+__all__ = ["clamps", "early_returns", "is_docstring", "updates"]
 
-Draft = tuple[str, tuple[Change, ...], float, tuple[ast.stmt, ...]]
-"""Kind of the operator, changes, addition to the log weight, statements it happens in."""
+rule("count all", 0.06, "n = 0\nfor x in a:\n    n += 1\nreturn n",
+    "n = 0\nfor x in a:\n    n += items.count(x)\nreturn n")  # fmt: skip
 
 
-def counts(
-    target: ast.Name | ast.Attribute | ast.Subscript, context: Context, facts: Facts
-) -> Iterator[tuple[str, list[ast.stmt], float]]:
+@states(ast.AugAssign)
+def counts(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
     """`count += 1` where every occurrence was to be counted: `count += items.count(x)`."""
+    match stmt:
+        case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=1)):
+            pass
+        case _:
+            return
     sequences = [
         n for n in context.names if facts.types.get(n, "?") in ("?", "list", "str", "tuple")
     ]
@@ -51,10 +58,15 @@ _ZERO_TESTS: tuple[tuple[ast.cmpop, float], ...] = (
 _ORDERS: tuple[ast.cmpop, ...] = (ast.Eq(), ast.Gt(), ast.Lt(), ast.GtE(), ast.NotIn())
 
 
-def guards(
-    stmt: ast.stmt, context: Context, facts: Facts
-) -> Iterator[tuple[str, list[ast.stmt], float]]:
+rule("guard", 0.12, "n = 0\nfor x in items:\n    n += x\nreturn n",
+    "n = 0\nfor x in items:\n    if x > 0:\n        n += x\nreturn n")  # fmt: skip
+
+
+@states(ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
+def guards(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
     """A condition on loop variables around a statement inside a loop."""
+    if not context.loops:
+        return
     tests: list[tuple[ast.expr, float]] = [(atom, 0.0) for atom in facts.atoms[:6]]
     tests += [(negated(atom), -0.5) for atom in facts.atoms[:6]]
     fresh = [name for name in context.names if name in context.fresh]
@@ -78,6 +90,10 @@ def guards(
                 tests.append((parity, 0.0))
     for condition, extra in tests:
         yield "guard", [ast.If(test=condition, body=[stmt], orelse=[])], extra
+
+
+rule("insert update", 0.1, "while a > 0:\n    b += 1\nreturn b",
+    "while a > 0:\n    b += 1\n    a -= 1\nreturn b")  # fmt: skip
 
 
 def updates(loop: ast.For | ast.While, context: Context) -> Iterator[Draft]:
@@ -114,6 +130,10 @@ def updates(loop: ast.For | ast.While, context: Context) -> Iterator[Draft]:
             yield "insert update", changes, missing + (endless and name in tested), (loop,)
 
 
+rule("clamp", 0.06, "n = 0\nfor x in items:\n    n += x\n    b = n\nreturn b",
+    "n = 0\nfor x in items:\n    n += x\n    n = max(n, 0)\n    b = n\nreturn b")  # fmt: skip
+
+
 def clamps(loop: ast.For | ast.While) -> Iterator[Draft]:
     """A missing floor of an accumulator in a loop: `total = max(total, 0)`."""
     added = [
@@ -141,6 +161,9 @@ def _adds(stmt: ast.stmt, name: str) -> bool:
         and isinstance(stmt.target, ast.Name)
         and stmt.target.id == name
     )
+
+
+rule("early return", 0.15, "return items[0]", "if not items:\n    return None\nreturn items[0]")
 
 
 def early_returns(function: ast.FunctionDef, facts: Facts) -> Iterator[Draft]:
@@ -188,11 +211,6 @@ def early_returns(function: ast.FunctionDef, facts: Facts) -> Iterator[Draft]:
             guard = ast.If(test=condition, body=[ast.Return(value=result)], orelse=[])
             body = [*function.body[:place], guard, *function.body[place:]]
             yield "early return", (Change(function, "body", None, body),), extra, (first,)
-
-
-def store(name: str) -> ast.Name:
-    """A variable that is assigned."""
-    return ast.Name(id=name, ctx=ast.Store())
 
 
 def is_docstring(stmt: ast.stmt) -> bool:

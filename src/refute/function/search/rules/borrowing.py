@@ -10,12 +10,21 @@ from functools import lru_cache
 from refute.function.search.edit import Change, copy_of
 from refute.function.search.facts import Facts
 from refute.function.search.fuel import FUEL, is_mark
-from refute.function.search.operators.build import Variant, const, load, method, number
-from refute.function.search.operators.insertions import Draft, is_docstring
+from refute.function.search.rules.insertions import is_docstring
+from refute.function.search.rules.rule import (
+    Draft,
+    Variant,
+    const,
+    draws,
+    load,
+    method,
+    number,
+    rule,
+)  # fmt: skip
 from refute.function.search.sites import Context, Site
 from refute.function.search.vocabulary import STATEMENTS
 
-__all__ = ["added_arguments", "borrowed_calls", "borrowed_conditions", "borrowed_statements"]
+__all__ = ["MOST", "borrowed_statements"]
 
 NEAREST = 6
 """Variables of the scope that are tried as a new argument."""
@@ -26,14 +35,19 @@ RENAMED = 4
 _BUILTIN = frozenset(dir(builtins))
 
 
+rule("wrap borrowed", 0.25, "return a", "return g(a)")
+rule("add argument", 0.25, "return f(a, b)", "return f(a, b, items)")
+rule("borrow condition", 0.1, "if a:\n    return b", "if g(a) and a:\n    return b")
+rule("borrow statement", 0.2, "return b", "a.close()\nreturn b")
+
+
+@draws(ast.expr)
 def borrowed_calls(site: Site, facts: Facts) -> Iterator[Variant]:
     """`f(e)`, `e.m()` with a function or method that the code around uses so."""
     node = site.node
     if isinstance(node, ast.Starred | ast.Slice | ast.Lambda | ast.Constant):
         return
-    if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del) or site.field == "func":
-        return
-    if isinstance(site.owner, ast.Expr | ast.Attribute):
+    if site.field == "func" or isinstance(site.owner, ast.Expr | ast.Attribute):
         return
     around = ast.dump(site.owner.func) if isinstance(site.owner, ast.Call) else ""
     for place, taker in enumerate(facts.around.takers):
@@ -43,11 +57,11 @@ def borrowed_calls(site: Site, facts: Facts) -> Iterator[Variant]:
         yield "wrap borrowed", method(node, name), -0.5 - 0.05 * place
 
 
+@draws(ast.Call)
 def added_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
     """One more argument: a variable of the scope, by place or by its own name, or a constant."""
     node = site.node
-    if not isinstance(node, ast.Call):
-        return
+    assert isinstance(node, ast.Call)
     func, args, keywords = node.func, node.args, node.keywords
     name = getattr(func, "id", getattr(func, "attr", ""))
     here = {n.id for n in (*args, *(k.value for k in keywords)) if isinstance(n, ast.Name)}
@@ -73,6 +87,7 @@ def added_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
         yield "add argument", ast.Call(func, [*args, const(text)], keywords), -0.7
 
 
+@draws(ast.expr)
 def borrowed_conditions(site: Site, facts: Facts) -> Iterator[Variant]:
     """`e and c`, `e or c` with a condition of the code around."""
     if not site.is_test or (site.field == "values" and isinstance(site.owner, ast.BoolOp)):

@@ -1,4 +1,4 @@
-"""Operators on constants and names."""
+"""Rules for constants and names, drawn from the program and from what its description says."""
 
 from __future__ import annotations
 
@@ -8,25 +8,58 @@ from collections.abc import Iterator
 
 from refute.function.search.domain import is_tame
 from refute.function.search.facts import Facts, fits, may_be, type_of
-from refute.function.search.operators.build import Variant, call, const, load, number
+from refute.function.search.rules.rule import Variant, call, const, draws, load, number, rule
 from refute.function.search.sites import Site
-
-__all__ = ["constants", "names", "replacements"]
 
 _PAIRED = {"(": ")", ")": "(", "[": "]", "]": "[", "{": "}", "}": "{", "<": ">", ">": "<"}
 
+rule("flip bool", 0.7, "return True", "return False", few=True, rows="True -> False\nFalse -> True")
+rule("to none", 0.1, "return False", "return None", rows="True -> None\nFalse -> None")
+rule("none to value", 0.2, "return None", "return 0", rows="""
+    None -> 0
+    None -> 1
+    None -> ''
+    None -> False
+    None -> True
+    None -> []
+    None -> -1
+""")  # fmt: skip
+rule("constant step", 0.7, "return items[1]", "return items[2]", few=True)
+rule("constant told", 0.5, "return a % 3 == 0", "return a % 7 == 0")
+rule("constant drawn", 0.2, "return a + 5 + 20", "return a + 5 + 5")
+rule("constant far", 0.1, "return a * 5", "return a * -5")
+rule("constant type", 0.1, "x = 0\nreturn x", "x = ''\nreturn x")
+rule("initial infinite", 0.15, "x = 0\nreturn min(x, a)", "x = float('inf')\nreturn min(x, a)")
+rule("initial first", 0.15, "x = 0\nreturn max(x, b)", "x = items[0]\nreturn max(x, b)")
+rule("string to name", 1.0, "return len('items')", "return len(items)")
+rule("string space", 0.6, "return ' '.join(items)", "return ''.join(items)")
+rule("string pair", 0.4, "return a == '('", "return a == ')'")
+rule("string told near", 0.6, "return a == 'Sundy'", "return a == 'Sunday'")
+rule("string told", 0.3, "return a == 'no'", "return a == 'ok'")
+rule("string drawn", 0.2, "return a == 'x' or b == 'yz'", "return a == 'yz' or b == 'yz'")
+rule("string case", 0.15, "return 'ab' + a", "return 'AB' + a")
+rule("string edit", 0.1, "return a * 'x'", "return a * 'xx'")
+rule("string drop char", 0.2, "return a in 'aeiouy'", "return a in 'aeiou'")
+rule("string common", 0.08, "return a + ','", "return a + ', '")
+rule("variable", 0.8, "return a + a", "return a + b")
+rule("assign other", 0.3, "n = m = 0\nn = a\nreturn n + m", "n = m = 0\nm = a\nreturn n + m")
+rule("function other", 0.3, "return f(a, b, items)", "return g(a, b, items)")
+rule("variable to length", 0.1, "return sum(items) / a", "return sum(items) / len(items)")
+rule("variable to constant", 0.04, "return a % b", "return a % 2")
+rule("constant to variable", 0.15, "return a % 2", "return a % b")
+rule("constant to length", 0.1, "return a % 2", "return a % len(items)")
+rule("expression to variable", 0.1, "return max(items)", "return items")
+rule("expression to constant", 0.03, "return max(items)", "return 0")
+rule("condition to constant", 0.04, "if a > b:\n    return a", "if True:\n    return a")
 
+
+@draws(ast.Constant)
 def constants(site: Site, facts: Facts) -> Iterator[Variant]:
     """Another value for a constant."""
-    node = site.node
-    if not isinstance(node, ast.Constant):
-        return
-    value = node.value
+    assert isinstance(site.node, ast.Constant)
+    value = site.node.value
     initial = isinstance(site.owner, ast.Assign) and site.field == "value"
-    if isinstance(value, bool):
-        yield "flip bool", const(not value), 0.0
-        yield "to none", const(None), 0.0
-    elif isinstance(value, int):
+    if type(value) is int:
         yield from _integers(site, value, facts, initial)
     elif isinstance(value, float):
         if value.is_integer() and abs(value) < 1e6:
@@ -39,11 +72,6 @@ def constants(site: Site, facts: Facts) -> Iterator[Variant]:
             yield "constant drawn", number(told), 0.0
     elif isinstance(value, str):
         yield from _strings(site, value, facts)
-    elif value is None:
-        for other in (0, 1, "", False, True):
-            yield "none to value", const(other), 0.0
-        yield "none to value", ast.List(elts=[], ctx=ast.Load()), 0.0
-        yield "none to value", number(-1), 0.0
 
 
 def _integers(site: Site, value: int, facts: Facts, initial: bool) -> Iterator[Variant]:
@@ -146,11 +174,11 @@ def _strings(site: Site, value: str, facts: Facts) -> Iterator[Variant]:
                     yield "string edit", const(text), 0.0
 
 
+@draws(ast.Name, stored=True)
 def names(site: Site, facts: Facts) -> Iterator[Variant]:
     """Another variable of the scope in place of a variable."""
     node = site.node
-    if not isinstance(node, ast.Name):
-        return
+    assert isinstance(node, ast.Name)
     callee = isinstance(site.owner, ast.Call) and site.field == "func"
     if isinstance(node.ctx, ast.Store):
         if isinstance(site.owner, ast.Assign | ast.AugAssign):
@@ -176,11 +204,10 @@ def names(site: Site, facts: Facts) -> Iterator[Variant]:
         yield "variable", load(name), extra - 0.08 * place
 
 
+@draws(ast.expr)
 def replacements(site: Site, facts: Facts) -> Iterator[Variant]:
     """A variable or a small constant in place of another expression, and the reverse."""
     node = site.node
-    if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
-        return
     if site.field == "func" and isinstance(site.owner, ast.Call):
         return
     if isinstance(node, ast.Name):
@@ -224,4 +251,3 @@ def replacements(site: Site, facts: Facts) -> Iterator[Variant]:
     if site.is_test and not isinstance(site.owner, ast.While):
         yield "condition to constant", const(True), 0.0
         yield "condition to constant", const(False), 0.0
-    # A length where a name stands: `x / mean` becomes `x / len(numbers)` is the commoner way round.

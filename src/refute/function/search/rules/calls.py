@@ -1,0 +1,213 @@
+"""Rules for calls: another function or method, other arguments."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterator
+
+from refute.function.search.facts import Facts
+from refute.function.search.rules.rule import Variant, callee, draws, load, rewrites, rule
+from refute.function.search.sites import Site
+
+_FUNCTION_GROUPS = """
+    min/max min/sum max/sum sum/len any/all sorted/reversed sorted/set sorted/list
+    list/set list/tuple int/float int/round int/str int/len abs/int abs/len ord/int
+    chr/str bin/hex bin/oct bin/str set/tuple round/float zip/enumerate range/len
+    map/filter ceil/floor floor/round len/max hex/oct enumerate/range sum/any sum/all
+    permutations/combinations combinations/combinations_with_replacement zip/zip_longest
+    list/sorted bisect_left/bisect_right gcd/lcm str/repr heappop/heappush
+"""
+_METHOD_GROUPS = """
+    append/extend append/add append/remove add/remove add/discard add/update upper/lower
+    isupper/islower startswith/endswith lstrip/rstrip strip/lstrip strip/rstrip
+    find/rfind index/rindex find/index find/count index/count keys/values items/values
+    items/keys isalpha/isdigit isalnum/isalpha isalnum/isdigit isdigit/isnumeric
+    isdigit/isdecimal isalpha/isspace isalpha/islower isalpha/isupper union/intersection
+    intersection/difference union/difference symmetric_difference/difference
+    issubset/issuperset split/splitlines split/rsplit upper/capitalize upper/title
+    lower/title title/capitalize swapcase/upper swapcase/lower ljust/rjust pop/remove
+    insert/append floor/ceil floor/trunc sqrt/pow search/match match/fullmatch
+    search/fullmatch findall/finditer search/findall popleft/pop appendleft/append
+    sin/cos cos/tan bisect_left/bisect_right gcd/lcm permutations/combinations
+    combinations/combinations_with_replacement zip/zip_longest zfill/ljust
+    product/combinations heappop/heappushpop nsmallest/nlargest partition/rpartition
+    most_common/items update/add replace/strip log/log10 log/log2 sub/findall
+    mean/median isprintable/isascii removeprefix/removesuffix islower/isalpha
+"""
+
+
+def _partners(groups: str) -> dict[str, list[str]]:
+    """Name -> names it is mistaken for, from text of `a/b` pairs."""
+    table: dict[str, list[str]] = {}
+    for a, b in (pair.split("/") for pair in groups.split()):
+        table.setdefault(a, []).append(b)
+        table.setdefault(b, []).append(a)
+    return {name: list(dict.fromkeys(others)) for name, others in table.items()}
+
+
+_FUNCTIONS = _partners(_FUNCTION_GROUPS)
+_METHODS = _partners(_METHOD_GROUPS)
+_BUILTIN = frozenset(dir(builtins))
+
+rule("function", 0.4, "return min(items)", "return max(items)", ordered=True)
+rule("method", 0.5, "return a.upper()", "return a.lower()", ordered=True)
+
+
+@draws(ast.Name)
+def functions(site: Site, facts: Facts) -> Iterator[Variant]:
+    """Another function of the same family."""
+    assert isinstance(site.node, ast.Name)
+    others = _FUNCTIONS.get(site.node.id) if site.field == "func" else None
+    imported = _imported(facts) if others else set()
+    for place, name in enumerate(others or ()):
+        if name in _BUILTIN or name in imported:
+            yield "function", load(name), -0.25 * place
+
+
+@draws(ast.Attribute)
+def methods(site: Site, facts: Facts) -> Iterator[Variant]:
+    """Another method of the same object; another part of a number or a slice."""
+    node = site.node
+    assert isinstance(node, ast.Attribute)
+    for place, name in enumerate(_METHODS.get(node.attr, ())):
+        yield "method", ast.Attribute(value=node.value, attr=name, ctx=ast.Load()), -0.25 * place
+    if node.attr in _PARTS and not (isinstance(site.owner, ast.Call) and site.field == "func"):
+        for name in _PARTS:
+            if name != node.attr:
+                yield "method", ast.Attribute(value=node.value, attr=name, ctx=ast.Load()), 0.0
+
+
+_PARTS = ("real", "imag", "start", "stop")
+
+
+def _imported(facts: Facts) -> set[str]:
+    return {
+        alias.asname or alias.name
+        for stmt in facts.tree.body
+        if isinstance(stmt, ast.ImportFrom)
+        for alias in stmt.names
+    }
+
+
+def _calls(*names: str) -> Callable[[Site, Facts], bool]:
+    """Whether a function or method of one of these names is called."""
+    return lambda site, facts: callee(site.node) in names
+
+
+rule("swap arguments", 0.35, "return divmod(a, b)", "return divmod(b, a)", few=True)
+rule("drop argument", 0.2, "return pow(a, b)", "return pow(a)")
+rule("hoist argument", 0.1, "return pow(a, b)", "return b")
+rule("reverse", 0.3, "return sorted(items)", "return sorted(items, reverse=True)")
+rule("call argument", 0.15, "return f(a, a, items)", "return f(a, b, items)")
+
+
+@draws(ast.Call)
+def arguments(site: Site, facts: Facts) -> Iterator[Variant]:
+    """Arguments exchanged, left out, others; one in the place of the call."""
+    node = site.node
+    assert isinstance(node, ast.Call)
+    func, args, keywords = node.func, node.args, node.keywords
+    for i in range(len(args)):
+        for j in range(i + 1, len(args)):
+            swapped = list(args)
+            swapped[i], swapped[j] = swapped[j], swapped[i]
+            yield "swap arguments", ast.Call(func, swapped, keywords), 0.0
+    if len(args) > 1:
+        for at in range(len(args)):
+            yield "drop argument", ast.Call(func, [*args[:at], *args[at + 1 :]], keywords), 0.0
+        if not isinstance(func, ast.Attribute):
+            yield "hoist argument", args[0], 0.0
+            yield "hoist argument", args[1], -0.3
+    for at, keyword in enumerate(keywords):
+        others = keywords[:at], keywords[at + 1 :]
+        yield "drop argument", ast.Call(func, args, [*others[0], *others[1]]), 0.0
+        if keyword.arg == "reverse" and not isinstance(keyword.value, ast.Constant):
+            inverse = ast.keyword("reverse", ast.UnaryOp(op=ast.Not(), operand=keyword.value))
+            yield "reverse", ast.Call(func, args, [*others[0], inverse, *others[1]]), 0.0
+    if isinstance(func, ast.Name) and func.id in facts.functions:
+        for place, variable in enumerate(site.context.names[:6]):
+            for at, arg in enumerate(args):
+                if getattr(arg, "id", None) != variable:
+                    other = [*args[:at], load(variable), *args[at + 1 :]]
+                    yield "call argument", ast.Call(func, other, keywords), -0.1 * place
+
+
+rewrites("swap arguments", "V.M(A) -> A.M(V)",
+    when=_calls(
+        "difference", "startswith", "endswith", "count", "issubset", "join", "index"
+    ))  # fmt: skip
+rewrites("drop argument", "V.M(A, **K) -> V.M(**K) ; 0.5",
+    when=_calls("split", "strip", "lstrip", "rstrip", "pop"))  # fmt: skip
+rewrites("reverse", "F(*A, **K) -> F(*A, **K, reverse=True)", when=_calls("sorted", "sort"))
+
+
+def _takes_key(site: Site, facts: Facts) -> bool:
+    name = callee(site.node)
+    return name == "sort" or (
+        name in ("sorted", "min", "max") and len(getattr(site.node, "args", ())) == 1
+    )
+
+
+def _longest(site: Site, facts: Facts, new: ast.expr) -> float:
+    """The longest and the shortest are often asked for."""
+    key = getattr(getattr(new, "keywords")[-1].value, "id", "")  # noqa: B009
+    return 0.6 if key == "len" and callee(new) in ("min", "max") else 0.0
+
+
+rule("sort key", 0.12, "return sorted(items)", "return sorted(items, key=len)", when=_takes_key,
+     extra=_longest, rows="""
+    F(*A, **K) -> F(*A, **K, key=len) ; 0.3
+    F(*A, **K) -> F(*A, **K, key=abs)
+    F(*A, **K) -> F(*A, **K, key=sum)
+    F(*A, **K) -> F(*A, **K, key=int) ; -0.3
+    F(*A, **K) -> F(*A, **K, key=str) ; -0.3
+    F(*A, **K) -> F(*A, **K, key=lambda x: x[1]) ; 0.5
+    F(*A, **K) -> F(*A, **K, key=lambda x: x[0])
+    F(*A, **K) -> F(*A, **K, key=lambda x: x[-1])
+    F(*A, **K) -> F(*A, **K, key=lambda x: -x) ; -0.5
+    F(*A, **K) -> F(*A, **K, key=lambda x: (len(x), x)) ; -0.3
+    F(*A, **K) -> F(*A, **K, key=lambda x: (x[1], x[0])) ; -0.5
+    F(*A, **K) -> F(*A, **K, key=str.lower) ; -0.3
+""")  # fmt: skip
+rule("default", 0.03, "return min(items)", "return min(items, default=0)",
+    when=_calls("min", "max"),
+    rows="F(A, **K) -> F(A, **K, default=0)\nF(A, **K) -> F(A, **K, default=None)")  # fmt: skip
+rule("range start", 0.25, "return list(range(a))", "return list(range(1, a + 1))", rows="""
+    range(N) -> range(1, N) ; 0.3
+    range(N) -> range(2, N)
+    range(N) -> range(1, N + 1) ; 0.2
+    range(A, N) -> range(N) ; -0.7
+""")  # fmt: skip
+rule("range step", 0.15, "return list(range(a, b))", "return list(range(a, b, 2))", rows="""
+    range(N) -> range(N - 1, -1, -1) ; -0.3
+    range(N) -> range(0, N, 2)
+    range(A, N) -> range(A, N, 2) ; 0.3
+    range(A, N) -> range(A, N, -1)
+    range(A, N) -> range(A, N, 3) ; -1.0
+    range(A, N, S) -> range(A, N)
+""")  # fmt: skip
+rule("range shift", 0.15, "return list(range(a, b))", "return list(range(a + 1, b + 1))",
+    rows="range(A, N) -> range(A + 1, N + 1)")  # fmt: skip
+rule("start", 0.1, "return list(enumerate(items))", "return list(enumerate(items, 1))",
+    rows="enumerate(A) -> enumerate(A, 1)")  # fmt: skip
+rule("separator", 0.1, "return a.split()", "return a.split(',')", rows="""
+    V.split() -> V.split(' ')
+    V.split() -> V.split(',')
+    V.split() -> V.split('-')
+    V.split() -> V.split(', ')
+""")  # fmt: skip
+rule("base", 0.05, "return int(a)", "return int(a, 2)", rows="""
+    int(A) -> int(A, 2)
+    V.pop() -> V.pop(0)
+    V.replace(A, N) -> V.replace(A, N, 1) ; -0.5
+""")  # fmt: skip
+rule("digits", 0.05, "return round(a)", "return round(a, 2)", when=_calls("round"), rows="""
+    F(A) -> F(A, 1)
+    F(A) -> F(A, 2)
+    F(A) -> F(A, 3)
+""")  # fmt: skip
+rewrites("slice", "zip(A, X) -> zip(A, X[1:]) ; 0 ; list str")
+rule("strip to replace", 0.2, "return a.strip()", "return a.replace(' ', '')",
+    when=_calls("strip", "lstrip", "rstrip"),
+    rows="V.M() -> V.replace(' ', '')\nV.M(A) -> V.replace(A, '')")  # fmt: skip
