@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from refute.function.contract import Question
+from refute.function.search.edit import Edit
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rules import few_variants
 from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Result, Trial
-from refute.problems import Call, Invocation, UnitTest, Want
-from refute.sandbox import NotRun, Outcome, Raised, Returned
+from refute.literals import NotLiteral, parse_literal
+from refute.problems import Call, Invocation, Session, UnitTest, Want
+from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
 from refute.sandbox.equality import expect_test, matches
-from refute.sandbox.values import MalformedValue
+from refute.sandbox.values import MalformedValue, encode
 
 __all__ = [
     "MOST",
@@ -29,6 +32,7 @@ __all__ = [
     "differs",
     "distinct",
     "met_by_accident",
+    "observed",
     "question_for",
     "rivals",
     "shares",
@@ -104,6 +108,44 @@ def behaviour(outcomes: Sequence[Outcome]) -> tuple[object, ...]:
     return tuple(o.type if isinstance(o, Raised) else o for o in outcomes)
 
 
+def observed(
+    trial: Trial,
+    edited: Sequence[Sequence[Edit]],
+    calls: Sequence[Invocation],
+    count: int | None = None,
+) -> list[list[Outcome]]:
+    """What edited programs do on `calls`; the first `count` of them (None: all) as one compares.
+
+    An example in a session shows a text: without the addresses in it; an exception is one.
+    """
+    return [
+        [
+            _compared(o) if isinstance(call, Session) and (count is None or i < count) else o
+            for i, (call, o) in enumerate(zip(calls, row, strict=True))
+        ]
+        for row in trial.behaviours(edited, calls)
+    ]
+
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+
+
+def _compared(outcome: Outcome) -> Outcome:
+    if not isinstance(outcome, Returned):
+        return outcome
+    try:
+        shown = outcome.value
+    except MalformedValue:
+        return outcome
+    match shown:
+        case (str(), str() as raised, bool()):
+            kind, _, message = raised.strip().partition(":")
+            return TimedOut() if kind == "StopIteration" else Raised(kind, message.strip())
+        case (str() as text, None, bool()):
+            return Returned(encode(_ADDRESS.sub("0x", text)))
+    return outcome
+
+
 @dataclass(frozen=True, slots=True)
 class Hints:
     """Tests that the code states about itself: they rank candidates, no more."""
@@ -124,7 +166,7 @@ def clustered(
         return []
     calls: list[Invocation] = [call for call, _ in inputs]
     calls += [test.call for test in (*hints.tests, *hints.witnesses)]
-    rows = trial.behaviours([(), *[result.edits for result in survivors]], calls)
+    rows = observed(trial, [(), *[result.edits for result in survivors]], calls, len(inputs))
     count = len(inputs)
     before = rows[0]
     groups: dict[tuple[object, ...], Cluster] = {}
@@ -138,6 +180,7 @@ def clustered(
             groups[key].kept = _kept(before, outcomes, inputs)
             at = count + len(hints.tests)
             _hear(groups[key], hints.witnesses, before[at:], outcomes[at:])
+    _count_accidents([*groups.values()], before, inputs)
     original = stripped(trial.tree)
     for cluster in groups.values():
         _put_likeliest_first(trial, original, cluster)
@@ -183,10 +226,12 @@ def _plausibility(
             not isinstance(after[i], Returned) and isinstance(before[i], Returned) for i in inside
         )
         score += CRASHES * crashes / len(inside)
-        kinds = {type(t.expected).__name__ for t in trial.tests if t.raises is None}
-        odd = sum(_kind(after[i]) not in (None, *kinds) for i in inside)
-        score += ODD_TYPE * odd / len(inside)
-        whole = [i for i in inside if not _unclear(after[i])]
+        kinds = set(_expected_kinds(trial.tests))
+        plain = [i for i in inside if not isinstance(inputs[i][0], Session)]
+        if plain and "?" not in kinds:
+            odd = sum(_kind(after[i]) not in (None, *kinds) for i in plain)
+            score += ODD_TYPE * odd / len(plain)
+        whole = [i for i in plain if not _unclear(after[i])]
         if len(whole) >= 6 and len({behaviour([after[i]]) for i in whole}) == 1:
             score += CONSTANT
     end = len(inputs) + len(hints.tests)
@@ -217,6 +262,50 @@ def _hear(
     failing = sum(not was for _, was, _ in rows)
     cluster.score += WITNESS_LOST * bool(cluster.lost)
     cluster.score += WITNESSES_WON * len(cluster.won) / max(1, failing)
+
+
+_ACCIDENTS = frozenset(
+    {
+        *("AttributeError", "IndexError", "KeyError", "NameError", "RecursionError", "TypeError"),
+        *("UnboundLocalError", "ZeroDivisionError"),
+    }
+)
+"""Exceptions that are seldom raised on purpose."""
+
+
+def _count_accidents(
+    clusters: Sequence[Cluster],
+    before: Sequence[Outcome],
+    inputs: Sequence[tuple[Invocation, Tier]],
+) -> None:
+    """Count as a crash too what fails by accident, as the code does, where another fix does not."""
+    inside = [i for i, (_, tier) in enumerate(inputs) if tier == Tier.IN_DOMAIN]
+    open_to = [
+        i
+        for i in inside
+        if not isinstance(before[i], Returned)
+        and any(isinstance(cluster.outcomes[i], Returned) for cluster in clusters)
+    ]
+    for cluster in clusters:
+        failed = [cluster.outcomes[i] for i in open_to]
+        count = sum(isinstance(one, Raised) and one.type in _ACCIDENTS for one in failed)
+        if count:
+            cluster.score += CRASHES * count / len(inside)
+
+
+def _expected_kinds(tests: Sequence[UnitTest]) -> Iterator[str]:
+    """Names of the types that the tests expect; "?" where an example shows what is no literal."""
+    for test in tests:
+        want = test.expected
+        if isinstance(want, Want):
+            try:
+                if want.raised is None:
+                    text = (want.text or "").strip()
+                    yield type(parse_literal(text) if text else None).__name__
+            except NotLiteral:
+                yield "?"
+        elif test.raises is None:
+            yield type(want).__name__
 
 
 def _kind(outcome: Outcome) -> str | None:
@@ -267,7 +356,7 @@ def question_for(
     for index, (call, tier) in enumerate(inputs):
         outputs = [c.outcomes[index] for c in clusters]
         kinds = len({behaviour([o]) for o in outputs})
-        if kinds < 2 or any(isinstance(o, NotRun) for o in outputs):
+        if isinstance(call, Session) or kinds < 2 or any(isinstance(o, NotRun) for o in outputs):
             continue
         rank = (-kinds, tier + sum(not isinstance(o, Returned) for o in outputs), len(repr(call)))
         if best is None or rank < best[0]:

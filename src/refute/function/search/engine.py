@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from random import Random
 
 from refute.function.contract import (
     Ask,
@@ -23,8 +24,10 @@ from refute.function.search.choose import (
     believable,
     clustered,
     crashing,
+    differs,
     distinct,
     met_by_accident,
+    observed,
     question_for,
     rivals,
     shares,
@@ -37,7 +40,8 @@ from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressible
-from refute.problems import FunctionProblem, Invocation, Trust, UnitTest
+from refute.function.search.varied import varied
+from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.timed import Timed
@@ -46,6 +50,8 @@ __all__ = ["search", "trusted_tests"]
 
 INPUTS = 120
 """Inputs on which survivors are told apart and derived tests are looked for."""
+SESSIONS = 60
+"""Failing examples with other values in them, at most, where nothing else is known of inputs."""
 PROBES = 40
 """Inputs on which programs that are written anew are told apart."""
 EXPRESSING = 2.5
@@ -102,7 +108,7 @@ def search(
     question = None
     lost = "fail when run as written"
     if found.survivors and found.trial is not None:
-        inputs = affordable(found, probing_inputs(problem, state.trusted, seed))
+        inputs = affordable(found, comparing_inputs(problem, found, seed))
         known = Hints(tuple(hints), witnesses(problem, box=box))
         clusters = choose(found, inputs, known)
         if clusters and clusters[0].score <= WEAK:
@@ -110,7 +116,7 @@ def search(
             if look_further(found, start + (0.55 if second else 0.7) * budget - time.monotonic()):
                 clusters = choose(found, inputs, known)
             state.tried += found.trial.tried - tried
-        before = found.trial.behaviours([()], [call for call, _ in inputs])[0]
+        before = observed(found.trial, [()], [call for call, _ in inputs])[0]
         for _ in range(MOST_QUESTIONS):
             assert found.trial is not None
             clusters = sound(found.trial, clusters)
@@ -158,6 +164,8 @@ def search(
             if believed:
                 predicted = derived(found.trial, clusters, inputs)
             state.reservations += _reservations(candidates[0], clusters, len(state.trusted))
+            if question is None:
+                state.reservations += untold(rivals(clusters[:SHOWN], before), inputs)
     failing = _failing(problem, state.trusted, found, box)
     findings: list[Finding] = []
     if not failing:
@@ -210,6 +218,15 @@ def _reservations(first: Candidate, clusters: Sequence[Cluster], examples: int) 
         yield "time was up before all was known about it"
     if confidence < CERTAIN:
         yield _one_example(len(clusters)) if examples == 1 else "fixes like it are too often wrong"
+
+
+def untold(likely: Sequence[Cluster], inputs: Sequence[tuple[Invocation, Tier]]) -> list[str]:
+    """Where fixes that are nearly as likely differ on examples with other values in them."""
+    for index, (call, _) in enumerate(inputs):
+        outcomes = [cluster.outcomes[index] for cluster in likely]
+        if isinstance(call, Session) and any(differs(outcomes[0], one) for one in outcomes[1:]):
+            return [f"another fix that is as likely does otherwise with `{call.steps[-1].strip()}`"]
+    return []
 
 
 def _one_example(fixes: int) -> str:
@@ -325,6 +342,21 @@ def probing_inputs(
     known = [test.call for test in trusted]
     proposals = islice(propose_inputs(problem, known, seed=seed), most)
     return [(p.call, p.tier) for p in proposals if p.tier <= Tier.EDGE]
+
+
+def comparing_inputs(
+    problem: FunctionProblem, found: Repair, seed: int
+) -> list[tuple[Invocation, Tier]]:
+    """As `probing_inputs`; where the examples hold no literal call, first of all those that fail
+    with other values in them."""
+    plain = probing_inputs(problem, found.tests, seed)
+    if not evident_precondition(problem, [test.call for test in found.tests]).guessed:
+        return plain
+    failing = [t.call for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
+    sessions = [call for call in failing if isinstance(call, Session)]
+    near = islice(varied(sessions, Random(seed)), SESSIONS)
+    inside = [(session, Tier.IN_DOMAIN) for session in near]
+    return [*inside, *plain][:INPUTS]
 
 
 def affordable(

@@ -17,7 +17,7 @@ from refute.function.search.inputs import Tier
 from refute.function.search.rewrite import rewrite
 from refute.function.search.trial import Trial
 from refute.function.show import call_source
-from refute.problems import Expression, Invocation, Trust, UnitTest
+from refute.problems import Expression, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import Iterated, MalformedValue
@@ -61,7 +61,11 @@ def derived(
     drafts: list[tuple[float, Tier, int, UnitTest]] = []
     for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
         wanted = clusters[0].outcomes[index]
-        if not isinstance(wanted, Returned) or not outcomes_differ(wanted, got):
+        if (
+            isinstance(call, Session)
+            or not isinstance(wanted, Returned)
+            or not outcomes_differ(wanted, got)
+        ):
             continue
         confidence = of_test(vote(clusters, index), len(trial.tests))
         if confidence < CONFIDENT:
