@@ -16,7 +16,8 @@ import pytest
 
 import refute
 from refute import cli
-from refute.registry import EXECUTORS
+from refute.methods import NoOptions
+from refute.registry import EXECUTORS, METHODS
 from refute.runs.executors import Done, ExecutorSpec
 
 CODE = '''def half(n):
@@ -261,3 +262,20 @@ def test_an_executor_of_somebody_else(
 def test_a_bench_in_a_running_event_loop(rows: Path) -> None:
     found = asyncio.run(refute.bench_async(rows, method="none", jobs=1))
     assert found.complete
+
+
+def test_a_method_that_only_this_process_has(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worker processes would not find it, so it is run here."""
+    monkeypatch.setattr(METHODS, "_own", {})
+
+    @refute.method("here", summary="knows it", cpu_bound=True)
+    async def here(
+        problem: refute.FunctionProblem, *, ctx: refute.Context, options: NoOptions
+    ) -> refute.MethodResult:
+        fixed = refute.Candidate(problem.code.replace("// 3", "// 2"), 1.0, ())
+        return refute.MethodResult((), (), candidates=(fixed,))
+
+    METHODS.register(here)
+    result = refute.bench(rows, method="here")
+    assert isinstance(result, refute.BenchResult)
+    assert result.figures["code_accuracy"].value == 1.0
