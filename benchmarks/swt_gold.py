@@ -19,12 +19,12 @@ from pathlib import Path
 
 from refute.datasets.swe import IssueItem, load_issues
 from refute.figures import mean
-from refute.issue.grade import Terms
-from refute.issue.grading import GradingSettings, Task, default_jobs, grade_tasks
+from refute.issue.grading.grade import Terms
+from refute.issue.grading.grade_records import read_evidence, read_grade
+from refute.issue.grading.grade_summary import Summary, summarize
+from refute.issue.grading.statuses import statuses
+from refute.issue.grading.tasks import GradingSettings, Task, default_jobs, grade_tasks
 from refute.issue.predictions import Prediction, gold_predictions
-from refute.issue.records import read_evidence, read_grade
-from refute.issue.standings import standings
-from refute.issue.summary import Summary, summarize
 from refute.runs import Journal
 from refute.runs.run import Run
 
@@ -75,7 +75,7 @@ def exceptions(item: IssueItem, journal: Journal) -> None:
     evidence = read_evidence(journal.directory, item.key.id)
     if not missing or evidence is None:
         return
-    before, after = (standings(report) for report in evidence.golden)
+    before, after = (statuses(report) for report in evidence.golden)
     ids = {name: r.id for report in evidence.golden for r in report.results for name in r.names}
     for name in missing:
         test = ids.get(name, name)

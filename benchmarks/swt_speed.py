@@ -31,9 +31,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from refute.datasets.swe import IssueItem, load_issues
-from refute.issue.coverage import counted_lines
-from refute.issue.grade import grade_prediction
-from refute.issue.states import StateStore, test_files
+from refute.issue.grading.coverage import counted_lines
+from refute.issue.grading.grade import grade_prediction
+from refute.issue.grading.states import StateStore, test_files
 from refute.problems import IssuePrediction
 from refute.workspace.base import Base
 from refute.workspace.contract import Selection, Workspace

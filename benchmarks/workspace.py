@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from refute.workspace.base import Base
-from refute.workspace.local import ALL_MEASURES, LocalRoom
+from refute.workspace.local import ALL_MEASURES, LocalBackend
 from refute.workspace.opening import prepare
 from refute.workspace.recipe import Recipe
 from refute.workspace.working_copy import WorkingCopy
@@ -71,7 +71,7 @@ def timed(times: Times, way: str, what: str) -> Iterator[None]:
 def once(times: Times, base: Base, way: str) -> None:
     """One round of a level of isolation; a level that the machine lacks is left out."""
     begun = time.perf_counter()
-    room = LocalRoom(base, measures=LEVELS[way])
+    room = LocalBackend(base, measures=LEVELS[way])
     if way != "bare copy" and not room.protections()["namespaces"]:
         room.close()
         return

@@ -1,4 +1,4 @@
-"""Fixtures that more than one room needs."""
+"""Fixtures that more than one folder of tests needs."""
 
 from __future__ import annotations
 

@@ -30,10 +30,12 @@ DOERS = re.compile(r"\b(Method|Model|Asker|TestGenerator|Debugger|MethodSpec|Con
 GRADERS = {
     *("function/grade.py", "function/truth.py"),
     *(
-        f"issue/{name}.py"
-        for name in ("golden", "grade", "grading", "compat", "logs", "records", "summary")
+        f"issue/grading/{name}.py"
+        for name in (
+            *("gold_check", "grade", "tasks", "reference_reports", "reference_logs"),
+            *("grade_records", "grade_summary", "filtering", "attribution"),
+        )
     ),
-    *("issue/filtering.py", "issue/attribution.py"),
     *(
         f"issue/analysis/{name}.py"
         for name in (
@@ -46,7 +48,10 @@ BENCH = {
     "issue/bench.py",
 }
 """Hands the problem to a method, then the prediction to a grader; no one function takes both."""
-BUILDERS = {f"issue/{name}.py" for name in ("build", "pulls", "statistics", "predictions")}
+BUILDERS = {
+    *(f"issue/benchmark/{name}.py" for name in ("build", "pull_requests", "statistics")),
+    "issue/predictions.py",
+}
 """Make or read the files of benchmarks; a method uses none of them."""
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from refute.issue.grade import IssueGrade, Terms, grade_prediction
-from refute.issue.states import StateStore
+from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
+from refute.issue.grading.states import StateStore
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace

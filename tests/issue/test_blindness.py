@@ -32,8 +32,8 @@ from refute.models.session import Session
 from refute.problems import IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
-from refute.workspace.elsewhere import copies_elsewhere
-from refute.workspace.local import ALL_MEASURES, LocalRoom
+from refute.workspace.installed_copies import installed_copies
+from refute.workspace.local import ALL_MEASURES, LocalBackend
 from refute.workspace.opening import open_local, prepare
 from refute.workspace.working_copy import WorkingCopy
 
@@ -145,7 +145,7 @@ def leaks(workspace: Workspace, base: Base) -> str:
 
 @pytest.mark.parametrize("measures", [ALL_MEASURES, frozenset({"landlock"})], ids=["walls", "bare"])
 def test_nothing_later_is_in_a_workspace(marked: Marked, measures: frozenset[str]) -> None:
-    room = LocalRoom(marked.base, measures=measures)
+    room = LocalBackend(marked.base, measures=measures)
     with WorkingCopy(room, marked.base.recipe) as workspace:
         if not workspace.protections()["files"]:
             pytest.skip("files cannot be kept apart on this machine")
@@ -331,7 +331,7 @@ def test_bundled_copies_are_found_and_hidden(marked: Marked, tmp_path: Path) -> 
         path = machine / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# {MARK}\n" if name in later else "")
-    hidden = copies_elsewhere(marked.base.tree, [str(machine), str(tmp_path / "absent")])
+    hidden = installed_copies(marked.base.tree, [str(machine), str(tmp_path / "absent")])
     assert {str(Path(path).relative_to(machine)) for path in hidden} == {
         "site-packages/shapes",
         "site-packages/installer/_vendor/shapes",

@@ -16,7 +16,7 @@ import refute as api
 from refute.cli import run as run_cli
 from refute.cli.status import fail_for
 from refute.errors import PatchRejected
-from refute.issue.handing_in import only_tests
+from refute.issue.drafting.submission import only_tests
 from refute.issue.methods.zeroshot import Draft
 from refute.problems import IssuePrediction
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from refute.issue.neighbours import neighbouring_tests
+from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.vet import Vetted, vet_fix
 from refute.methods import Bounds
 

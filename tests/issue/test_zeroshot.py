@@ -10,9 +10,9 @@ import pytest
 
 from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.contract import Reproduction
+from refute.issue.drafting.original import Trial
 from refute.issue.methods.libro import Judged, chosen, libro, says_yes
 from refute.issue.methods.zeroshot import zeroshot, zeroshotplus
-from refute.issue.original import Trial
 from refute.methods import Context, Given, MethodSpec
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.models.patience import Patience
+from refute.models.retry import RetryPolicy
 
 from .loopback import Loopback
 from .tiny import build_tiny
@@ -29,9 +29,9 @@ def server() -> Iterator[Loopback]:
 
 
 @pytest.fixture
-def quick_patience() -> Patience:
+def quick_retry() -> RetryPolicy:
     """As many tries as usual, without the pauses."""
-    return Patience(first_tries=8, attempt=60.0, total=120.0, pause=0.001)
+    return RetryPolicy(first_tries=8, attempt=60.0, total=120.0, pause=0.001)
 
 
 @pytest.fixture(scope="session")

@@ -123,13 +123,13 @@ def test_http(
     check: Check,
     behaviour: Behaviour,
     server: Loopback,
-    quick_patience: Any,
+    quick_retry: Any,
 ) -> None:
     server.behaviour = behaviour
     conform(
         check,
         Subject(
-            lambda: OpenAIModel("m", base_url=server.url, patience=quick_patience),
+            lambda: OpenAIModel("m", base_url=server.url, retry=quick_retry),
             tools=True,
             limit=500,
         ),

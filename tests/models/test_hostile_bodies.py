@@ -20,8 +20,8 @@ from refute.models.chat import completions
 from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.openai import OpenAIModel
 from refute.models.opening import open_model
-from refute.models.patience import Patience
 from refute.models.prices import Price
+from refute.models.retry import RetryPolicy
 
 from .loopback import Loopback, Reply, chat
 
@@ -30,8 +30,8 @@ HELLO = [Message("user", "hello")]
 
 def ask(server: Loopback, *, n: int = 1, tries: int = 8) -> list[Completion]:
     async def run() -> list[Completion]:
-        patience = Patience(first_tries=tries, tries=tries, attempt=30.0, total=60.0, pause=0.001)
-        model = OpenAIModel("m", base_url=server.url, patience=patience)
+        retry = RetryPolicy(first_tries=tries, tries=tries, attempt=30.0, total=60.0, pause=0.001)
+        model = OpenAIModel("m", base_url=server.url, retry=retry)
         try:
             return await model.generate(HELLO, n=n, sampling=Sampling())
         finally:

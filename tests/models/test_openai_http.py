@@ -15,7 +15,7 @@ import pytest
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.models.contract import GREEDY, Completion, Message, Sampling, ToolCall
 from refute.models.openai import OpenAIModel
-from refute.models.patience import Patience, retry_after
+from refute.models.retry import RetryPolicy, retry_after
 
 from .loopback import Loopback, Reply, chat, error, obedient
 
@@ -24,7 +24,7 @@ HELLO = [Message("user", "hello")]
 
 def ask(
     server: Loopback,
-    patience: Patience,
+    retry: RetryPolicy,
     *,
     n: int = 1,
     sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
@@ -33,7 +33,7 @@ def ask(
     """The answers of one request (of the last, when asked several times)."""
 
     async def run() -> list[Completion]:
-        model = OpenAIModel("m", base_url=server.url, patience=patience)
+        model = OpenAIModel("m", base_url=server.url, retry=retry)
         try:
             for _ in range(times):
                 answers = await model.generate(HELLO, n=n, sampling=sampling)
@@ -48,9 +48,9 @@ def texts(answers: list[Completion]) -> list[str]:
     return [answer.text for answer in answers]
 
 
-def test_what_is_sent(server: Loopback, quick_patience: Patience) -> None:
+def test_what_is_sent(server: Loopback, quick_retry: RetryPolicy) -> None:
     sampling = Sampling(0.5, 0.8, 33, ("END",), 9)
-    ask(server, quick_patience, n=4, sampling=sampling)
+    ask(server, quick_retry, n=4, sampling=sampling)
     assert server.requests == [
         {
             "model": "m",
@@ -65,34 +65,34 @@ def test_what_is_sent(server: Loopback, quick_patience: Patience) -> None:
     ]
 
 
-def test_tops_up_where_fewer_choices_come(server: Loopback, quick_patience: Patience) -> None:
+def test_tops_up_where_fewer_choices_come(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: chat([f"{before}.{i}" for i in range(3)][: body["n"]])
     sampling = Sampling(seed=100)
-    answers = ask(server, quick_patience, n=8, sampling=sampling)
+    answers = ask(server, quick_retry, n=8, sampling=sampling)
     assert texts(answers) == ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2", "2.0", "2.1"]
     assert [body["n"] for body in server.requests] == [8, 5, 2]
     assert [body["seed"] for body in server.requests] == [100, 103, 106]
 
 
-def test_cuts_what_is_too_much(server: Loopback, quick_patience: Patience) -> None:
+def test_cuts_what_is_too_much(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: chat(list("abcdef"))
-    assert texts(ask(server, quick_patience, n=2)) == ["a", "b"]
+    assert texts(ask(server, quick_retry, n=2)) == ["a", "b"]
 
 
-def test_remembers_that_n_is_ignored(server: Loopback, quick_patience: Patience) -> None:
+def test_remembers_that_n_is_ignored(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: obedient({**body, "n": 1}, before)
-    ask(server, quick_patience, n=4, times=2)
+    ask(server, quick_retry, n=4, times=2)
     assert [body.get("n", 1) for body in server.requests] == [4, 1, 1, 1, 1, 1, 1, 1]
 
 
-def test_asks_singly_at_temperature_0(server: Loopback, quick_patience: Patience) -> None:
+def test_asks_singly_at_temperature_0(server: Loopback, quick_retry: RetryPolicy) -> None:
     """vLLM: "n must be 1 when using greedy sampling"."""
-    assert len(ask(server, quick_patience, n=3, sampling=GREEDY)) == 3
+    assert len(ask(server, quick_retry, n=3, sampling=GREEDY)) == 3
     assert all("n" not in body for body in server.requests)
 
 
 def test_what_is_refused_is_left_out_from_then_on(
-    server: Loopback, quick_patience: Patience, caplog: pytest.LogCaptureFixture
+    server: Loopback, quick_retry: RetryPolicy, caplog: pytest.LogCaptureFixture
 ) -> None:
     def behave(body: dict[str, Any], before: int) -> Reply:
         if "seed" in body:
@@ -105,7 +105,7 @@ def test_what_is_refused_is_left_out_from_then_on(
     server.behaviour = behave
     with caplog.at_level(logging.WARNING, "refute.models"):
         sampling = Sampling(seed=1, stop=("STOP",))
-        answers = ask(server, quick_patience, sampling=sampling, times=3)
+        answers = ask(server, quick_retry, sampling=sampling, times=3)
     assert texts(answers) == ["fine "]
     assert len(server.requests) == 5
     assert "temperature" not in server.requests[-1]
@@ -113,7 +113,7 @@ def test_what_is_refused_is_left_out_from_then_on(
     assert [record.args[1] for record in caplog.records if record.args] == ["seed", "temperature"]  # type: ignore[index]
 
 
-def test_max_tokens_under_its_other_name(server: Loopback, quick_patience: Patience) -> None:
+def test_max_tokens_under_its_other_name(server: Loopback, quick_retry: RetryPolicy) -> None:
     def behave(body: dict[str, Any], before: int) -> Reply:
         if "max_tokens" in body:
             text = "Unsupported parameter: 'max_tokens' is not supported with this model. "
@@ -121,27 +121,27 @@ def test_max_tokens_under_its_other_name(server: Loopback, quick_patience: Patie
         return chat([str(body["max_completion_tokens"])])
 
     server.behaviour = behave
-    assert texts(ask(server, quick_patience, sampling=Sampling(max_tokens=77))) == ["77"]
+    assert texts(ask(server, quick_retry, sampling=Sampling(max_tokens=77))) == ["77"]
 
 
-def test_tools_are_never_left_out(server: Loopback, quick_patience: Patience) -> None:
+def test_tools_are_never_left_out(server: Loopback, quick_retry: RetryPolicy) -> None:
     from refute.models.contract import Tool
 
     server.behaviour = lambda body, before: error(400, "m does not support tools")
     tools = (Tool("t", "d", "{}"),)
     with pytest.raises(ModelUnavailable, match="does not support tools"):
-        ask(server, quick_patience, sampling=Sampling(tools=tools))
+        ask(server, quick_retry, sampling=Sampling(tools=tools))
     assert len(server.requests) == 1
 
 
-def test_tool_calls_of_all_forms(server: Loopback, quick_patience: Patience) -> None:
+def test_tool_calls_of_all_forms(server: Loopback, quick_retry: RetryPolicy) -> None:
     """Arguments as text (OpenAI) and as an object (Ollama); an id or none."""
     calls = [
         {"id": "a", "function": {"name": "f", "arguments": '{"x": 1'}},
         {"function": {"name": "g", "arguments": {"y": 2}}},
     ]
     server.behaviour = lambda body, before: chat([None], "tool_calls", tool_calls=calls)
-    [answer] = ask(server, quick_patience)
+    [answer] = ask(server, quick_retry)
     assert answer.text == ""
     assert answer.finish_reason == "tool_calls"
     assert answer.tool_calls == (
@@ -150,25 +150,25 @@ def test_tool_calls_of_all_forms(server: Loopback, quick_patience: Patience) -> 
     )
 
 
-def test_reasoning_is_left_out(server: Loopback, quick_patience: Patience) -> None:
+def test_reasoning_is_left_out(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: chat(["42"], reasoning_content="let me think")
-    assert texts(ask(server, quick_patience)) == ["42"]
+    assert texts(ask(server, quick_retry)) == ["42"]
 
 
-def test_usage_adds_up(server: Loopback, quick_patience: Patience) -> None:
+def test_usage_adds_up(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: chat(["short", "a much longer answer", None])
-    usages = [answer.usage for answer in ask(server, quick_patience, n=3)]
+    usages = [answer.usage for answer in ask(server, quick_retry, n=3)]
     assert [usage.prompt_tokens for usage in usages] == [7, 0, 0]
     assert sum(usage.completion_tokens for usage in usages) == 15
     assert usages[1].completion_tokens > usages[0].completion_tokens
 
 
-def test_usage_is_estimated_where_none_is_told(server: Loopback, quick_patience: Patience) -> None:
+def test_usage_is_estimated_where_none_is_told(server: Loopback, quick_retry: RetryPolicy) -> None:
     reply = chat(["twelve chars"])
     assert isinstance(reply.body, dict)
     body = {name: value for name, value in reply.body.items() if name != "usage"}
     server.behaviour = lambda _, before: replace(reply, body=body)
-    [answer] = ask(server, quick_patience)
+    [answer] = ask(server, quick_retry)
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (2, 3)
 
 
@@ -194,17 +194,17 @@ def test_usage_is_estimated_where_none_is_told(server: Loopback, quick_patience:
     ],
 )
 def test_asks_again_after_a_failure(
-    failure: Reply, server: Loopback, quick_patience: Patience
+    failure: Reply, server: Loopback, quick_retry: RetryPolicy
 ) -> None:
     server.behaviour = lambda body, before: chat(["fine"]) if before == 2 else failure
-    assert texts(ask(server, quick_patience)) == ["fine"]
+    assert texts(ask(server, quick_retry)) == ["fine"]
     assert len(server.requests) == 3
 
 
-def test_gives_up_in_one_line(server: Loopback, quick_patience: Patience) -> None:
+def test_gives_up_in_one_line(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: error(500, "first\nsecond \x1b[31m line")
     with pytest.raises(ModelUnavailable) as caught:
-        ask(server, replace(quick_patience, tries=4))
+        ask(server, replace(quick_retry, tries=4))
     assert str(caught.value) == (
         f"openai:m at 127.0.0.1:{server.port}: first second [31m line (4 tries)"
     )
@@ -237,17 +237,17 @@ def test_what_will_never_work_is_not_tried_again(
     error_type: type[Exception],
     words: str,
     server: Loopback,
-    quick_patience: Patience,
+    quick_retry: RetryPolicy,
 ) -> None:
     server.behaviour = lambda body, before: reply
     with pytest.raises(error_type, match=words):
-        ask(server, quick_patience, n=3)
+        ask(server, quick_retry, n=3)
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("dated", [False, True], ids=["seconds", "date"])
 def test_waits_as_long_as_the_server_asks(
-    dated: bool, server: Loopback, quick_patience: Patience
+    dated: bool, server: Loopback, quick_retry: RetryPolicy
 ) -> None:
     arrivals: list[float] = []
 
@@ -259,11 +259,11 @@ def test_waits_as_long_as_the_server_asks(
         return error(429, "later", {"Retry-After": later})
 
     server.behaviour = behave
-    assert texts(ask(server, quick_patience)) == ["fine"]
+    assert texts(ask(server, quick_retry)) == ["fine"]
     assert arrivals[1] - arrivals[0] >= 0.9  # a date has whole seconds
 
 
-def test_one_request_is_told_to_wait_and_all_do(server: Loopback, quick_patience: Patience) -> None:
+def test_one_request_is_told_to_wait_and_all_do(server: Loopback, quick_retry: RetryPolicy) -> None:
     arrivals: list[float] = []
 
     def behave(body: dict[str, Any], before: int) -> Reply:
@@ -273,7 +273,7 @@ def test_one_request_is_told_to_wait_and_all_do(server: Loopback, quick_patience
     server.behaviour = behave
 
     async def run() -> None:
-        model = OpenAIModel("m", base_url=server.url, patience=quick_patience)
+        model = OpenAIModel("m", base_url=server.url, retry=quick_retry)
         first = asyncio.ensure_future(model.generate(HELLO, n=1, sampling=Sampling()))
         while not arrivals or model._not_before == 0.0:
             await asyncio.sleep(0.005)
@@ -288,10 +288,10 @@ def test_one_request_is_told_to_wait_and_all_do(server: Loopback, quick_patience
     assert min(arrivals[1:]) - arrivals[0] >= 1.0
 
 
-def test_too_long_a_wait_is_told_at_once(server: Loopback, quick_patience: Patience) -> None:
+def test_too_long_a_wait_is_told_at_once(server: Loopback, quick_retry: RetryPolicy) -> None:
     server.behaviour = lambda body, before: error(429, "later", {"retry-after": "100000"})
     with pytest.raises(ModelUnavailable, match=r"later; the next try would be in 100000 s"):
-        ask(server, quick_patience)
+        ask(server, quick_retry)
     assert len(server.requests) == 1
 
 
@@ -302,22 +302,22 @@ def test_too_long_a_wait_is_told_at_once(server: Loopback, quick_patience: Patie
 )
 def test_every_request_ends(reply: Reply, server: Loopback) -> None:
     server.behaviour = lambda body, before: reply
-    patience = Patience(first_tries=2, attempt=2.0, total=300.0, pause=0.001)
+    retry = RetryPolicy(first_tries=2, attempt=2.0, total=300.0, pause=0.001)
     with pytest.raises(ModelUnavailable, match="no answer within"):
-        ask(server, patience)
+        ask(server, retry)
     assert len(server.requests) == 2
 
 
 def test_the_total_deadline_ends_endless_patience(server: Loopback) -> None:
     server.behaviour = lambda body, before: error(503, "loading")
-    patience = Patience(tries=10**9, first_tries=10**9, total=4.0, pause=0.05, longest_pause=0.1)
+    retry = RetryPolicy(tries=10**9, first_tries=10**9, total=4.0, pause=0.05, longest_pause=0.1)
     with pytest.raises(ModelUnavailable, match="loading; the next try"):
-        ask(server, patience)
+        ask(server, retry)
     assert len(server.requests) >= 2
 
 
 def test_nobody_there() -> None:
-    model = OpenAIModel("m", base_url="http://127.0.0.1:9", patience=Patience(pause=0.001))
+    model = OpenAIModel("m", base_url="http://127.0.0.1:9", retry=RetryPolicy(pause=0.001))
     with pytest.raises(ModelUnavailable, match=r"openai:m at 127.0.0.1:9: .* \(3 tries\)"):
         asyncio.run(_closed(model, lambda: model.generate(HELLO, n=1, sampling=Sampling())))
 
@@ -329,7 +329,7 @@ async def _closed(model: OpenAIModel, function: Callable[[], Coroutine[Any, Any,
         await model.close()
 
 
-def test_no_more_at_once_than_allowed(server: Loopback, quick_patience: Patience) -> None:
+def test_no_more_at_once_than_allowed(server: Loopback, quick_retry: RetryPolicy) -> None:
     """Also where one request becomes eight, because n is refused."""
 
     def behave(body: dict[str, Any], before: int) -> Reply:
@@ -338,7 +338,7 @@ def test_no_more_at_once_than_allowed(server: Loopback, quick_patience: Patience
         return replace(chat(["x"]), delay=0.02)
 
     server.behaviour = behave
-    model = OpenAIModel("m", base_url=server.url, concurrency=5, patience=quick_patience)
+    model = OpenAIModel("m", base_url=server.url, concurrency=5, retry=quick_retry)
 
     async def run() -> None:
         await asyncio.gather(*(model.generate(HELLO, n=8, sampling=Sampling()) for _ in range(6)))
@@ -348,22 +348,22 @@ def test_no_more_at_once_than_allowed(server: Loopback, quick_patience: Patience
 
 
 def test_the_key_is_sent_and_never_told(
-    server: Loopback, quick_patience: Patience, monkeypatch: pytest.MonkeyPatch
+    server: Loopback, quick_retry: RetryPolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " sk-very-secret\n")
     server.behaviour = lambda body, before: error(400, "bad request by sk-very-secret")
     with pytest.raises(ModelUnavailable) as caught:
-        ask(server, quick_patience)
+        ask(server, quick_retry)
     assert server.headers[0]["authorization"] == "Bearer sk-very-secret"
     assert "secret" not in str(caught.value)
 
 
 def test_a_proxy_of_the_environment_is_not_used_for_this_machine(
-    server: Loopback, quick_patience: Patience, monkeypatch: pytest.MonkeyPatch
+    server: Loopback, quick_retry: RetryPolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    assert len(ask(server, quick_patience)) == 1
+    assert len(ask(server, quick_retry)) == 1
 
 
 def test_the_key_is_needed_for_openai_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,8 +378,8 @@ def test_the_key_is_needed_for_openai_only(monkeypatch: pytest.MonkeyPatch) -> N
         OpenAIModel("m")
 
 
-def test_usable_in_one_event_loop_after_another(server: Loopback, quick_patience: Patience) -> None:
-    model = OpenAIModel("m", base_url=server.url, concurrency=1, patience=quick_patience)
+def test_usable_in_one_event_loop_after_another(server: Loopback, quick_retry: RetryPolicy) -> None:
+    model = OpenAIModel("m", base_url=server.url, concurrency=1, retry=quick_retry)
 
     async def run() -> list[list[Completion]]:
         asking = (model.generate(HELLO, n=1, sampling=Sampling()) for _ in range(3))
@@ -407,6 +407,6 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 
 def test_pauses_double_within_bounds() -> None:
-    patience = Patience(pause=0.5, longest_pause=8.0)
+    retry = RetryPolicy(pause=0.5, longest_pause=8.0)
     for failures, longest in [(1, 0.5), (2, 1.0), (3, 2.0), (10, 8.0), (10**6, 8.0)]:
-        assert longest / 2 <= patience.backoff(failures) <= longest
+        assert longest / 2 <= retry.backoff(failures) <= longest

@@ -15,7 +15,7 @@ import pytest
 from refute.errors import InputError
 from refute.models.cache import Sample, SampleCache
 from refute.models.contract import Completion, Message, Sampling, Tool, ToolCall, Usage
-from refute.models.serial import (
+from refute.models.serialization import (
     completion_from,
     completion_json,
     digest,

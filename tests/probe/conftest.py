@@ -14,8 +14,8 @@ from typing import Protocol
 import pytest
 
 from refute import probe
-from refute.workspace.beneath import take_all
 from refute.workspace.private_root import SCRATCH_BYTES
+from refute.workspace.rooted_files import take_all
 
 VERSIONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 

@@ -260,7 +260,7 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(
 
 
 def test_the_paper_stands_beside_runs_on_its_data_set() -> None:
-    from refute.issue.summary import FIGURES
+    from refute.issue.grading.grade_summary import FIGURES
     from refute.report.paper import claims, paper_figures
 
     figures = [f for name in ("swt-lite", "swt-verified") for f in paper_figures(name)]

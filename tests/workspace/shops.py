@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refute.workspace.base import Base, Limits
-from refute.workspace.local import ALL_MEASURES, LocalRoom
+from refute.workspace.local import ALL_MEASURES, LocalBackend
 from refute.workspace.working_copy import WorkingCopy
 
 LEVELS = {
@@ -87,7 +87,7 @@ class Shop:
 
 
 def opened(base: Base, level: str, limits: Limits = LIMITS) -> WorkingCopy:
-    room = LocalRoom(base, limits=limits, measures=LEVELS[level])
+    room = LocalBackend(base, limits=limits, measures=LEVELS[level])
     if level != "bare" and not room.protections()["namespaces"]:
         room.close()
         pytest.skip("this machine has no namespaces")

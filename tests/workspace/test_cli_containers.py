@@ -12,7 +12,7 @@ import pytest
 
 from refute.cli import run as run_cli
 from refute.workspace import opening
-from refute.workspace.containers import ContainerRoom
+from refute.workspace.containers import ContainerBackend
 from refute.workspace.recipe import WORK_TREE
 
 from .shops import Shop
@@ -66,12 +66,12 @@ def test_bench_works_in_the_image(
 ) -> None:
     """There is no clone and no interpreter for the instance: all that it needs is in the image."""
     room: Any = partial(
-        ContainerRoom,
+        ContainerBackend,
         tree=str(engine / "testbed"),
         packages=str(Path(sys.executable).parent),
         own=str(engine / "own"),
     )
-    monkeypatch.setattr(opening, "ContainerRoom", room)
+    monkeypatch.setattr(opening, "ContainerBackend", room)
     status = run_cli([*EXTERNAL, *WHERE])
     out, err = capsys.readouterr()
     assert status == 0, err

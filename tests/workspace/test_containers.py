@@ -16,7 +16,7 @@ import pytest
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.base import Limits
-from refute.workspace.containers import ContainerRoom
+from refute.workspace.containers import ContainerBackend
 from refute.workspace.contract import Selection
 from refute.workspace.opening import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
@@ -36,7 +36,7 @@ def container(shop: Shop, engine: Path) -> WorkingCopy:
         env={"PYTHONPATH": WORK_TREE, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
     base = prepare("o/shop", shop.later, recipe, "o__shop-1", backend="podman")
-    room = ContainerRoom(
+    room = ContainerBackend(
         base,
         "podman",
         limits=Limits(memory=1 << 30, processes=99),

@@ -28,7 +28,7 @@ SESSION = -3
 
 def python(workspace: WorkingCopy, code: str, timeout: float = 60.0) -> str:
     workspace.write("attack.py", code.encode())
-    return workspace.run(f"{workspace._room.python} attack.py", timeout=timeout).output
+    return workspace.run(f"{workspace._backend.python} attack.py", timeout=timeout).output
 
 
 def still_works(workspace: WorkingCopy) -> None:
@@ -222,7 +222,7 @@ print(os.ttyname(there), len(open("/dev/urandom", "rb").read(4)), os.path.exists
 
 def test_the_tree_as_it_was_is_not_shown(workspace: WorkingCopy, shop: Shop) -> None:
     """A test that compares files with it would only tell that there was a change."""
-    base = f"{workspace._room.git_dir}/.."
+    base = f"{workspace._backend.git_dir}/.."
     told = workspace.run(f"cat {base}/README.md; ls {base}; ls /.refute/changes/upper")
     assert FILES["README.md"] not in told.output
     assert "shop" not in told.output.replace(str(shop.base.tree), "")

@@ -29,7 +29,7 @@ def still_works(workspace: WorkingCopy) -> bool:
 
 def python(workspace: WorkingCopy, code: str, timeout: float = 60.0) -> str:
     workspace.write("attack.py", code.encode())
-    done = workspace.run(f"{workspace._room.python} attack.py", timeout=timeout)
+    done = workspace.run(f"{workspace._backend.python} attack.py", timeout=timeout)
     return done.output
 
 
@@ -139,7 +139,7 @@ def test_processes_are_bounded(shop: Shop, level: str) -> None:
                 "time.sleep(600)\n"
             )
         workspace.write("bomb.py", code.encode())
-        done = workspace.run(f"{workspace._room.python} bomb.py", timeout=120)
+        done = workspace.run(f"{workspace._backend.python} bomb.py", timeout=120)
         assert not done.timed_out
         assert "over the limit of processes" in done.output
         assert still_works(workspace)
@@ -269,7 +269,7 @@ from tests.workspace.shops import opened
 base = Base({shop.base.repo!r}, {shop.base.commit!r}, Recipe(), Path({str(shop.base.tree)!r}),
             Path({str(shop.base.python)!r}), {shop.base.readable!r}, "k")
 workspace = opened(base, "overlay")
-print(workspace._room._process.pid, flush=True)
+print(workspace._backend._process.pid, flush=True)
 workspace.run("sleep 1000")
 """
     client = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

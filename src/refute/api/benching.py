@@ -21,8 +21,8 @@ from refute.figures import Figure
 from refute.function import bench as functions
 from refute.issue import bench as issues
 from refute.issue.choosing import check_given, chosen_reproducer
-from refute.issue.grading import default_jobs
-from refute.issue.places import as_placed, check_engine
+from refute.issue.grading.tasks import default_jobs
+from refute.issue.workspaces import as_placed, check_engine
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
 from refute.registry import EXECUTORS

@@ -12,10 +12,10 @@ from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.issue import bench as issues
 from refute.issue.analysis.filters import FilterRun, read_filter
-from refute.issue.filtering import FilterSettings, FilterTask, damage, judge_fixes
-from refute.issue.grading import default_jobs
-from refute.issue.places import check_engine
+from refute.issue.grading.filtering import FilterSettings, FilterTask, damage, judge_fixes
+from refute.issue.grading.tasks import default_jobs
 from refute.issue.predictions import Prediction, read_predictions
+from refute.issue.workspaces import check_engine
 from refute.remarks import remark
 from refute.runs import read_header, read_run
 from refute.runs.run import Run

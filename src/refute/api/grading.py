@@ -14,15 +14,15 @@ from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
-from refute.issue.compat import reference_report, write_reports
-from refute.issue.compat import summary as reference_summary
-from refute.issue.grade import Terms
-from refute.issue.grading import GradingSettings, Task, grade_tasks
-from refute.issue.logs import grade_logs
-from refute.issue.places import check_engine
+from refute.issue.grading.grade import Terms
+from refute.issue.grading.grade_records import damage, grade_record, read_evidence, read_grade
+from refute.issue.grading.grade_summary import Summary, best_records, summarize
+from refute.issue.grading.reference_logs import grade_logs
+from refute.issue.grading.reference_reports import reference_report, write_reports
+from refute.issue.grading.reference_reports import summary as reference_summary
+from refute.issue.grading.tasks import GradingSettings, Task, grade_tasks
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
-from refute.issue.records import damage, grade_record, read_evidence, read_grade
-from refute.issue.summary import Summary, best_records, summarize
+from refute.issue.workspaces import check_engine
 from refute.remarks import remark
 from refute.runs import new_run
 from refute.runs.executors import Record

@@ -20,9 +20,9 @@ from refute.files import read_file
 from refute.issue.checkout import Checkout, in_checkout
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import Reproduction
-from refute.issue.handing_in import only_tests
-from refute.issue.original import WHOLE, Original, Trial
-from refute.issue.statement import read_issue
+from refute.issue.drafting.original import WHOLE, Original, Trial
+from refute.issue.drafting.submission import only_tests
+from refute.issue.issue_text import read_issue
 from refute.issue.vet import MOST, Vetted, vet_fix
 from refute.methods import Bounds, Context, MethodSpec, Spawn
 from refute.models.asking import Asked, askers, open_sessions

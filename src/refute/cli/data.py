@@ -12,7 +12,7 @@ from refute.cli.output import consoles, print_json, remark
 from refute.errors import UNAVAILABLE
 
 if TYPE_CHECKING:
-    from refute.issue.build import Built, Opener
+    from refute.issue.benchmark.build import Built, Opener
     from refute.workspace.recipe import Recipe
 
 __all__ = ["command"]
@@ -67,8 +67,8 @@ def build_swt(
     and passes after, in every run. Goes on where a run was stopped. Exit status 3: some tests
     could not be run; call it again to try those.
     """
-    from refute.issue.build import Settings, build, damage
-    from refute.issue.pulls import read_issues, read_pulls
+    from refute.issue.benchmark.build import Settings, build, damage
+    from refute.issue.benchmark.pull_requests import read_issues, read_pulls
     from refute.runs.run import Run
     from refute.workspace.repositories import find_clone
 
@@ -116,7 +116,7 @@ def statistics_of(rows: Path, clones: Path | None, as_json: bool) -> int:
     from rich.table import Table
 
     from refute.datasets.swe import load_issues
-    from refute.issue.statistics import statistics
+    from refute.issue.benchmark.statistics import statistics
     from refute.workspace.repositories import find_clone
 
     items = load_issues(rows)
@@ -214,7 +214,7 @@ def _write(output: Path, built: Built) -> None:
 def _report(built: Built, output: Path, pulls: int, as_json: bool) -> None:
     from rich.table import Table
 
-    from refute.issue.build import REASONS
+    from refute.issue.benchmark.build import REASONS
 
     if as_json:
         print_json(

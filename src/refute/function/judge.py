@@ -26,8 +26,8 @@ from refute.function.llm.results import Output
 from refute.function.llm.search_partner import multiplied
 from refute.function.show import call_source
 from refute.models.contract import Asker
+from refute.models.gather import together
 from refute.models.reward import Scorer
-from refute.models.rounds import together
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program, Returned

@@ -25,8 +25,8 @@ from refute.datasets.swe import IssueItem
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.patches import file_patches, is_test_file
-from refute.issue.places import prepared
 from refute.issue.predictions import Prediction, read_predictions, write_predictions
+from refute.issue.workspaces import prepared
 from refute.methods import Bounds, Context, Given, Spawn
 from refute.models.contract import Tally
 from refute.models.session import Session

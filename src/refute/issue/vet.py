@@ -3,7 +3,7 @@
 Reproducing tests are run on the original and on the fixed code; the existing tests near the change
 are run on both as well. What a fix does to test files and to the runner's is left out: a fix that
 turns a test green by changing the test has fixed nothing. For the same reason nothing is "fixed"
-where failures planted in the reproducing tests are not seen (`refute.issue.control`).
+where failures planted in the reproducing tests are not seen (`refute.issue.grading.control`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from refute.errors import PatchRejected
-from refute.issue.control import turned_green
-from refute.issue.neighbours import MOST, neighbouring_tests
-from refute.issue.original import Original, Trial
+from refute.issue.context.neighbours import MOST, neighbouring_tests
+from refute.issue.drafting.original import Original, Trial
+from refute.issue.grading.control import turned_green
+from refute.issue.grading.states import holds_tests, test_files
+from refute.issue.grading.statuses import newly_failing, statuses
 from refute.issue.patches import knows_of_tests, split_fix, touched_files
-from refute.issue.standings import newly_failing, standings
-from refute.issue.states import holds_tests, test_files
 from refute.methods import Bounds
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
@@ -171,7 +171,7 @@ def _still_failing(trial: Trial | None, fixed: TestReport | None) -> tuple[TestR
         return ()
     if fixed is None:
         return trial.failing
-    now = standings(fixed)
+    now = statuses(fixed)
     results = {result.id: result for result in fixed.results}
     return tuple(
         results.get(was.id, was) for was in trial.failing if now.of(was.id, was.file) != "pass"
@@ -189,7 +189,7 @@ def _vanished(before: TestReport | None, after: TestReport | None) -> list[str]:
     """A note about tests that passed and that the fix has skipped or made to vanish."""
     if before is None or after is None or not _sound(after):
         return []
-    was, now = standings(before), standings(after)
+    was, now = statuses(before), statuses(after)
     gone = [
         result.id
         for result in before.results

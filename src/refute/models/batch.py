@@ -36,7 +36,7 @@ from refute.files import read_file
 from refute.models.batchfile import Answer, Part, RequestFile, read_answers
 from refute.models.chat import completions, request_body
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.serial import digest
+from refute.models.serialization import digest
 
 __all__ = ["BatchModel", "open_batch"]
 

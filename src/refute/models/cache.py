@@ -19,7 +19,7 @@ from types import TracebackType
 from refute.errors import InputError
 from refute.jsontext import parse_json
 from refute.models.contract import Completion
-from refute.models.serial import completion_from, completion_json, number_from
+from refute.models.serialization import completion_from, completion_json, number_from
 from refute.storage import cache_folder
 
 __all__ = ["Sample", "SampleCache", "cache_path"]

@@ -23,8 +23,8 @@ from refute.errors import InputError, ModelUnavailable
 from refute.models.chat import cut_at_stop
 from refute.models.checkpoint import PLAIN_STOP, Checkpoint, Source, find, load, reasons
 from refute.models.contract import Completion, Message, Sampling, Usage
-from refute.models.drawing import Draw, Ends
 from refute.models.microbatch import MicroBatcher, TooLarge
+from refute.models.token_sampling import Draw, Ends
 
 __all__ = ["TransformersModel", "open_hf"]
 

@@ -25,8 +25,8 @@ from refute.models.bodies import ACCEPTED, BodyRefused, bound
 from refute.models.chat import completions, request_body
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.dialects import Complaint, one_line, read_complaint
-from refute.models.patience import Patience, retry_after
 from refute.models.prices import is_local
+from refute.models.retry import RetryPolicy, retry_after
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -62,7 +62,7 @@ class OpenAIModel:
         *,
         base_url: str | None = None,
         concurrency: int = 64,
-        patience: Patience | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
         """`base_url` None: OPENAI_BASE_URL, else OpenAI's. The key is OPENAI_API_KEY.
 
@@ -81,7 +81,7 @@ class OpenAIModel:
             raise ModelUnavailable(
                 "no key: set OPENAI_API_KEY, or OPENAI_BASE_URL for another server"
             )
-        self._patience = patience or Patience()
+        self._retry = retry or RetryPolicy()
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._client: AsyncOpenAI | None = None
@@ -129,9 +129,9 @@ class OpenAIModel:
     async def _ask(
         self, messages: Sequence[Message], sampling: Sampling, n: int, first: int
     ) -> list[Completion]:
-        """One choice or more, up to n; tries again for as long as patience lasts."""
+        """One choice or more, up to n; tries again within the limits of the retry policy."""
         async with self._slots:
-            deadline = time.monotonic() + self._patience.total
+            deadline = time.monotonic() + self._retry.total
             failures = 0
             while True:
                 await self._wait_until(self._not_before, deadline)
@@ -142,11 +142,11 @@ class OpenAIModel:
                     continue
                 except _Failed as failed:
                     failures += 1
-                    patience = self._patience
-                    tries = patience.tries if self._answered else patience.first_tries
+                    retry = self._retry
+                    tries = retry.tries if self._answered else retry.first_tries
                     if failures >= tries:
                         raise self._unavailable(f"{failed} ({failures} tries)") from None
-                    pause = patience.backoff(failures)
+                    pause = retry.backoff(failures)
                     if failed.pause is not None:
                         pause = failed.pause + pause / 10
                         self._not_before = max(self._not_before, time.monotonic() + failed.pause)
@@ -171,7 +171,7 @@ class OpenAIModel:
         """Ask once. Raises `_Failed` where another try may do better."""
         import openai
 
-        limit = min(self._patience.attempt, deadline - time.monotonic())
+        limit = min(self._retry.attempt, deadline - time.monotonic())
         try:
             async with asyncio.timeout(limit):  # over the whole answer, however slowly it drips
                 text = await self._opened().post("/chat/completions", cast_to=str, body=body)
@@ -243,7 +243,7 @@ class OpenAIModel:
         if self._client is None:
             import openai
 
-            timeout = openai.Timeout(self._patience.attempt, connect=10.0)
+            timeout = openai.Timeout(self._retry.attempt, connect=10.0)
             self._client = openai.AsyncOpenAI(
                 base_url=self.base_url,
                 api_key=self._key or "none",

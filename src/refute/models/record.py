@@ -11,7 +11,7 @@ from refute.errors import InputError
 from refute.files import append_whole, open_file
 from refute.jsontext import parse_json
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.serial import (
+from refute.models.serialization import (
     completion_json,
     digest,
     message_from,

@@ -26,7 +26,7 @@ from refute.errors import InputError, ModelUnavailable
 from refute.files import read_file
 from refute.jsontext import parse_json
 from refute.models.contract import Completion, Message, Sampling
-from refute.models.serial import completion_from, digest, message_from, sampling_from
+from refute.models.serialization import completion_from, digest, message_from, sampling_from
 
 __all__ = ["ReplayModel"]
 

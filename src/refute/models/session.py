@@ -23,7 +23,7 @@ from refute.models.cache import Sample, SampleCache
 from refute.models.contract import Completion, Message, Model, Sampling, Tally
 from refute.models.prices import Price, Prices
 from refute.models.record import Recording
-from refute.models.serial import digest
+from refute.models.serialization import digest
 
 __all__ = ["Session", "SessionAsker"]
 

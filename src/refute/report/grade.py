@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.figures import Figure
-from refute.issue.records import Record, read_grade
-from refute.issue.summary import FIGURES, Summary
+from refute.issue.grading.grade_records import Record, read_grade
+from refute.issue.grading.grade_summary import FIGURES, Summary
 
 __all__ = ["STATUSES", "grade_document", "print_grades"]
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from refute.issue.bench import Settings
 from refute.issue.contract import Reproduction
-from refute.issue.original import Trial, shortened
+from refute.issue.drafting.original import Trial, shortened
 from refute.issue.vet import Vetted
 from refute.workspace.contract import TestResult
 

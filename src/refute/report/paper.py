@@ -18,7 +18,7 @@ class PaperFigure:
     method: str
     model: str
     metric: str
-    """As in `refute.function.grade.metrics`, or in `refute.issue.summary.FIGURES`."""
+    """As in `refute.function.grade.metrics`, or in `refute.issue.grading.grade_summary.FIGURES`."""
     value: float
     """In percent."""
     where: str

@@ -11,7 +11,7 @@ from refute.issue.analysis.inference import Interval
 from refute.issue.analysis.overlap import Independence, Pair
 from refute.issue.analysis.sampling import Cost
 from refute.issue.analysis.study import Breakdown, Study, Subject
-from refute.issue.summary import FIGURES
+from refute.issue.grading.grade_summary import FIGURES
 from refute.report.paper import paper_figures
 
 __all__ = ["study_document"]

@@ -13,7 +13,7 @@ from refute.figures import Figure, mean
 from refute.issue.analysis.filters import FilterRun
 from refute.issue.analysis.groups import Share
 from refute.issue.analysis.study import Breakdown, Study, Subject
-from refute.issue.records import Record, read_grade
+from refute.issue.grading.grade_records import Record, read_grade
 from refute.report.charts import Line, Row, dot_plot, line_plot, trade_off
 from refute.report.filters import FILTER_HEADS, filter_rows
 from refute.report.grade import STATUSES

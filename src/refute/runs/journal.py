@@ -225,7 +225,7 @@ _SETTINGS = {
     "max_candidates": optional(COUNT),
     "ids": optional([str]),
 }
-"""The settings that more than one room reads out of a header, whatever kind of run it is."""
+"""The settings that more than one package reads out of a header, whatever kind of run it is."""
 _ANY = {"id": str, "status": optional(str)}
 _ERROR = {"id": str, "error": str}
 

@@ -27,12 +27,12 @@ from typing import IO
 
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
+from refute.workspace.backend import Execution
 from refute.workspace.base import Base, Limits
-from refute.workspace.bounded import HeadAndTail
-from refute.workspace.room import Execution
+from refute.workspace.output_buffer import OutputBuffer
 from refute.workspace.tree import TRACES
 
-__all__ = ["ContainerRoom"]
+__all__ = ["ContainerBackend"]
 
 _CONTROL_SECONDS = 900.0
 """For a command of the engine itself; `run` may have to load an image."""
@@ -59,8 +59,9 @@ rm -rf .git; cp -a "$1" .git; git reset -q --hard; rm -f .git/ORIG_HEAD; cp .git
 """
 
 
-class ContainerRoom:
-    """A `Room` in a container. Raises `WorkspaceUnavailable` when the engine or image is missing.
+class ContainerBackend:
+    """An `ExecutionBackend` in a container. Raises `WorkspaceUnavailable` when the engine or the
+    image is missing.
 
     `engine` is "docker" or "podman", a program on PATH. `tree` is where the image holds the
     repository, `packages` the folder of its interpreter, `own` where we keep what is ours.
@@ -110,7 +111,7 @@ class ContainerRoom:
             self.close()
             raise
 
-    # -- the Room ----------------------------------------------------------------------------------
+    # -- the backend -------------------------------------------------------------------------------
 
     @property
     def tree(self) -> str:
@@ -275,7 +276,7 @@ def _bounded_run(
         )
     except OSError as error:
         raise WorkspaceUnavailable(f"{command[0]}: {error}") from None
-    out, err = HeadAndTail(keep), HeadAndTail(keep)
+    out, err = OutputBuffer(keep), OutputBuffer(keep)
     workers = [Thread(target=_feed, args=(process.stdin, given), daemon=True)]
     for stream, kept in ((process.stdout, out), (process.stderr, err)):
         if stream is not None:
@@ -301,7 +302,7 @@ def _feed(stream: IO[bytes], data: bytes) -> None:
         stream.close()
 
 
-def _collect(stream: IO[bytes], kept: HeadAndTail) -> None:
+def _collect(stream: IO[bytes], kept: OutputBuffer) -> None:
     with stream:
         while data := stream.read1(65536):  # type: ignore[attr-defined]
             kept.add(data)

@@ -20,9 +20,9 @@ from refute.errors import WorkspaceUnavailable
 from refute.pathfiles import inside, may_be_shown, read_path_files
 from refute.storage import cache_folder
 from refute.workspace.base import Base
-from refute.workspace.beneath import take
-from refute.workspace.local import LocalRoom
+from refute.workspace.local import LocalBackend
 from refute.workspace.recipe import Recipe
+from refute.workspace.rooted_files import take
 
 __all__ = ["Facts", "interpreter_facts"]
 
@@ -112,11 +112,11 @@ def _is_environment(folder: str) -> bool:
 def _ask(python: Path, homes: Sequence[str]) -> object:
     nothing = cache_folder() / "nothing"  # the tree that it is asked in
     nothing.mkdir(parents=True, exist_ok=True)
-    room = LocalRoom(Base("", "", Recipe(), nothing, python, tuple(homes), ""))
+    local = LocalBackend(Base("", "", Recipe(), nothing, python, tuple(homes), ""))
     try:
-        done = room.execute((str(python), "-I", "-c", _QUESTION), timeout=_SECONDS)
+        done = local.execute((str(python), "-I", "-c", _QUESTION), timeout=_SECONDS)
     finally:
-        room.close()
+        local.close()
     lines = done.out.decode("utf-8", "replace").strip().splitlines()
     if done.status or not lines:
         told = done.err.decode("utf-8", "replace").strip().splitlines()

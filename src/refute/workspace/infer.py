@@ -19,9 +19,9 @@ from typing import Any
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.syntax import parse_module
-from refute.workspace.beneath import take
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
+from refute.workspace.rooted_files import take
 
 __all__ = ["MOST_READ", "Reader", "infer_recipe", "infer_requirements", "own_interpreter"]
 

@@ -53,10 +53,10 @@ class Jail:
     def __init__(self, config: dict[str, Any], client: int) -> None:
         self.config = config
         self.client = client
-        self.beneath = _load("beneath")
+        self.rooted = _load("rooted_files")
         self.private_root = _load("private_root")
         self.running = _load("commands")
-        self.bounded = _load("bounded")
+        self.output_buffer = _load("output_buffer")
         self.denied = _load("denied")
         self.tidy = _load("..", "sandbox", "tidy")
         on_linux = sys.platform.startswith("linux")
@@ -110,7 +110,7 @@ class Jail:
             walled=self.walled,
             client=self.client,
             confine=self._confine,
-            kept=self.bounded.HeadAndTail,
+            kept=self.output_buffer.OutputBuffer,
             processes=self.config["processes"],
             memory=self.config["memory"],
         )
@@ -228,7 +228,7 @@ class Jail:
         self.tidy.empty(self.scratch, self.tidy.inode(self.scratch))
         os.mkdir(self.scratch + "/channel")
         for name, size in files:
-            self.beneath.put(self.scratch, f"channel/{name}", given[:size])
+            self.rooted.put(self.scratch, f"channel/{name}", given[:size])
             given = given[size:]
         home = os.path.join(self.tmp, "home")
         if not stat.S_ISDIR(_mode(home)):
@@ -293,9 +293,7 @@ class Jail:
             try:
                 reply, payload = self.answer(request, given)
             except OSError as error:
-                name = (
-                    type(error).__name__ if type(error) is not self.beneath.Escapes else "Escapes"
-                )
+                name = type(error).__name__ if type(error) is not self.rooted.Escapes else "Escapes"
                 reply = {"error": name, "errno": error.errno, "message": error.strerror}
                 payload = b""
             send({**reply, "size": len(payload)}, payload)
@@ -307,13 +305,11 @@ class Jail:
             reply, output = self.commands.execute(request, given)
             return reply, output
         if kind == "take":
-            return {}, self.beneath.take(self.tree, request["path"])
+            return {}, self.rooted.take(self.tree, request["path"])
         if kind == "put":
-            self.beneath.put(self.tree, request["path"], given)
+            self.rooted.put(self.tree, request["path"], given)
         elif kind == "gather":
-            files = self.beneath.take_all(
-                self.scratch + "/channel", self.private_root.SCRATCH_BYTES
-            )
+            files = self.rooted.take_all(self.scratch + "/channel", self.private_root.SCRATCH_BYTES)
             return {"files": [[n, len(d)] for n, d in files.items()]}, b"".join(files.values())
         elif kind == "fresh":
             self.fresh(request["files"], given)

@@ -19,10 +19,10 @@ from typing import Any
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
 from refute.storage import cache_folder
+from refute.workspace.backend import Execution
 from refute.workspace.base import Base, Limits
-from refute.workspace.room import Execution
 
-__all__ = ["ALL_MEASURES", "LocalRoom"]
+__all__ = ["ALL_MEASURES", "LocalBackend"]
 
 ALL_MEASURES = frozenset({"namespaces", "overlay", "landlock"})
 """What may be asked for; what holds is told by `protections()`."""
@@ -37,8 +37,8 @@ _ERRORS: dict[str, type[OSError]] = {
 }
 
 
-class LocalRoom:
-    """A `Room` in namespaces of its own; without them, as much as the machine allows.
+class LocalBackend:
+    """A `ExecutionBackend` in namespaces of its own; without them, as much as the machine allows.
 
     `writable`: folders of the host that commands may change, for builds; a tree among them is
     used in place. Raises `WorkspaceUnavailable` when the jail does not start.
@@ -131,7 +131,7 @@ class LocalRoom:
                     path.write_bytes(changed)
         return str(target / "bin" / "python")
 
-    # -- the Room ----------------------------------------------------------------------------------
+    # -- the backend -------------------------------------------------------------------------------
 
     @property
     def tree(self) -> str:

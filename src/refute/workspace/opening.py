@@ -12,9 +12,8 @@ from typing import Any, Literal
 from refute.errors import EnvironmentBroken, InputError
 from refute.storage import cache_folder
 from refute.workspace.base import Base, Limits
-from refute.workspace.containers import ContainerRoom
+from refute.workspace.containers import ContainerBackend
 from refute.workspace.contract import Workspace
-from refute.workspace.elsewhere import MACHINE, copies_elsewhere, own_packages
 from refute.workspace.environment import (
     Environment,
     build_environment,
@@ -23,8 +22,9 @@ from refute.workspace.environment import (
 )
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import MOST_READ, infer_requirements
-from refute.workspace.layer import layer_python, make_layer
-from refute.workspace.local import LocalRoom
+from refute.workspace.installed_copies import MACHINE, installed_copies, own_packages
+from refute.workspace.local import LocalBackend
+from refute.workspace.overlay import make_overlay, overlay_python
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.repositories import Clone, find_clone
 from refute.workspace.store import ensure, key_of
@@ -79,10 +79,10 @@ def prepare(
 
     ensure(folder, make)
     tree = folder / name
-    python = layer_python(folder / "layer") if editable else environment.python
+    python = overlay_python(folder / "layer") if editable else environment.python
     readable = (*environment.readable, *((str(folder / "layer"),) if editable else ()))
     # a user's own environment is theirs to fill; one that we built shall hold nothing later
-    hidden = copies_elsewhere(tree, (*readable, *MACHINE)) if environment.key else ()
+    hidden = installed_copies(tree, (*readable, *MACHINE)) if environment.key else ()
     return Base(repo, full, recipe, tree, python, readable, key, instance_id, hidden)
 
 
@@ -142,24 +142,26 @@ def _build(
     check_out(clone, commit, tree)
     python, readable = environment.python, environment.readable
     if editable:
-        make_layer(environment, layer)
-        python, readable = layer_python(layer), (*readable, str(layer))
+        make_overlay(environment, layer)
+        python, readable = overlay_python(layer), (*readable, str(layer))
     base = Base(clone.name, commit, recipe, tree, python, readable, "")
-    room = LocalRoom(base, writable=(tree, layer) if editable else (tree,))
+    local = LocalBackend(base, writable=(tree, layer) if editable else (tree,))
     try:
         if editable:
             options = ["--no-deps", "--no-build-isolation", "--no-index", "--no-cache-dir"]
             command = [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
-            done = room.execute([*command, *options, "-e", "."], timeout=_BUILD_SECONDS, merge=True)
+            done = local.execute(
+                [*command, *options, "-e", "."], timeout=_BUILD_SECONDS, merge=True
+            )
             log = tree.parent.with_name(tree.parent.name + ".log")
             log.write_bytes(done.out)
             if done.status:
                 text = done.out.decode("utf-8", "replace")
                 raise EnvironmentBroken(f"{log}: {last_line(text)}")
-        room.execute([str(python), "-m", "compileall", "-q", *_to_compile(tree)],
+        local.execute([str(python), "-m", "compileall", "-q", *_to_compile(tree)],
                      timeout=_BUILD_SECONDS)  # fmt: skip
     finally:
-        room.close()
+        local.close()
     hide_untracked(tree)
 
 
@@ -171,7 +173,7 @@ def _to_compile(tree: Path) -> Sequence[str]:
 
 def open_local(base: Base, *, limits: Limits | None = None) -> Workspace:
     """A private workspace on this machine. Raises `WorkspaceUnavailable`."""
-    return WorkingCopy(LocalRoom(base, limits=limits), base.recipe)
+    return WorkingCopy(LocalBackend(base, limits=limits), base.recipe)
 
 
 def open_workspace(
@@ -182,4 +184,4 @@ def open_workspace(
         return open_local(base, limits=limits)
     if backend not in ("docker", "podman"):
         raise InputError(f"no such backend: {backend}; local, docker or podman")
-    return WorkingCopy(ContainerRoom(base, backend, limits=limits), base.recipe)
+    return WorkingCopy(ContainerBackend(base, backend, limits=limits), base.recipe)

@@ -1,4 +1,4 @@
-"""Runs tests in a room with the probe in their interpreter, and reports what it saw."""
+"""Runs tests on a backend with the probe in their interpreter, and reports what it saw."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
 from refute import probe
+from refute.workspace.backend import Execution, ExecutionBackend
 from refute.workspace.contract import Failure, Frame, Outcome, Selection, TestReport, TestResult
 from refute.workspace.recipe import Recipe
-from refute.workspace.room import Execution, Room
 
 __all__ = ["run_tests"]
 
@@ -18,7 +18,7 @@ _KEPT_OUTPUT = 20_000
 
 
 def run_tests(
-    room: Room,
+    backend: ExecutionBackend,
     recipe: Recipe,
     selection: Selection,
     count_lines: Mapping[str, Sequence[int]],
@@ -29,25 +29,25 @@ def run_tests(
         return TestReport((), "finished", {f: dict.fromkeys(n, 0) for f, n in count_lines.items()})
     nonce = secrets.token_hex(16)
     env, files = probe.environment(
-        f"{room.scratch}/channel",
+        f"{backend.scratch}/channel",
         nonce,
         count_lines,
-        room.tree,
-        site=room.site,
-        env=room.environ,
+        backend.tree,
+        site=backend.site,
+        env=backend.environ,
     )
     command = probe.command(
         recipe.runner,
         selection.files,
         selection.tests,
         recipe.options,
-        room.python,
-        room.site,
+        backend.python,
+        backend.site,
     )
-    room.fresh(files)
-    done = room.execute(command, env=env, timeout=timeout, keep=2 * _KEPT_OUTPUT, merge=True)
-    raw = probe.read(room.gather(), nonce, count_lines)
-    return _report(raw, done, room.tree)
+    backend.fresh(files)
+    done = backend.execute(command, env=env, timeout=timeout, keep=2 * _KEPT_OUTPUT, merge=True)
+    raw = probe.read(backend.gather(), nonce, count_lines)
+    return _report(raw, done, backend.tree)
 
 
 def _report(raw: probe.RawReport, done: Execution, tree: str) -> TestReport:

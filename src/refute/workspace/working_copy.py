@@ -1,4 +1,4 @@
-"""The workspace itself: git and test runs over any backend's room."""
+"""The workspace itself: git and test runs over any backend's backend."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.workspace.backend import Execution, ExecutionBackend
 from refute.workspace.contract import CommandResult, Selection, TestReport, Workspace
 from refute.workspace.gitrun import QUIET, SAFE_OPTIONS
 from refute.workspace.recipe import Recipe
-from refute.workspace.room import Execution, Room
 from refute.workspace.testruns import run_tests
 
 __all__ = ["WorkingCopy"]
@@ -25,16 +25,16 @@ _DIFF = (
 
 
 class WorkingCopy:
-    """A `Workspace` in a room. See `refute.workspace.contract.Workspace` for what each does."""
+    """A `Workspace` in a backend. See `refute.workspace.contract.Workspace` for what each does."""
 
-    def __init__(self, room: Room, recipe: Recipe) -> None:
-        self._room = room
+    def __init__(self, backend: ExecutionBackend, recipe: Recipe) -> None:
+        self._backend = backend
         self._recipe = recipe
 
     @property
     def root(self) -> Path:
         """Where the tree lies for the programs inside it."""
-        return Path(self._room.tree)
+        return Path(self._backend.tree)
 
     def apply(self, patch: str) -> None:
         """Apply a unified diff strictly, all of it or nothing. Raises `PatchRejected`."""
@@ -53,15 +53,15 @@ class WorkingCopy:
 
     def read(self, path: str) -> bytes:
         """A file of the tree, as it is now. Raises OSError."""
-        return self._room.take(path)
+        return self._backend.take(path)
 
     def write(self, path: str, data: bytes) -> None:
         """Make or replace a file of the tree. Raises OSError for a path that leads out of it."""
-        self._room.put(path, data)
+        self._backend.put(path, data)
 
     def files(self) -> Sequence[str]:
         """Paths of all tracked and new files that are not ignored, sorted."""
-        self._room.fresh()
+        self._backend.fresh()
         self._index()
         listed = self._checked(
             "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"
@@ -78,7 +78,7 @@ class WorkingCopy:
         timeout: float = 600.0,
     ) -> TestReport:
         """Run the selected tests and count executions of the chosen lines."""
-        return run_tests(self._room, self._recipe, selection, count_lines or {}, timeout)
+        return run_tests(self._backend, self._recipe, selection, count_lines or {}, timeout)
 
     def run(
         self, command: str, *, timeout: float = 60.0, env: Mapping[str, str] | None = None
@@ -87,7 +87,9 @@ class WorkingCopy:
         if "\0" in command:
             raise ValueError("a command cannot hold a null character")
         shell = ("/bin/sh", "-c", command)
-        done = self._room.execute(shell, env=env, timeout=timeout, keep=_AGENT_OUTPUT, merge=True)
+        done = self._backend.execute(
+            shell, env=env, timeout=timeout, keep=_AGENT_OUTPUT, merge=True
+        )
         text = done.out.decode("utf-8", "replace")
         if done.cause not in ("", "timeout"):
             text += f"\n[killed: over the limit of {done.cause}]\n"
@@ -95,22 +97,22 @@ class WorkingCopy:
 
     def diff(self) -> str:
         """Everything that differs from the commit, new files included, as `git apply` reads it."""
-        self._room.fresh()
+        self._backend.fresh()
         self._index()
         self._git(("add", "--all", "--ignore-errors", "."))
         return self._checked(*_DIFF, "HEAD").decode("utf-8", "surrogateescape")
 
     def reset(self) -> None:
         """Back to the commit: every change and every new file is gone."""
-        self._room.reset()
+        self._backend.reset()
 
     def protections(self) -> Mapping[str, bool]:
         """What is active here: name of the measure -> whether it holds."""
-        return self._room.protections()
+        return self._backend.protections()
 
     def close(self) -> None:
         """Kill everything and remove the copy; idempotent."""
-        self._room.close()
+        self._backend.close()
 
     def __enter__(self) -> Workspace:
         return self
@@ -122,29 +124,29 @@ class WorkingCopy:
 
     def _index(self) -> None:
         """An index of the commit in the scratch folder, which objects go to as well."""
-        source, target = f"{self._room.git_dir}/index", f"{self._room.scratch}/index"
-        done = self._room.execute(("cp", source, target), history=True)
+        source, target = f"{self._backend.git_dir}/index", f"{self._backend.scratch}/index"
+        done = self._backend.execute(("cp", source, target), history=True)
         if done.status:
             raise WorkspaceUnavailable(f"cannot copy git's index: {_reason(done.err)}")
-        self._room.execute(("mkdir", "-p", f"{self._room.scratch}/objects"))
+        self._backend.execute(("mkdir", "-p", f"{self._backend.scratch}/objects"))
 
     def _git(
         self, arguments: Sequence[str], *, given: bytes = b"", repository: bool = True
     ) -> Execution:
         env = dict(QUIET)
-        scratch = self._room.scratch
+        scratch = self._backend.scratch
         if repository:
             env |= {
-                "GIT_DIR": self._room.git_dir,
-                "GIT_WORK_TREE": self._room.tree,
+                "GIT_DIR": self._backend.git_dir,
+                "GIT_WORK_TREE": self._backend.tree,
                 "GIT_INDEX_FILE": f"{scratch}/index",
                 "GIT_OBJECT_DIRECTORY": f"{scratch}/objects",
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{self._room.git_dir}/objects",
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{self._backend.git_dir}/objects",
             }
         else:
             env |= {"GIT_DIR": f"{scratch}/none", "GIT_CEILING_DIRECTORIES": "/"}
         command = ("git", *SAFE_OPTIONS, *arguments)
-        done = self._room.execute(
+        done = self._backend.execute(
             command,
             env=env,
             given=given,

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from refute.errors import ContextTooLong, ModelUnavailable
+from refute.issue.drafting.original import Original
 from refute.issue.methods.autocoderover import Call, autocoderover, read_calls
-from refute.issue.original import Original
 from refute.methods import Bounds, Context
 
 from ..projects import Project

@@ -13,6 +13,7 @@ import pytest
 
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
+from refute.issue.drafting.original import Original
 from refute.issue.methods.external import (
     UNCONTAINED,
     ExternalOptions,
@@ -20,7 +21,6 @@ from refute.issue.methods.external import (
     external,
     presets,
 )
-from refute.issue.original import Original
 from refute.methods import Bounds, Context
 
 from ..projects import Project

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from refute.issue.interface import Action, Desk, Misused, documentation, native_tools, read_text
-from refute.issue.interface.checks import broken_syntax, undefined_names
-from refute.issue.interface.shell import LONGEST_COMMAND, OUTPUT, runs_tests, steady
-from refute.issue.interface.window import replaced, shown
+from refute.issue.aci import Action, Actions, Misused, documentation, native_tools, read_text
+from refute.issue.aci.checks import broken_syntax, undefined_names
+from refute.issue.aci.file_viewer import replaced, shown
+from refute.issue.aci.shell import LONGEST_COMMAND, OUTPUT, runs_tests, steady
 from refute.workspace.contract import Workspace
 
 from ..projects import Project
@@ -23,12 +23,12 @@ def workspace(project: Project) -> Iterator[Workspace]:
 
 
 @pytest.fixture
-def desk(workspace: Workspace) -> Desk:
-    return Desk(workspace, seconds=lambda: 60.0)
+def actions(workspace: Workspace) -> Actions:
+    return Actions(workspace, seconds=lambda: 60.0)
 
 
-def does(desk: Desk, text: str) -> str:
-    return "\n".join(desk.do(action) for action in read_text(f"```\n{text}\n```"))
+def does(actions: Actions, text: str) -> str:
+    return "\n".join(actions.do(action) for action in read_text(f"```\n{text}\n```"))
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -95,91 +95,95 @@ def test_tools_say_the_same_as_the_documentation() -> None:
 # -- doing -----------------------------------------------------------------------------------------
 
 
-def test_window(desk: Desk, workspace: Workspace) -> None:
+def test_window(actions: Actions, workspace: Workspace) -> None:
     workspace.write("long.py", "".join(f"x{n} = {n}\n" for n in range(1, 351)).encode())
-    told = does(desk, "open long.py 200")
+    told = does(actions, "open long.py 200")
     assert told.startswith("[long.py: 350 lines]\n(149 more lines above)\n150:x150 = 150\n")
     assert told.endswith("249:x249 = 249\n(101 more lines below)")
-    assert "\n250:" in does(desk, "scroll_down")
+    assert "\n250:" in does(actions, "scroll_down")
     assert (
-        "(250 more lines above)\n251:" in does(desk, "scroll_down\nscroll_down").rpartition("[")[2]
+        "(250 more lines above)\n251:"
+        in does(actions, "scroll_down\nscroll_down").rpartition("[")[2]
     )
-    assert does(desk, "goto 1").startswith("[long.py: 350 lines]\n1:")
-    assert "there is no line 351" in does(desk, "goto 351")
+    assert does(actions, "goto 1").startswith("[long.py: 350 lines]\n1:")
+    assert "there is no line 351" in does(actions, "goto 351")
     assert "...]" in shown("a", "y" * 5000, 1)
 
 
-def test_searching(desk: Desk) -> None:
-    told = does(desk, "search_dir clamp")
+def test_searching(actions: Actions) -> None:
+    told = does(actions, "search_dir clamp")
     assert "shapes/line.py (lines: 1)\ntests/test_line.py (lines: 3)" in told
-    assert does(desk, "search_dir clamp shapes").count("(lines: 1)") == 1
-    assert "No file holds" in does(desk, "search_dir $(touch/planted)")
-    assert "No file holds '-rn'" in does(desk, "search_dir -rn")
-    assert "3:def clamp" not in does(desk, "search_file 'def clamp' tests/test_line.py")
-    assert "4:def clamp(value" in does(desk, "search_file 'def clamp' shapes/line.py")
-    assert "no file is open" in does(desk, "search_file x")
-    assert does(desk, "find_file line").split("\n")[1:] == ["shapes/line.py", "tests/test_line.py"]
-    assert "tests/test_colour.py" in does(desk, "find_file test_c*.py tests")
-    assert does(desk, "find_file s/test_line.py").startswith("No file below")
-    assert does(desk, "find_file tests/test_l*").split("\n")[1:] == ["tests/test_line.py"]
-    assert "No file below" in does(desk, "find_file line.py tests")
+    assert does(actions, "search_dir clamp shapes").count("(lines: 1)") == 1
+    assert "No file holds" in does(actions, "search_dir $(touch/planted)")
+    assert "No file holds '-rn'" in does(actions, "search_dir -rn")
+    assert "3:def clamp" not in does(actions, "search_file 'def clamp' tests/test_line.py")
+    assert "4:def clamp(value" in does(actions, "search_file 'def clamp' shapes/line.py")
+    assert "no file is open" in does(actions, "search_file x")
+    assert does(actions, "find_file line").split("\n")[1:] == [
+        "shapes/line.py",
+        "tests/test_line.py",
+    ]
+    assert "tests/test_colour.py" in does(actions, "find_file test_c*.py tests")
+    assert does(actions, "find_file s/test_line.py").startswith("No file below")
+    assert does(actions, "find_file tests/test_l*").split("\n")[1:] == ["tests/test_line.py"]
+    assert "No file below" in does(actions, "find_file line.py tests")
 
 
-def test_editing_is_checked(desk: Desk, workspace: Workspace) -> None:
-    assert "new and empty" in does(desk, "create tests/test_new.py")
-    assert "is there already" in does(desk, "create tests/test_new.py")
-    told = does(desk, "edit 1:1\ndef test_a():\n    assert os.sep\nend_of_edit")
+def test_editing_is_checked(actions: Actions, workspace: Workspace) -> None:
+    assert "new and empty" in does(actions, "create tests/test_new.py")
+    assert "is there already" in does(actions, "create tests/test_new.py")
+    told = does(actions, "edit 1:1\ndef test_a():\n    assert os.sep\nend_of_edit")
     assert "Nothing in the file defines os." in told
-    assert "defines" not in does(desk, "edit 1:0\nimport os\nend_of_edit")
+    assert "defines" not in does(actions, "edit 1:0\nimport os\nend_of_edit")
     assert workspace.read("tests/test_new.py") == b"import os\ndef test_a():\n    assert os.sep\n"
-    told = does(desk, "edit 3:3\nassert os.sep\nend_of_edit")
+    told = does(actions, "edit 3:3\nassert os.sep\nend_of_edit")
     assert told.startswith("The edit was undone, for it breaks the syntax of the file: line ")
     assert workspace.read("tests/test_new.py").endswith(b"\n    assert os.sep\n")
-    assert "no range" in does(desk, "edit 2:9\nx\nend_of_edit")
-    assert "there is no line 9" in does(desk, "edit 9:9\nx\nend_of_edit")
-    assert "changes nothing" in does(desk, "edit 1:1\nimport os\nend_of_edit")
+    assert "no range" in does(actions, "edit 2:9\nx\nend_of_edit")
+    assert "there is no line 9" in does(actions, "edit 9:9\nx\nend_of_edit")
+    assert "changes nothing" in does(actions, "edit 1:1\nimport os\nend_of_edit")
 
 
-def test_paths_stay_in_the_tree(desk: Desk, workspace: Workspace) -> None:
+def test_paths_stay_in_the_tree(actions: Actions, workspace: Workspace) -> None:
     for path in ("/etc/passwd", "../x", "~/x", "shapes/../../x", ".git/config", "a\\..\\..\\b"):
-        assert desk.do(Action("open", {"path": path})).startswith("Not done: "), path
-        assert desk.do(Action("create", {"path": path})).startswith("Not done: "), path
-    does(desk, "ln -s /etc link; ln -s /etc/passwd passwd; mkfifo pipe; cd tests")
+        assert actions.do(Action("open", {"path": path})).startswith("Not done: "), path
+        assert actions.do(Action("create", {"path": path})).startswith("Not done: "), path
+    does(actions, "ln -s /etc link; ln -s /etc/passwd passwd; mkfifo pipe; cd tests")
     for path in ("../link/passwd", "../passwd", "../pipe"):
-        assert does(desk, f"open {path}").startswith("Not done: "), path
-    assert "[tests/test_line.py" in does(desk, "open test_line.py")
-    assert "[shapes/line.py" in does(desk, f"open {workspace.root}/shapes/line.py")
-    assert "[README.md" in does(desk, "open ../README.md")
-    assert "is a folder" in does(desk, "open .")
+        assert does(actions, f"open {path}").startswith("Not done: "), path
+    assert "[tests/test_line.py" in does(actions, "open test_line.py")
+    assert "[shapes/line.py" in does(actions, f"open {workspace.root}/shapes/line.py")
+    assert "[README.md" in does(actions, "open ../README.md")
+    assert "is a folder" in does(actions, "open .")
     workspace.write("latin.txt", b"\xff")
-    assert "no text in UTF-8" in does(desk, "open ../latin.txt")
+    assert "no text in UTF-8" in does(actions, "open ../latin.txt")
 
 
-def test_the_shell_keeps_its_folder_only(desk: Desk) -> None:
-    assert does(desk, "cd tests && x=1") == "(no output)"
-    assert does(desk, 'pwd; echo "[$x]"') == "tests\n[]"
-    assert does(desk, "cd nowhere").endswith("(exit status 1)")
-    assert "(Current folder: tests)" in desk.where
-    assert does(desk, "cd /tmp; pwd") == "/tmp"
-    assert "(Current folder: .)" in desk.where
-    assert does(desk, "cd tests; exit 3") == "(exit status 3)"
-    assert "(Current folder: tests)" in desk.where
-    does(desk, "cd ..; mkdir -p .hidden; cd .hidden")
-    assert "(Current folder: .hidden)" in desk.where
-    assert "syntax error" in does(desk, "for x in")
-    assert does(desk, "rm -rf ../.hidden; pwd") is not None
-    assert "README.md" in does(desk, "ls"), "the folder is gone: back at the root"
-    assert does(desk, "cat <<X\nhere\nX") == "here"
-    assert does(desk, "echo '@@refute-folder@@/etc'") is not None
-    assert "(Current folder: .)" in desk.where
-    assert "too long" in does(desk, "echo " + "x" * LONGEST_COMMAND)
-    assert len(does(desk, "yes | head -c 1000000")) <= OUTPUT + 100
+def test_the_shell_keeps_its_folder_only(actions: Actions) -> None:
+    assert does(actions, "cd tests && x=1") == "(no output)"
+    assert does(actions, 'pwd; echo "[$x]"') == "tests\n[]"
+    assert does(actions, "cd nowhere").endswith("(exit status 1)")
+    assert "(Current folder: tests)" in actions.where
+    assert does(actions, "cd /tmp; pwd") == "/tmp"
+    assert "(Current folder: .)" in actions.where
+    assert does(actions, "cd tests; exit 3") == "(exit status 3)"
+    assert "(Current folder: tests)" in actions.where
+    does(actions, "cd ..; mkdir -p .hidden; cd .hidden")
+    assert "(Current folder: .hidden)" in actions.where
+    assert "syntax error" in does(actions, "for x in")
+    assert does(actions, "rm -rf ../.hidden; pwd") is not None
+    assert "README.md" in does(actions, "ls"), "the folder is gone: back at the root"
+    assert does(actions, "cat <<X\nhere\nX") == "here"
+    assert does(actions, "echo '@@refute-folder@@/etc'") is not None
+    assert "(Current folder: .)" in actions.where
+    assert "too long" in does(actions, "echo " + "x" * LONGEST_COMMAND)
+    assert len(does(actions, "yes | head -c 1000000")) <= OUTPUT + 100
 
 
 def test_a_command_is_ended_in_time(workspace: Workspace) -> None:
-    desk = Desk(workspace, seconds=lambda: 0.5)
-    assert "(The command was ended after 0 seconds.)" in does(desk, "echo begun; sleep 600")
-    late = Desk(workspace, seconds=lambda: -1.0)
+    actions = Actions(workspace, seconds=lambda: 0.5)
+    assert "(The command was ended after 0 seconds.)" in does(actions, "echo begun; sleep 600")
+    late = Actions(workspace, seconds=lambda: -1.0)
     assert "the time is up" in does(late, "ls")
 
 

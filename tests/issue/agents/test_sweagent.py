@@ -7,9 +7,9 @@ import json
 import pytest
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
-from refute.issue.interface.history import collapsed
+from refute.issue.aci.conversation import collapsed
+from refute.issue.drafting.original import Original
 from refute.issue.methods.swe_agent import command_of_tests, swe_agent, swe_agent_plus
-from refute.issue.original import Original
 from refute.methods import Bounds, Context
 from refute.models.contract import Completion, Message
 from refute.workspace.recipe import Recipe

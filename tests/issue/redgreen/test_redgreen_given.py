@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import ContextTooLong
-from refute.issue.context import CONTEXT_TOKENS
+from refute.issue.context.ranking import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
 from refute.issue.redgreen import method, redgreen
 from refute.methods import Bounds, Context, Given

@@ -300,7 +300,7 @@ def test_when_time_runs_out_the_best_so_far_is_the_answer(
     from refute.workspace.working_copy import WorkingCopy
 
     clock = Clock(10.0)
-    monkeypatch.setattr("refute.issue.bounded.time", clock)
+    monkeypatch.setattr("refute.issue.drafting.bounded_asker.time", clock)
     monkeypatch.setattr(method, "memory_of", lambda problem: None)
     whole = WorkingCopy.run_tests
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from refute.issue.context import estimated_tokens, numbered
-from refute.issue.original import Trial, described, runnable_id
+from refute.issue.context.ranking import estimated_tokens, numbered
+from refute.issue.drafting.original import Trial, described, runnable_id
 from refute.issue.redgreen.answers import Verdict, read_steps, read_verdicts
 from refute.issue.redgreen.choose import (
     Draft,

@@ -12,7 +12,7 @@ import pytest
 from refute.errors import WorkspaceUnavailable
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
-from refute.issue.original import Original
+from refute.issue.drafting.original import Original
 from refute.issue.snippet import snippet
 from refute.methods import Bounds, Context
 from refute.selection import default_method

@@ -21,7 +21,7 @@ from refute.function.llm.results import Attempt, Output, Suite, Unreadable, Vote
 from refute.function.llm.value_resolution import resolve_call, resolve_output
 from refute.function.show import call_source
 from refute.models.contract import Asker, Completion, Message, Sampling
-from refute.models.rounds import together
+from refute.models.gather import together
 from refute.problems import FunctionProblem, Invocation, Trust, UnitTest
 from refute.prompts import render
 from refute.sandbox.equality import equal

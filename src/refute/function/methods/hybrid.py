@@ -55,7 +55,7 @@ from refute.function.llm.versions import (
 )
 from refute.function.show import call_source
 from refute.methods import Context, method
-from refute.models.rounds import together
+from refute.models.gather import together
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Outcome

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from refute.errors import InputError
 from refute.issue.analysis.inference import Interval, wilson
-from refute.issue.filtering import Judged, damage, read_judged
+from refute.issue.grading.filtering import Judged, damage, read_judged
 from refute.runs import read_header, read_run
 
 __all__ = ["FilterResult", "FilterRun", "Point", "filter_result", "filters_of", "read_filter"]

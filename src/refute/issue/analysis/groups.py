@@ -11,7 +11,7 @@ from datetime import date
 
 from refute.issue.analysis.inference import Interval, wilson
 from refute.issue.analysis.runs import GradedRun
-from refute.issue.context import estimated_tokens
+from refute.issue.context.ranking import estimated_tokens
 from refute.problems import IssueProblem
 
 __all__ = ["Group", "Share", "by_date", "by_length", "by_repository", "is_day", "share"]

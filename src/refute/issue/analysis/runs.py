@@ -10,8 +10,8 @@ from typing import Any
 from refute.errors import InputError
 from refute.issue import bench
 from refute.issue.bench import given_words
-from refute.issue.records import Record, damage
-from refute.issue.summary import best_records
+from refute.issue.grading.grade_records import Record, damage
+from refute.issue.grading.grade_summary import best_records
 from refute.runs import read_header, read_run
 
 __all__ = ["GradedRun", "read_graded", "run_labels", "solved"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from refute.figures import Figure, mean
 from refute.issue.analysis.runs import GradedRun
-from refute.issue.records import Record
+from refute.issue.grading.grade_records import Record
 
 __all__ = ["Cost", "cost", "pass_at"]
 

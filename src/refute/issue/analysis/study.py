@@ -17,7 +17,7 @@ from refute.issue.analysis.overlap import (
 )
 from refute.issue.analysis.runs import GradedRun, run_labels
 from refute.issue.analysis.sampling import Cost, cost, pass_at
-from refute.issue.summary import Summary, summarize
+from refute.issue.grading.grade_summary import Summary, summarize
 from refute.problems import IssueKey, IssueProblem
 
 __all__ = ["Breakdown", "Study", "Subject", "study"]

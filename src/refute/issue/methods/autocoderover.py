@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import ContextTooLong
-from refute.issue.bounded import Bounded, OutOfBounds
-from refute.issue.codesearch import SEARCHES, CodeSearch
+from refute.issue.aci.conversation import ask_within
+from refute.issue.context.codesearch import SEARCHES, CodeSearch
 from refute.issue.contract import Reproduction
+from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
+from refute.issue.drafting.original import Original
+from refute.issue.drafting.submission import submission
 from refute.issue.edits import Files, read_edits
-from refute.issue.handing_in import handed_in
-from refute.issue.interface.history import ask_within
-from refute.issue.original import Original
 from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
 from refute.parameters import parameter
@@ -145,7 +145,7 @@ async def _write(
     for number in range(tries):
         answer = await ask_within(asking, messages, SAMPLING, keep=_KEPT)
         applied = await asyncio.to_thread(read_edits(answer.text, "autocoderover").apply, files)
-        prediction = handed_in(id, applied.patch, *applied.problems)
+        prediction = submission(id, applied.patch, *applied.problems)
         steps.append({"kind": "tests", "answer": answer.text, "problems": list(prediction.notes)})
         if prediction.patch or number + 1 == tries:
             break

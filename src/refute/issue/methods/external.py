@@ -28,9 +28,9 @@ from pathlib import Path
 
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
-from refute.issue.copied_out import CopiedOut
-from refute.issue.handing_in import handed_in
-from refute.issue.original import shortened
+from refute.issue.drafting.host_checkout import HostCheckout
+from refute.issue.drafting.original import shortened
+from refute.issue.drafting.submission import submission
 from refute.methods import Context, method
 from refute.parameters import parameter
 from refute.problems import IssueProblem
@@ -139,7 +139,7 @@ async def external(
         "seconds": round(done.seconds, 3),
         "output": shortened(done.output, _OUTPUT),
     }
-    return Reproduction(handed_in(problem.id, diff, *remarks), (step,))
+    return Reproduction(submission(problem.id, diff, *remarks), (step,))
 
 
 async def _inside(workspace: Workspace, agent: Agent, prompt: str, seconds: float) -> CommandResult:
@@ -157,7 +157,7 @@ async def _outside(
     workspace: Workspace, agent: Agent, prompt: str, seconds: float
 ) -> CommandResult:
     """Run the agent on this machine, in a copy; bring its changes back into the workspace."""
-    copy = CopiedOut(workspace)
+    copy = HostCheckout(workspace)
 
     def work() -> CommandResult:
         with copy:

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import ContextTooLong
-from refute.issue.context import CONTEXT_TOKENS
+from refute.issue.context.ranking import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
+from refute.issue.drafting.original import Original, Trial, described, shortened
 from refute.issue.methods.zeroshot import drafts
-from refute.issue.original import Original, Trial, described, shortened
 from refute.methods import Context, method
 from refute.models.contract import Asker, Message, Sampling
-from refute.models.rounds import together
+from refute.models.gather import together
 from refute.parameters import parameter
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render

@@ -20,19 +20,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
-from refute.issue.bounded import Bounded, OutOfBounds
-from refute.issue.contract import Reproduction
-from refute.issue.handing_in import handed_in
-from refute.issue.interface import (
+from refute.issue.aci import (
     Action,
-    Desk,
+    Actions,
     Misused,
     documentation,
     native_tools,
     read_call,
     read_text,
 )
-from refute.issue.interface.history import ask_within
+from refute.issue.aci.conversation import ask_within
+from refute.issue.contract import Reproduction
+from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
+from refute.issue.drafting.submission import submission
 from refute.methods import Context, method
 from refute.models.contract import Completion, Message, Sampling
 from refute.parameters import parameter
@@ -87,11 +87,11 @@ async def _worked(
     bounds = ctx.bounds
     asking = Bounded(ctx.model, replace(bounds, calls=min(bounds.calls, options.turns)))
     with await asyncio.to_thread(ctx.workspace) as workspace:
-        desk = Desk(workspace, seconds=lambda: min(bounds.test_seconds, asking.seconds_left))
-        agent = _Agent(problem, asking, desk, plus=plus, tools=options.tools)
+        actions = Actions(workspace, seconds=lambda: min(bounds.test_seconds, asking.seconds_left))
+        agent = _Agent(problem, asking, actions, plus=plus, tools=options.tools)
         ending = await agent.work()
         diff = await asyncio.to_thread(workspace.diff)
-    return Reproduction(handed_in(problem.id, diff, ending), tuple(agent.steps))
+    return Reproduction(submission(problem.id, diff, ending), tuple(agent.steps))
 
 
 def command_of_tests(recipe: Recipe | None) -> str:
@@ -105,10 +105,10 @@ class _Agent:
     """One conversation: answer, actions, observations, until submit or the bounds."""
 
     def __init__(
-        self, problem: IssueProblem, asking: Bounded, desk: Desk, *, plus: bool, tools: Tools
+        self, problem: IssueProblem, asking: Bounded, actions: Actions, *, plus: bool, tools: Tools
     ) -> None:
         self._asking = asking
-        self._desk = desk
+        self._actions = actions
         self._remind = plus
         self._form = tools
         system = render("swe_agent_system", form=tools, commands=documentation())
@@ -119,7 +119,7 @@ class _Agent:
             plus=plus,
             form=tools,
             calls=asking.left,
-            where=desk.where,
+            where=actions.where,
         )
         self._messages = [Message("system", system), Message("user", task)]
         self.steps: list[dict[str, Any]] = []
@@ -127,7 +127,7 @@ class _Agent:
     async def work(self) -> str:
         """To the end; returns why it ended, "" where the agent submitted."""
         try:
-            while not self._desk.submitted:
+            while not self._actions.submitted:
                 answer = await self._ask()
                 self._messages += await asyncio.to_thread(self._turn, answer)
         except OutOfBounds as error:
@@ -192,11 +192,11 @@ class _Agent:
         """Carry out actions one after another; nothing is done after a submit."""
         told: list[str] = []
         for action in actions:
-            if self._desk.submitted:
+            if self._actions.submitted:
                 break
-            if action.name == "submit" and self._remind and not self._desk.tested:
+            if action.name == "submit" and self._remind and not self._actions.tested:
                 self._remind = False
                 told.append(render("swe_agent_reminder"))
                 break
-            told.append(self._desk.do(action))
-        return "\n\n".join([*told, self._desk.where])
+            told.append(self._actions.do(action))
+        return "\n\n".join([*told, self._actions.where])

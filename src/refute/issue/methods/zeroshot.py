@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import ContextTooLong
-from refute.issue.context import CONTEXT_TOKENS, SourceFile, numbered, relevant
+from refute.issue.context.ranking import CONTEXT_TOKENS, SourceFile, numbered, relevant
 from refute.issue.contract import Reproduction
+from refute.issue.drafting.original import Original
 from refute.issue.edits import Form, read_edits
-from refute.issue.original import Original
 from refute.issue.patches import touched_files
 from refute.methods import Context, Given, method
 from refute.models.contract import Message, Sampling

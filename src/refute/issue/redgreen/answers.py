@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from refute.issue.drafting.original import Original
 from refute.issue.edits import read_edits
-from refute.issue.original import Original
 from refute.issue.patches import split_fix, split_tests
 
 __all__ = ["Edited", "Verdict", "read_patches", "read_steps", "read_verdicts"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refute.errors import ContextTooLong
-from refute.issue.bounded import Bounded
+from refute.issue.drafting.bounded_asker import Bounded
 from refute.models.contract import Message, Sampling
 
 __all__ = ["FREE", "STRICT", "Question", "ask_round"]

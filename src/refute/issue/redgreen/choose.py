@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from refute.issue.original import Trial
+from refute.issue.drafting.original import Trial
 from refute.issue.redgreen.answers import Verdict
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.trying import Fix, Row

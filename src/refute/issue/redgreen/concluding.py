@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from refute.issue.bounded import OutOfBounds
+from refute.issue.drafting.bounded_asker import OutOfBounds
 from refute.issue.redgreen.choose import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
 from refute.issue.redgreen.pruning import defined_as, without_tests
 from refute.issue.redgreen.trying import Fix, TestBed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from refute.issue.context import estimated_tokens, numbered, ranked
+from refute.issue.context.ranking import estimated_tokens, numbered, ranked
 from refute.issue.redgreen.spans import Span, calling, referred, spans_of
 
 __all__ = ["excerpt", "outline"]

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-from refute.issue.context import estimated_tokens, ranked
-from refute.issue.history import NO_HISTORY, History
-from refute.issue.neighbours import neighbouring_tests
+from refute.issue.context.commits import NO_HISTORY, History
+from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.context.ranking import estimated_tokens, ranked
+from refute.issue.grading.states import holds_tests
 from refute.issue.patches import is_test_file
 from refute.issue.redgreen.companions import companions
 from refute.issue.redgreen.excerpt import excerpt, outline
-from refute.issue.states import holds_tests
 from refute.prompts import render
 
 __all__ = ["Likely", "Place", "View", "likely_files", "locate_prompt", "read_places", "view_of"]

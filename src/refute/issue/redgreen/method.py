@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from refute.errors import ContextTooLong
-from refute.issue.bounded import Bounded, OutOfBounds
-from refute.issue.context import CONTEXT_TOKENS
+from refute.issue.context.commits import NO_HISTORY, read_history
+from refute.issue.context.ranking import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
-from refute.issue.history import NO_HISTORY, read_history
+from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
+from refute.issue.grading.states import test_files
 from refute.issue.methods.zeroshot import LEAST_TOKENS
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.answers import read_patches, read_steps, read_verdicts
@@ -37,7 +38,6 @@ from refute.issue.redgreen.locate import Likely, View, likely_files, locate_prom
 from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.remembering import Remembering, memory_of
 from refute.issue.redgreen.trying import Fix, TestBed
-from refute.issue.states import test_files
 from refute.methods import Bounds, Context, Given, method
 from refute.parameters import parameter
 from refute.problems import IssueProblem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from refute.issue.drafting.original import Trial
 from refute.issue.edits.indent import python_lines
-from refute.issue.original import Trial
 from refute.issue.patches import added_lines
 from refute.issue.redgreen.trying import Fix, TestBed
 from refute.syntax import readable_module

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from refute.errors import PatchRejected
+from refute.issue.drafting.original import Original
 from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import Module
 from refute.issue.edits.tree import EditProblem
-from refute.issue.original import Original
-from refute.issue.states import test_files
+from refute.issue.grading.states import test_files
 from refute.syntax import first_line
 from refute.workspace.contract import TestResult
 

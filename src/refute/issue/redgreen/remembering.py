@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from refute.issue.bounded import OutOfBounds
-from refute.issue.reports import ReportCache
+from refute.issue.drafting.bounded_asker import OutOfBounds
+from refute.issue.report_cache import ReportCache
 from refute.problems import IssueProblem
 from refute.storage import cache_folder
 from refute.workspace.contract import CommandResult, Selection, TestReport, Workspace

@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from refute.errors import PatchRejected
-from refute.issue.neighbours import neighbouring_tests
-from refute.issue.original import WHOLE, Original, Trial, described, runnable_id, shortened
+from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.drafting.original import WHOLE, Original, Trial, described, runnable_id, shortened
+from refute.issue.grading.states import holds_tests, test_files
+from refute.issue.grading.statuses import TestStatus, newly_failing, statuses
 from refute.issue.patches import added_lines, touched_files
-from refute.issue.standings import Standing, newly_failing, standings
-from refute.issue.states import holds_tests, test_files
 from refute.methods import Bounds
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
 __all__ = ["Fix", "Row", "TestBed", "scrubbed"]
 
-Row = Mapping[str, Standing]
+Row = Mapping[str, TestStatus]
 """How each test of a draft stands with a fix applied."""
 
 _NEAR = 2
@@ -106,7 +106,7 @@ class TestBed:
             report = self._with(trial, fix.patch)
         except PatchRejected:
             return {}
-        stand = standings(report)
+        stand = statuses(report)
         return {id: stand.of(id, file) for id, file in wanted.items()}
 
     def fixed_run(self, trial: Trial, fix: Fix) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.issue.contract import Reproduction
-from refute.issue.original import WHOLE, Original
+from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.complete import Completed
 from refute.issue.snippet.errors import Shown, likeness

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from refute.issue.context import ranked
-from refute.issue.neighbours import neighbouring_tests
+from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.context.ranking import ranked
+from refute.issue.grading.states import holds_tests
 from refute.issue.patches import is_test_file
-from refute.issue.states import holds_tests
 
 __all__ = ["frame_files", "homes_for_tests"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
-from refute.issue.original import Original
+from refute.issue.drafting.original import Original
 from refute.issue.snippet.borrowed import borrowed_from, homes_in
 from refute.issue.snippet.complete import (
     Completed,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from refute.issue.original import Original, Trial
+from refute.issue.drafting.original import Original, Trial
 from refute.issue.patches import is_test_file
 from refute.issue.snippet.evidence import Raised, Seen, Value
 from refute.issue.snippet.write import Draft, Style, patch_of, read_marks, with_tests

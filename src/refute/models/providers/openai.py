@@ -8,12 +8,10 @@ from refute.models.opening import Connection, Provider
 
 def _open(rest: str, link: Connection) -> Model:
     from refute.models.openai import OpenAIModel
-    from refute.models.patience import Patience
+    from refute.models.retry import RetryPolicy
 
-    patience = Patience(attempt=link.timeout, total=3 * link.timeout)
-    return OpenAIModel(
-        rest, base_url=link.base_url, concurrency=link.concurrency, patience=patience
-    )
+    retry = RetryPolicy(attempt=link.timeout, total=3 * link.timeout)
+    return OpenAIModel(rest, base_url=link.base_url, concurrency=link.concurrency, retry=retry)
 
 
 OPENAI = Provider(

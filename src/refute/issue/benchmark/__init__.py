@@ -1,0 +1,1 @@
+"""Benchmarks of issues made out of pull requests."""

@@ -1,0 +1,1 @@
+"""Which files, definitions and tests of a repository an issue or a change is about."""

@@ -1,0 +1,218 @@
+"""The original code in a workspace, on which drafts of tests are tried one after another.
+
+Everything here blocks; methods call it through `asyncio.to_thread`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from refute.errors import PatchRejected
+from refute.issue.grading.changed_tests import touched_tests
+from refute.issue.grading.states import holds_tests, test_files
+from refute.issue.patches import added_lines
+from refute.methods import Bounds
+from refute.workspace.contract import Failure, Selection, TestReport, TestResult, Workspace
+
+__all__ = ["FAILING", "WHOLE", "Original", "Trial", "described", "runnable_id", "shortened"]
+
+FAILING = ("failed", "error")
+WHOLE = 60.0
+"""Seconds of a test file that is run whole for each of many drafts."""
+_LEAST_TRACE = 120
+"""Characters of a traceback, however many there are."""
+_FRAME = re.compile(r'^(?=  File ")', re.MULTILINE)
+_AFTER_FRAME = re.compile(r"^\S", re.MULTILINE)
+LARGEST_FILE = 1 << 20
+"""Bytes of a file that `sources` reads; larger ones are data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of a test patch on the original code."""
+
+    patch: str
+    report: TestReport | None = None
+    """None: it was not run, for the reason in `rejected`."""
+    failing: tuple[TestResult, ...] = ()
+    """Tests that fail with the patch and did not fail without it."""
+    rejected: str = ""
+
+    @property
+    def applied(self) -> bool:
+        """Whether it applied and touched a test file."""
+        return self.report is not None
+
+    @property
+    def asserted(self) -> tuple[TestResult, ...]:
+        """The failing tests that ran into their failure themselves: no import or set-up error."""
+        return tuple(result for result in self.failing if result.phase == "call")
+
+
+class Original:
+    """A workspace at the base commit. Between two calls it is as the commit left it.
+
+    `whole`: seconds that the tests of a file may take on the original code; of a longer file only
+    the tests that a patch touches are run. None: every file is run whole.
+    """
+
+    def __init__(self, workspace: Workspace, bounds: Bounds, *, whole: float | None = None) -> None:
+        self.workspace = workspace
+        self._seconds = bounds.test_seconds
+        self._whole = whole
+        self._base: dict[tuple[str, ...], TestReport] = {}
+        self._paths: tuple[str, ...] | None = None
+
+    def paths(self) -> tuple[str, ...]:
+        """All files of the repository, sorted."""
+        if self._paths is None:
+            self._paths = tuple(self.workspace.files())
+        return self._paths
+
+    def source(self, path: str) -> str | None:
+        """The text of a file; None where it does not exist or is no text."""
+        try:
+            return self.workspace.read(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError, ValueError):
+            return None
+
+    def sources(self, suffixes: Sequence[str] = (".py",)) -> dict[str, str]:
+        """Path -> text of all files with one of the suffixes."""
+        wanted = [path for path in self.paths() if path.endswith(tuple(suffixes))]
+        texts = ((path, self.source(path)) for path in wanted)
+        return {path: text for path, text in texts if text is not None and len(text) < LARGEST_FILE}
+
+    def base(self, files: Sequence[str]) -> TestReport:
+        """The tests of existing files on the original code; run once. Of long files, a part."""
+        key = tuple(sorted(files))
+        if self._whole is not None and len(key) > 1:
+            return _together([self.base((path,)) for path in key])
+        if key not in self._base:
+            seconds = self._seconds if self._whole is None else min(self._seconds, self._whole)
+            self.workspace.reset()
+            self._base[key] = self.workspace.run_tests(Selection(key), timeout=seconds)
+            self.workspace.reset()
+        return self._base[key]
+
+    def is_long(self, path: str) -> bool:
+        """Whether the tests of an existing file take longer than `whole`."""
+        return self._whole is not None and self.base((path,)).status == "timeout"
+
+    def attempt(self, patch: str, *, fix: str = "") -> Trial:
+        """Apply a test patch (after the candidate fix, where one is given), run its test files."""
+        files = test_files(patch)
+        if not patch.strip():
+            return Trial(patch, rejected="the patch is empty")
+        if not files:
+            return Trial(patch, rejected="the patch touches no test file")
+        existing = [path for path in files if path in self.paths()]
+        before = _failing(self.base(existing)) if existing else {}
+        self.workspace.reset()
+        try:
+            for part in (fix, patch):
+                if part.strip():
+                    self.workspace.apply(part)
+            files = tuple(path for path in files if holds_tests(self.source(path) or ""))
+            if not files:
+                return Trial(patch, rejected="the patch leaves no test in its test files")
+            runs = self._selections(patch, files)
+            reports = [self.workspace.run_tests(one, timeout=self._seconds) for one in runs]
+            report = _together(reports)
+        except PatchRejected as error:
+            return Trial(patch, rejected=str(error))
+        finally:
+            self.workspace.reset()
+        failing = tuple(r for id, r in _failing(report).items() if id not in before)
+        return Trial(patch, report, failing)
+
+    def _selections(self, patch: str, files: Sequence[str]) -> list[Selection]:
+        """What to run of the test files of a patch that is applied."""
+        single: dict[str, tuple[str, ...]] = {}
+        long = [path for path in files if path in self.paths() and self.is_long(path)]
+        lines = added_lines(patch) if long else {}
+        for path in long:
+            known = next((r.id for r in self.base((path,)).results if r.phase != "collect"), "")
+            text = self.source(path) or ""
+            tests = touched_tests(path, text, lines.get(path, ()), known) if known else ()
+            if tests:
+                single[path] = tests
+        whole = tuple(path for path in files if path not in single)
+        runs = [Selection((path,), tests) for path, tests in single.items()]
+        return [Selection(whole), *runs] if whole else runs
+
+
+def described(trial: Trial, limit: int = 6000) -> str:
+    """A trial as text for a prompt or a person: which tests failed, and how."""
+    if trial.report is None:
+        return f"The tests were not run: {trial.rejected}."
+    alike: dict[tuple[str, str], list[TestResult]] = {}
+    for result in trial.failing:
+        kind = "" if result.failure is None else result.failure.type
+        alike.setdefault((runnable_id(result.id), kind), []).append(result)
+    heads = [f"{first.id}: {first.outcome} in {first.phase}" for first, *_ in alike.values()]
+    share = (limit - sum(map(len, heads))) // max(1, len(heads))
+    parts = []
+    for head, (result, *more) in zip(heads, alike.values(), strict=True):
+        parts.append(head)
+        if result.failure is not None:
+            parts.append(shortened(_of_the_repository(result.failure), max(_LEAST_TRACE, share)))
+        if more:
+            parts.append(f"(and {len(more)} more of it with other parameters fail alike)")
+    passed = sum(result.outcome == "passed" for result in trial.report.results)
+    parts.append(f"{len(trial.failing)} tests newly fail, {passed} pass.")
+    if trial.report.status != "finished":
+        parts.append(f"The run did not finish ({trial.report.status}): {trial.report.remark}")
+        parts.append(shortened(trial.report.output, limit // 2))
+    return shortened("\n".join(parts), 2 * limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The text with lines of its middle cut out where it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    third = limit // 3
+    head, tail = text[:third], text[len(text) - (limit - third) :]
+    if "\n" in head:
+        head = head[: head.rindex("\n")]
+    if "\n" in tail[:-1]:
+        tail = tail[tail.index("\n") + 1 :]
+    return f"{head}\n[...]\n{tail}"
+
+
+def _together(reports: Sequence[TestReport]) -> TestReport:
+    """Reports of several files as one."""
+    first, *others = reports
+    if not others:
+        return first
+    ended = next((report for report in reports if report.status != "finished"), first)
+    return replace(
+        ended,
+        results=tuple(result for report in reports for result in report.results),
+        seconds=sum(report.seconds for report in reports),
+        output="\n".join(report.output for report in reports),
+        trusted=all(report.trusted for report in reports),
+    )
+
+
+def runnable_id(id: str) -> str:
+    """A test's id as a runner takes it: without pytest's parameters and unittest's subtest, which
+    hold any character."""
+    return id.partition("[")[0] if "::" in id else id.partition(" ")[0]
+
+
+def _of_the_repository(failure: Failure) -> str:
+    """The traceback; of a failed assertion, without the frames of the library that compares."""
+    head, *frames = _FRAME.split(failure.traceback)
+    own = [not frame.startswith('  File "/') for frame in frames]
+    if failure.type != "AssertionError" or not any(own):
+        return failure.traceback
+    ends = (_AFTER_FRAME.search(frame) for frame in frames)
+    tails = (frame[end.start() :] if end else "" for frame, end in zip(frames, ends, strict=True))
+    kept = zip(frames, own, tails, strict=True)
+    return "".join([head, *(frame if ours else tail for frame, ours, tail in kept)])
+
+
+def _failing(report: TestReport) -> Mapping[str, TestResult]:
+    return {r.id: r for r in report.results if r.outcome in FAILING}

@@ -1,0 +1,97 @@
+"""Change coverage ΔC: how much of the golden patch the predicted tests execute (section 3.3).
+
+X*_r are the lines that the golden patch removes, counted on the original code; X*_a those that it
+adds, counted on the fixed code. A line is executable when the original tests or the golden tests
+execute it. It is covered when the tests execute it more often with the predicted patch than
+without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from refute.issue.patches import added_lines, removed_lines
+from refute.workspace.contract import TestReport
+
+__all__ = ["ChangeCoverage", "Counts", "Line", "change_coverage", "counted_lines"]
+
+Line = tuple[str, int]
+"""A file and a 1-based line number."""
+Counts = Mapping[str, Mapping[int, int]]
+"""File -> line -> number of executions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCoverage:
+    """The executable lines of a golden patch, and those that a suite executes more often."""
+
+    removed: tuple[Line, ...]
+    """X*_r."""
+    added: tuple[Line, ...]
+    """X*_a."""
+    covered_removed: tuple[Line, ...]
+    covered_added: tuple[Line, ...]
+
+    @property
+    def value(self) -> float | None:
+        """ΔC in [0, 1]; None where the golden patch has no executable line (excluded)."""
+        total = len(self.removed) + len(self.added)
+        if not total:
+            return None
+        return (len(self.covered_removed) + len(self.covered_added)) / total
+
+
+def counted_lines(patch: str) -> dict[str, Sequence[int]]:
+    """Lines of Python files to be counted, on the original and on the fixed code alike: those that
+    the patch removes there, and those that it adds here.
+
+    A test can find out what is counted; so that must not tell it which code it runs on. (The
+    reference, too, takes base counts of removed lines from the fixed code:
+    `refute.issue.grading.reference_reports`.)
+    """
+    removed, added = removed_lines(patch), added_lines(patch)
+    return {
+        file: tuple(sorted({*removed.get(file, ()), *added.get(file, ())}))
+        for file in {**removed, **added}
+        if file.endswith(".py")
+    }
+
+
+def change_coverage(
+    patch: str,
+    *,
+    before: TestReport,
+    after: TestReport,
+    base: tuple[TestReport, TestReport],
+    golden: tuple[TestReport, TestReport],
+) -> ChangeCoverage:
+    """ΔC of the tests that were run in `before` (original code) and `after` (fixed code).
+
+    `patch` is the golden patch; `base` and `golden` are reports on the original and fixed code.
+    """
+    removed = _executed(removed_lines(patch), base[0].lines, golden[0].lines)
+    added = _executed(added_lines(patch), base[1].lines, golden[1].lines)
+    return ChangeCoverage(
+        removed,
+        added,
+        _more_often(removed, before.lines, base[0].lines),
+        _more_often(added, after.lines, base[1].lines),
+    )
+
+
+def _executed(lines: Mapping[str, Sequence[int]], *counts: Counts) -> tuple[Line, ...]:
+    return tuple(
+        (file, line)
+        for file, numbers in lines.items()
+        for line in numbers
+        if any(_count(one, (file, line)) for one in counts)
+    )
+
+
+def _more_often(lines: Sequence[Line], counts: Counts, base: Counts) -> tuple[Line, ...]:
+    return tuple(line for line in lines if _count(counts, line) > _count(base, line))
+
+
+def _count(counts: Counts, line: Line) -> int:
+    return counts.get(line[0], {}).get(line[1], 0)

@@ -1,0 +1,285 @@
+"""Generated tests as a filter of proposed fixes (SWT-Bench, section 5.3).
+
+A fix is kept when generated tests that fail on the original code pass with it, and none of them
+fails with it: success, judged as ever, with the proposed fix in the golden patch's place. Whether a
+fix is right is for the golden tests to say: it resolves the issue when every golden test that goes
+from fail to pass, or stays at pass, with the golden patch passes with the fix.
+
+What a fix does to tests and to their runner's files is left out, so it cannot pass that way; nor
+does it pass where failures planted in the tests are not seen (`refute.issue.grading.control`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Literal, get_args
+
+from refute.datasets.swe import IssueItem
+from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.issue.grading.attribution import attributed, golden_runs
+from refute.issue.grading.control import turned_green
+from refute.issue.grading.coverage import counted_lines
+from refute.issue.grading.grade_records import Record
+from refute.issue.grading.states import State, StateStore, run_lane, test_files
+from refute.issue.grading.statuses import statuses
+from refute.issue.grading.verdict import Status, judge, transitions
+from refute.issue.patches import split_fix, touched_files
+from refute.issue.workspaces import spawner
+from refute.methods import Spawn
+from refute.problems import IssueKey
+from refute.runs import shared_slots
+from refute.runs.executors import Processes
+from refute.runs.run import Ending, Run
+from refute.runs.shapes import FLAG, NUMBER, misfit
+from refute.storage import cache_folder
+from refute.workspace.contract import TestReport
+from refute.workspace.opening import Backend
+
+__all__ = [
+    "FilterSettings",
+    "FilterTask",
+    "Judged",
+    "damage",
+    "judge_fix",
+    "judge_fixes",
+    "read_judged",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterTask:
+    """One proposed fix, and the tests that are to judge it."""
+
+    item: IssueItem
+    fix: str
+    """Unified diff, as SWE-bench's predictions hold it."""
+    tests: str
+    """The generated test patch; "": none."""
+    confidence: float = 1.0
+    """The generator's, in its tests."""
+
+    @property
+    def content(self) -> str:
+        """A digest of it: a judgement stands for as long as this does."""
+        return hashlib.sha256(repr(self).encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSettings:
+    """Everything that the judgements depend on; goes into the journal's header."""
+
+    dataset: str
+    fixes: str
+    """Where the fixes were read from."""
+    fixer: str
+    """Their `model_name_or_path`."""
+    tests: str
+    """What generated the tests: method and model."""
+    timeout: float = 1800.0
+    """Wall-clock seconds for one run of tests."""
+    workspace: Backend = "local"
+
+    def header(self) -> dict[str, Any]:
+        """The settings of a journal; what was judged stands in each record."""
+        return {"kind": "filter", **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the generated and the golden tests say about one fix."""
+
+    id: str
+    status: Literal["judged", "not_applied"]
+    """`not_applied`: it changes no code, or does not apply; it is no candidate."""
+    resolved: bool
+    """By the golden tests."""
+    verdict: Status
+    """Status of the generated tests with the fix in the golden patch's place."""
+    confidence: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether the generated tests speak for the fix."""
+        return self.status == "judged" and self.verdict == "success"
+
+
+def judge_fixes(
+    run: Run,
+    tasks: Sequence[FilterTask],
+    settings: FilterSettings,
+    *,
+    jobs: int,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Ending:
+    """Judge the fixes that have no judgement; `progress` is told how many have one.
+
+    A fix is judged again where it, its tests or the instance have changed since.
+
+    Worker processes, `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can
+    work; what one fix cannot be judged for stands in its record, and is tried again.
+    """
+    return run.do(
+        {task.item.problem.id: task for task in tasks},
+        partial(_start, settings, shared_slots(jobs)),
+        Processes(jobs),
+        progress=progress,
+        unavailable=WorkspaceUnavailable,
+        stands=lambda task, record: bool(record.get("content") == task.content),
+    )
+
+
+def read_judged(records: Mapping[str, Record]) -> list[Judged]:
+    """The judgements in the records of a journal; errors are left out."""
+    names = Judged.__dataclass_fields__
+    good = (record for record in records.values() if record["status"] != "error")
+    return [Judged(**{name: record[name] for name in names}) for record in good]
+
+
+_SHAPE = {
+    "status": str,
+    "resolved": FLAG,
+    "verdict": frozenset(get_args(Status)),
+    "confidence": NUMBER,
+}
+
+
+def damage(record: Record) -> str:
+    """What is wrong with the record of a judgement, for `Journal`; "" where nothing is."""
+    return misfit(record, _SHAPE)
+
+
+def judge_fix(
+    task: FilterTask,
+    spawn: Spawn,
+    store: StateStore,
+    *,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> Judged:
+    """Judge one fix by both kinds of tests. `spawn` opens a workspace at the base commit.
+
+    Raises `WorkspaceUnavailable`, also where the golden tests reproduce nothing: then nobody knows
+    whether the fix is right.
+    """
+    id = task.item.problem.id
+    _, code = split_fix(task.fix if task.fix.endswith("\n") else f"{task.fix}\n")
+
+    def run(*states: State) -> list[TestReport]:
+        return run_lane(states, spawn, store, timeout=timeout, slot=slot)
+
+    def meddles(tests: str, report: TestReport, ids: Collection[str]) -> bool:
+        green = [result for result in report.results if result.id in ids]
+        with slot or nullcontext(), spawn() as workspace:
+            files = test_files(tests)
+            return bool(turned_green(workspace, (code, tests), files, green, timeout=timeout))
+
+    if not code.strip() or not _applies((code,), spawn):
+        return Judged(id, "not_applied", False, "not_applicable", task.confidence)
+    resolved = _resolves(code, task.item.key, spawn, run, meddles)
+    verdict = _verdict(code, task.tests, spawn, run, meddles)
+    return Judged(id, "judged", resolved, verdict, task.confidence)
+
+
+_Run = Callable[..., list[TestReport]]
+_Meddles = Callable[[str, TestReport, Collection[str]], bool]
+"""Of tests, their report with the fix, and ids of those that pass: whether that says nothing."""
+
+
+# -- the golden tests ------------------------------------------------------------------------------
+
+
+def _resolves(code: str, key: IssueKey, spawn: Spawn, run: _Run, meddles: _Meddles) -> bool:
+    files = test_files(key.test_patch)
+    # The counted lines are those of grading, so that its golden states are found in the store.
+    counted = counted_lines(key.patch), touched_files(key.patch)
+    (before,) = run(State("", key.test_patch, files, *counted))
+    (after,) = run(State(key.patch, key.test_patch, files, *counted))
+    wanted = [
+        one
+        for one in transitions(statuses(before), statuses(after)).values()
+        if one.after == "pass" and one.before in ("fail", "pass")
+    ]
+    if not any(one.before == "fail" for one in wanted):
+        raise WorkspaceUnavailable("the golden tests reproduce nothing here")
+    if not _applies((code, key.test_patch), spawn):
+        return False
+    (fixed,) = run(State(code, key.test_patch, files, kept=False))
+    found = statuses(fixed)
+    if not fixed.trusted or any(found.of(one.test) != "pass" for one in wanted):
+        return False
+    return not meddles(key.test_patch, fixed, {one.test for one in wanted if one.before == "fail"})
+
+
+# -- the generated tests ---------------------------------------------------------------------------
+
+
+def _verdict(code: str, tests: str, spawn: Spawn, run: _Run, meddles: _Meddles) -> Status:
+    if not tests.strip():
+        return "empty"
+    files = test_files(tests)
+    if not files:
+        return "no_test"
+    if not _applies((tests,), spawn):
+        return "not_applicable"
+    if not _applies((code, tests), spawn):
+        return "conflict"
+    touched = touched_files(code)
+    before, base_before = run(
+        State("", tests, files, touched=touched, kept=False), State("", "", files)
+    )
+    if base_before.status != "finished":
+        raise WorkspaceUnavailable(
+            f"the repository's own tests do not finish: {base_before.status} {base_before.remark}"
+        )
+    # That they do not finish with the fix is the fix's own doing.
+    after, base_after = run(
+        State(code, tests, files, touched=touched, kept=False),
+        State(code, "", files, kept=False),
+    )
+    verdict = judge([before], [after], base_before, base_after)
+    if verdict.success and meddles(tests, after, verdict.fail_to_pass):
+        return "not_trusted"
+    return verdict.status
+
+
+def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
+    with spawn() as workspace:
+        try:
+            for patch in patches:
+                workspace.apply(patch)
+        except PatchRejected:
+            return False
+    return True
+
+
+# -- in a worker -----------------------------------------------------------------------------------
+
+
+def _start(
+    settings: FilterSettings, slots: AbstractContextManager[Any]
+) -> Callable[[tuple[str, FilterTask]], Record]:
+    return partial(_work, settings, slots)
+
+
+def _work(
+    settings: FilterSettings, slots: AbstractContextManager[Any], named: tuple[str, FilterTask]
+) -> Record:
+    id, task = named
+    start, problem = time.monotonic(), task.item.problem
+    store = StateStore(cache_folder() / "states", problem, settings.workspace)
+    spawn = spawner(problem, settings.workspace)
+    try:
+        judged = attributed(
+            lambda: judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots),
+            lambda: golden_runs(task.item.key, spawn, timeout=settings.timeout),
+            lambda _: Judged(id, "judged", False, "not_trusted", task.confidence),
+        )
+    except WorkspaceUnavailable as error:
+        return {"id": id, "status": "error", "error": " ".join(str(error).split())}
+    seconds = round(time.monotonic() - start, 3)
+    return {**asdict(judged), "content": task.content, "repo": problem.repo, "seconds": seconds}

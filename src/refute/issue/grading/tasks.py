@@ -1,0 +1,190 @@
+"""`refute grade`: predictions over a data set in worker processes, journalled one by one.
+
+The reports of all states are written to the run's folder before the record of an instance, so that
+a run can be graded again without running anything. An instance that cannot be graded for a reason
+that is not the prediction's own has an error record; it stops no other, and is tried again when the
+run goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from refute.datasets.swe import IssueItem
+from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
+from refute.issue.grading.attribution import attributed, golden_runs
+from refute.issue.grading.gold_check import missing_fail_to_pass, works
+from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
+from refute.issue.grading.grade_records import Record, grade_record, write_evidence
+from refute.issue.grading.states import StateStore
+from refute.issue.grading.verdict import Verdict
+from refute.issue.predictions import PatchType, Prediction, patch_of
+from refute.issue.workspaces import spawner
+from refute.methods import Spawn
+from refute.problems import IssuePrediction
+from refute.runs import cores, shared_slots
+from refute.runs.executors import Executor, Processes
+from refute.runs.run import Ending, Run
+from refute.storage import cache_folder
+from refute.workspace.contract import Workspace
+from refute.workspace.opening import Backend
+
+__all__ = ["GradingSettings", "Task", "default_jobs", "grade_tasks"]
+
+_RUN_MEMORY = 2 << 30
+"""Bytes that one run of tests may well need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One instance with what was predicted for it."""
+
+    item: IssueItem
+    prediction: Prediction
+    """Its patch is "" where nothing was predicted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradingSettings:
+    """Everything that the grades depend on; goes into the journal's header."""
+
+    dataset: str
+    predictions: str
+    """Where they were read from; `gold`: the golden tests."""
+    model: str
+    """`model_name_or_path` of the predictions."""
+    terms: Terms
+    workspace: Backend = "local"
+    types: tuple[PatchType, ...] = ("vanilla",)
+    """How the predictions are read: the first type that gives a patch which applies."""
+
+    def header(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """The settings with a digest of the instances and predictions."""
+        digest = hashlib.sha256()
+        for task in tasks:
+            digest.update(repr((task.item, task.prediction)).encode(errors="surrogatepass"))
+        return {"kind": "grades", **asdict(self), "content": digest.hexdigest()[:32]}
+
+
+def default_jobs() -> int:
+    """How many runs of tests this machine takes at once: its cores, within its free memory."""
+    try:
+        match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    except OSError:
+        match = None
+    if match is None:
+        return cores()
+    return max(1, min(cores(), int(match[1]) * 1024 // _RUN_MEMORY))
+
+
+def grade_tasks(
+    run: Run,
+    tasks: Sequence[Task],
+    settings: GradingSettings,
+    *,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Ending:
+    """Grade what has no grade; `progress` is told how many have one.
+
+    At most `jobs` runs of tests at once (None: `default_jobs`), in as many processes, or where
+    `executor` does them. Raises `WorkspaceUnavailable` when no worker can work.
+    """
+    jobs = jobs or default_jobs()
+    slots = shared_slots(jobs) if executor is None else nullcontext()
+    return run.do(
+        {task.item.problem.id: task for task in tasks},
+        partial(_start, settings, run.directory, slots),
+        executor or Processes(jobs),
+        progress=progress,
+        unavailable=WorkspaceUnavailable,
+    )
+
+
+# -- in a worker -----------------------------------------------------------------------------------
+
+
+def _start(
+    settings: GradingSettings, run: Path, slots: AbstractContextManager[Any]
+) -> Callable[[tuple[str, Task]], Record]:
+    return partial(_work, settings, run, slots)
+
+
+def _work(
+    settings: GradingSettings,
+    run: Path,
+    slots: AbstractContextManager[Any],
+    named: tuple[str, Task],
+) -> Record:
+    """The record of one instance; its evidence is on disk when this returns."""
+    _, task = named
+    start = time.monotonic()
+    problem, key = task.item.problem, task.item.key
+    spawn = spawner(problem, settings.workspace)
+    timeout = settings.terms.timeout
+    try:
+        grade = attributed(
+            lambda: _grade(settings, slots, task, spawn),
+            lambda: golden_runs(key, spawn, timeout=timeout),
+            lambda reason: IssueGrade(key.id, Verdict("not_trusted", remarks=(reason,))),
+        )
+    except (WorkspaceUnavailable, InputError) as error:
+        return {"id": key.id, "status": "error", "error": " ".join(str(error).split())}
+    if grade.evidence is not None:
+        write_evidence(run, grade)
+    record = grade_record(grade)
+    if grade.evidence is not None and settings.terms.mode == "tests":
+        golden = grade.evidence.golden
+        missing = missing_fail_to_pass(golden, key)
+        record["golden"] = {"works": works(golden), "missing": list(missing)}
+    return {**record, "repo": problem.repo, "seconds": round(time.monotonic() - start, 3)}
+
+
+def _grade(
+    settings: GradingSettings, slots: AbstractContextManager[Any], task: Task, spawn: Spawn
+) -> IssueGrade:
+    problem, prediction = task.item.problem, task.prediction
+    patch = prediction.patch
+    if patch.strip() and settings.types != ("vanilla",):
+        with spawn() as workspace:
+            patch = _read(prediction, settings.types, workspace)
+    store = StateStore(cache_folder() / "states", problem, settings.workspace)
+    return grade_prediction(
+        IssuePrediction(problem.id, patch),
+        task.item.key,
+        spawn,
+        store=store,
+        terms=settings.terms,
+        slot=slots,
+    )
+
+
+def _read(prediction: Prediction, types: Sequence[PatchType], workspace: Workspace) -> str:
+    """The prediction as a diff against the files of the repository."""
+
+    def text(path: str) -> str | None:
+        try:
+            return workspace.read(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def applies(patch: str) -> bool:
+        try:
+            workspace.apply(patch)
+        except PatchRejected:
+            return False
+        workspace.reset()
+        return True
+
+    applied = patch_of(prediction, types, text, applies)
+    # What could not be read as any of the types is graded as it stands: it does not apply.
+    return applied.patch or prediction.patch

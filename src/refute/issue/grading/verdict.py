@@ -1,0 +1,165 @@
+"""Which tests of a patch fail now and pass once the issue is fixed (SWT-Bench, section 3.2).
+
+Pure functions of test reports: nothing runs here. Six states of a repository take part: the
+original and the fixed code, each with its own tests only (base), with the golden tests, and with
+the predicted tests. `docs/swtbench.md` holds the rules as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from refute.issue.grading.flaky import combined
+from refute.issue.grading.statuses import Statuses, TestStatus, statuses
+from refute.workspace.contract import TestReport
+
+__all__ = ["Status", "Transition", "Verdict", "judge", "own_tests", "transitions"]
+
+Status = Literal[
+    "success",
+    "empty",
+    "not_applicable",
+    "no_test",
+    "conflict",
+    "not_trusted",
+    "timeout",
+    "crashed",
+    "collection_error",
+    "fails_after",
+    "no_test_ran",
+    "passes_before",
+]
+"""Why a prediction succeeded or not, in the order of precedence (`success` needs none of the rest
+up to `crashed`). Infrastructure trouble is no status: it is an exception, and an error record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One test on the original and on the fixed code."""
+
+    test: str
+    before: TestStatus
+    after: TestStatus
+    flaky: bool = False
+    """It stood differently in repeated runs of one state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the predicted tests do. All tuples hold transitions of the patch's own tests only."""
+
+    status: Status
+    own: tuple[Transition, ...] = ()
+    broken: tuple[str, ...] = ()
+    """Files that cannot be imported on the fixed code, because of the patch."""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def success(self) -> bool:
+        """S: at least one F→P, and nothing that fails after the golden patch."""
+        return self.status == "success"
+
+    @property
+    def fail_to_pass(self) -> tuple[str, ...]:
+        return self._between("fail", "pass")
+
+    @property
+    def fail_to_any(self) -> tuple[str, ...]:
+        """F→×: fails on the original code, whatever it does after."""
+        return tuple(one.test for one in self.own if one.before == "fail")
+
+    @property
+    def pass_to_pass(self) -> tuple[str, ...]:
+        return self._between("pass", "pass")
+
+    @property
+    def failing_after(self) -> tuple[str, ...]:
+        """×→F: fails on the fixed code, whatever it did before."""
+        return tuple(one.test for one in self.own if one.after == "fail")
+
+    def _between(self, before: TestStatus, after: TestStatus) -> tuple[str, ...]:
+        return tuple(o.test for o in self.own if (o.before, o.after) == (before, after))
+
+
+def transitions(before: Statuses, after: Statuses) -> dict[str, Transition]:
+    """Every test that either state knows, by id, in the order of the states' reports."""
+    ids = dict.fromkeys((*before.tests, *after.tests))
+    rows = {}
+    for test in ids:
+        file = before.files.get(test) or after.files.get(test, "")
+        rows[test] = Transition(test, before.of(test, file), after.of(test, file))
+    return rows
+
+
+def own_tests(
+    predicted: Mapping[str, Transition], base: Mapping[str, Transition]
+) -> tuple[Transition, ...]:
+    """The tests whose behaviour the patch made: new ones, and those that stand differently.
+
+    A test that fails on the fixed code without the patch as well is not the patch's failure.
+    """
+    rows = []
+    for test, now in predicted.items():
+        was = base.get(test)
+        if was is not None and (now.before, now.after) == (was.before, was.after):
+            continue
+        if was is not None and now.after == "fail" == was.after:
+            continue
+        rows.append(now)
+    return tuple(rows)
+
+
+def judge(
+    before: Sequence[TestReport],
+    after: Sequence[TestReport],
+    base_before: TestReport,
+    base_after: TestReport,
+) -> Verdict:
+    """The verdict on a patch that applies to both codes and touches tests.
+
+    `before` and `after` hold one report for each repetition on the original and on the fixed code.
+    """
+    first, last = combined(before, best=True), combined(after, best=False)
+    base_last = statuses(base_after)
+    found = transitions(first.statuses, last.statuses)
+    base = transitions(statuses(base_before), base_last)
+    flaky = first.flaky | last.flaky
+    own = tuple(
+        Transition(one.test, one.before, one.after, one.test in flaky)
+        for one in own_tests(found, base)
+    )
+    broken = tuple(sorted(last.statuses.broken - base_last.broken))
+    verdict = Verdict("passes_before", own, broken, _remarks((*before, *after)))
+    status = _status(verdict, before, after)
+    return Verdict(status, own, broken, verdict.remarks)
+
+
+def _status(verdict: Verdict, before: Sequence[TestReport], after: Sequence[TestReport]) -> Status:
+    if not all(report.trusted for report in (*before, *after)):
+        return "not_trusted"
+    if (ended := _unfinished(after)) is not None:
+        return ended
+    if verdict.broken:
+        return "collection_error"
+    if verdict.failing_after:
+        return "fails_after"
+    if verdict.fail_to_pass:
+        return "success"
+    if (ended := _unfinished(before)) is not None:
+        return ended
+    if all(one.before == one.after == "none" for one in verdict.own):
+        return "no_test_ran"
+    return "passes_before"
+
+
+def _unfinished(reports: Iterable[TestReport]) -> Literal["timeout", "crashed"] | None:
+    ends = {report.status for report in reports}
+    if "timeout" in ends:
+        return "timeout"
+    return None if ends <= {"finished"} else "crashed"
+
+
+def _remarks(reports: Iterable[TestReport]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(report.remark for report in reports if report.remark))

@@ -1,0 +1,335 @@
+"""A benchmark built from a real repository's merges, its tests run in real workspaces."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute.cli import run as refute
+from refute.datasets.swe import load_issues
+from refute.errors import DatasetError, WorkspaceUnavailable
+from refute.issue.benchmark.build import Settings, build
+from refute.issue.benchmark.pull_requests import (
+    Issue,
+    Pull,
+    change_of,
+    read_issues,
+    read_pulls,
+    resolved_issues,
+)
+from refute.issue.benchmark.statistics import codebase, statistics
+from refute.problems import IssueProblem
+from refute.runs.journal import Journal
+from refute.workspace.contract import Workspace
+from refute.workspace.infer import infer_recipe
+from refute.workspace.opening import open_workspace, prepare
+from refute.workspace.repositories import find_clone
+
+AREA = "def area(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 3\n"
+OLD_TEST = "from area import area, double\n\n\ndef test_zero():\n    assert area(0, 0) == 0\n"
+PULLS: dict[int, dict[str, str]] = {
+    1: {"area.py": AREA.replace("a + b", "a * b"),
+        "tests/test_area.py": OLD_TEST + "\n\ndef test_area():\n    assert area(2, 3) == 6\n"},
+    2: {"area.py": AREA.replace("a * 3", "a * 2"),
+        "tests/test_double.py": "from area import double\n\n\n"
+                                "def test_double():\n    assert double(2) == 4\n\n\n"
+                                "def test_none():\n    assert double(0) == 0\n"},
+    3: {"area.py": AREA + "# 3\n", "tests/test_area.py": OLD_TEST + "# 3\n"},
+    4: {"area.py": AREA + "# 4\n", "tests/test_area.py": OLD_TEST + "# 4\n"},
+    5: {"area.py": AREA + "# 5\n"},
+    6: {"tests/test_area.py": OLD_TEST + "# 6\n"},
+    7: {"area.py": AREA + "# 7\n", "tests/test_area.py": OLD_TEST + "# 7\n"},
+    8: {"area.py": AREA + "# 8\n",
+        "tests/test_area.py": OLD_TEST + "\n\ndef test_one():\n    assert double(0) == 0\n"},
+    9: {"area.py": AREA + "# 9\n", "tests/data.bin": "\0\1\2"},
+    10: {"area.py": AREA + "# 10\n", "tests/data.txt": "x\n"},
+}  # fmt: skip
+BODIES = {
+    1: "Fixes #101\r\n", 2: "Closes: me/shapes#102", 3: "fixes #101",
+    4: "Like #101 <!-- fixes #101 -->", 5: "resolves #101", 6: "Resolved #101", 7: "fix #999",
+    8: "close #101", 9: "fixes #101", 10: "fixes #101", 11: "fixes #101",
+}  # fmt: skip
+KEPT = ["me__shapes-1", "me__shapes-2"]
+REASONS = {
+    "not merged": 1, "resolves no issue": 1, "its issues are unknown": 1, "touches no test": 1,
+    "its commits are not in the clone": 1, "touches tests only": 1, "binary or undecodable": 1,
+    "no Python test file": 1, "no test fails before and passes after": 1,
+}  # fmt: skip
+
+
+def git(folder: Path, *arguments: str) -> str:
+    names = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    env |= dict.fromkeys(names, "a@b.c")
+    done = subprocess.run(["git", *arguments], cwd=folder, env=env, capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
+def commit(folder: Path, files: dict[str, str], message: str) -> str:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_text(text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", message)
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a clone, and its pull requests and issues as GitHub's API gives them."""
+    folder = tmp_path_factory.mktemp("build")
+    clone = folder / "shapes"
+    clone.mkdir()
+    git(clone, "init", "-q", "-b", "main")
+    start = {"area.py": AREA, "tests/test_area.py": OLD_TEST, "conftest.py": "", "pytest.ini": ""}
+    base = commit(clone, start, "start")
+    pulls = []
+    for number, files in PULLS.items():
+        git(clone, "checkout", "-q", "-b", f"pull-{number}", base)
+        head = commit(clone, files, f"work of {number}")
+        pull: dict[str, Any] = {
+            "number": number, "title": f"Pull {number}", "body": BODIES[number],
+            "created_at": "2024-01-01T00:00:00Z",
+            "merged_at": None if number == 3 else "2024-01-02T00:00:00Z",
+            "base": {"sha": base, "repo": {"full_name": "me/shapes"}}, "head": {"sha": head},
+            "merge_commit_sha": None,
+        }  # fmt: skip
+        if number == 2:  # squashed, and its branch is gone
+            pull["head"] = {"sha": "f" * 40}
+            pull["merge_commit_sha"] = head
+        pulls.append(pull)
+    pulls.append({**pulls[0], "number": 11, "body": BODIES[11], "head": {"sha": "e" * 40}})
+    git(clone, "checkout", "-q", "main")
+    issues = [
+        {"number": 101, "title": "area adds", "body": "It should multiply.\r\n"},
+        {"number": 102, "title": "double triples", "body": None},
+        {"number": 7, "title": "a pull request", "body": "", "pull_request": {"url": "x"}},
+    ]
+    (folder / "pulls.jsonl").write_text("".join(json.dumps(p) + "\n" for p in reversed(pulls)))
+    (folder / "issues.json").write_text(json.dumps(issues))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REFUTE_CACHE", str(folder / "cache"))
+        patch.setenv("VIRTUAL_ENV", sys.prefix)
+        patch.delenv("REFUTE_REPOS", raising=False)
+        yield folder
+
+
+def open_at(folder: Path, problem: IssueProblem) -> Workspace:
+    clone = folder / "shapes"
+    return open_workspace(prepare(str(clone), problem.base_commit, infer_recipe(clone)))
+
+
+@pytest.fixture(scope="module")
+def built(repository: Path) -> Path:
+    """The rows, made on the command line."""
+    problem = IssueProblem("probe", "", git(repository / "shapes", "rev-parse", "main"), "")
+    try:
+        open_at(repository, problem).close()
+    except WorkspaceUnavailable as error:
+        pytest.skip(f"no workspace here: {error}")
+    output = repository / "rows.jsonl"
+    assert refute(arguments(repository, output)) == 0
+    return output
+
+
+def arguments(folder: Path, output: Path) -> list[str]:
+    files = ["--pulls", str(folder / "pulls.jsonl"), "--issues", str(folder / "issues.json")]
+    command = ["data", "build-swt", "--clone", str(folder / "shapes"), *files]
+    return [*command, "-o", str(output), "--runs", "1", "--timeout", "120", "--json"]
+
+
+def test_rows_are_a_benchmark(built: Path) -> None:
+    first, second = load_issues(built)
+    assert [first.problem.id, second.problem.id] == KEPT
+    assert first.problem.text == "area adds\nIt should multiply."
+    assert second.problem.text == "double triples"
+    assert first.key.fail_to_pass == ("tests/test_area.py::test_area",)
+    assert first.key.pass_to_pass == ("tests/test_area.py::test_zero",)
+    assert second.key.fail_to_pass == ("tests/test_double.py::test_double",)
+    assert second.key.pass_to_pass == ("tests/test_double.py::test_none",)
+    assert "tests/" not in first.key.patch
+    assert "+    return a * b" in first.key.patch
+    assert "+def test_area" in first.key.test_patch
+
+
+def test_reasons_are_counted_and_nothing_runs_twice(
+    built: Path, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = built.read_bytes()
+    journal = built.with_name("rows.jsonl.run") / "journal.jsonl"
+    size = journal.stat().st_size
+    capsys.readouterr()
+    assert refute(arguments(repository, built)) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["dropped"] == REASONS
+    assert report["rows"] == 2
+    assert report["unavailable"] == {}
+    assert built.read_bytes() == before
+    assert journal.stat().st_size == size
+
+
+def test_figures_of_table_1(
+    built: Path, repository: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "me__shapes").symlink_to(repository / "shapes")
+    capsys.readouterr()
+    assert refute(["data", "statistics", str(built), "--clones", str(tmp_path), "--json"]) == 0
+    figures = {
+        (f["group"], f["name"]): (f["mean"], f["max"], f["instances"])
+        for f in json.loads(capsys.readouterr().out)["figures"]
+    }
+    assert figures["issue", "words"] == (4.0, 6, 2)
+    assert figures["codebase", "files"] == (3.0, 3, 2)
+    assert figures["codebase", "lines"] == (11.0, 11, 2)
+    assert figures["existing tests", "P→P"] == (0.5, 1, 2)
+    assert figures["golden tests", "F→P"] == (1.0, 1, 2)
+    assert figures["golden tests", "added"] == (1.5, 2, 2)
+    assert figures["golden patch", "lines edited"] == (2.0, 2, 2)
+    assert figures["golden tests", "files edited"] == (1.0, 1, 2)
+    assert refute(["data", "statistics", str(built)]) == 0
+    table = capsys.readouterr().out
+    assert "words" in table
+    assert "codebase" not in table
+
+
+def test_unavailable_is_not_dropped_and_finished_runs_are_kept(
+    repository: Path, tmp_path: Path, built: Path
+) -> None:
+    pulls, issues = read_pulls(repository / "pulls.jsonl"), read_issues(repository / "issues.json")
+    clone = find_clone(str(repository / "shapes"))
+    opened: list[str] = []
+
+    def opener(problem: IssueProblem) -> Workspace:
+        opened.append(problem.id)
+        if len(opened) == 2:
+            raise WorkspaceUnavailable("no engine\nhere")
+        return open_at(repository, problem)
+
+    with Journal(tmp_path / "run", {}) as journal:
+        first = build(pulls[:1], issues, clone, opener, journal, Settings(2, 120))
+    assert first.rows == ()
+    assert first.dropped == {}
+    assert first.unavailable == {KEPT[0]: "no engine here"}
+    with Journal(tmp_path / "run", {}) as journal:
+        second = build(pulls[:1], issues, clone, opener, journal, Settings(2, 120))
+        assert [row["instance_id"] for row in second.rows] == KEPT[:1]
+        assert second.unavailable == {}
+    assert opened == [KEPT[0]] * 3, "the first run, the one that failed, and its repetition"
+    assert second.rows[0]["FAIL_TO_PASS"] == ["tests/test_area.py::test_area"]
+
+
+def test_a_test_that_does_not_turn_in_every_run_is_not_kept(
+    repository: Path, tmp_path: Path
+) -> None:
+    """The journal holds two runs that differ, as a flaky test leaves them."""
+    pulls, issues = read_pulls(repository / "pulls.jsonl"), read_issues(repository / "issues.json")
+    clone = find_clone(str(repository / "shapes"))
+    counts = {"f2f": [], "p2p": [], "p2f": []}
+    runs = [{"f2p": ["flaky", "steady"], **counts}, {"f2p": ["steady"], **counts}]
+
+    def never(problem: IssueProblem) -> Workspace:
+        raise AssertionError("every run is in the journal")
+
+    with Journal(tmp_path / "run", {}) as journal:
+        for number, golden in enumerate(runs, start=1):
+            record = {"id": f"run:{KEPT[0]}:{number}", "golden": golden, "existing": counts}
+            journal.append(record)
+        result = build(pulls[:1], issues, clone, never, journal, Settings(2, 120))
+        assert result.rows[0]["FAIL_TO_PASS"] == ["steady"]
+        journal.append({"id": f"run:{KEPT[0]}:2", "golden": {"f2p": [], **counts}})
+        result = build(pulls[:1], issues, clone, never, journal, Settings(2, 120))
+    assert result.dropped == {"not in every run": 1}
+
+
+PULL = Pull(1, "", "", "me/shapes", "", "", "", True, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fixes #12", (12,)),
+        ("Fixes: #12, closes #13 and resolves #12", (12, 13)),
+        ("FIXED #1\nCLOSED #2\nResolve #3\nclose #4\nfix #5\nresolved #6", (1, 2, 3, 4, 5, 6)),
+        ("closes GH-7", (7,)),
+        ("fixes me/shapes#8 and Me/Shapes#9", (8,)),
+        ("fixes Me/Shapes#9", (9,)),
+        ("fixes you/other#8", ()),
+        ("fixes https://github.com/me/shapes/issues/10", (10,)),
+        ("fixes https://github.com/you/shapes/issues/10", ()),
+        ("prefixes #1, see #2, fix 3, fixing #4, hotfix#5", ()),
+        ("<!-- fixes #1 -->`fixes #2`\n```\nfixes #3\n```\n<!-- fixes #4", ()),
+        ("", ()),
+    ],
+)
+def test_grammar_of_resolved_issues(text: str, expected: tuple[int, ...]) -> None:
+    assert resolved_issues(replace(PULL, body=text)) == expected
+    assert resolved_issues(replace(PULL, title=text)) == expected
+    assert resolved_issues(PULL, text) == expected
+
+
+def test_the_diff_of_a_merge_is_that_of_its_branch(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    base = commit(tmp_path, {"a.py": "1\n"}, "one")
+    git(tmp_path, "checkout", "-q", "-b", "work")
+    commit(tmp_path, {"b.py": "2\n"}, "two")
+    head = commit(tmp_path, {"b.py": "3\n"}, "fixes #5")
+    git(tmp_path, "checkout", "-q", "main")
+    main = commit(tmp_path, {"c.py": "4\n"}, "other work")
+    git(tmp_path, "merge", "-q", "--no-ff", "-m", "merge", "work")
+    merge = git(tmp_path, "rev-parse", "HEAD")
+    clone = find_clone(str(tmp_path))
+    by_branch = change_of(Pull(1, "", "", "me/x", main, head, merge, True, ""), clone)
+    by_merge = change_of(Pull(1, "", "", "me/x", "", "", merge, True, ""), clone)
+    assert by_branch is not None
+    assert by_merge is not None
+    assert (by_branch.base, by_merge.base) == (base, main)
+    assert by_branch.diff == by_merge.diff
+    assert "+3" in by_branch.diff
+    assert "c.py" not in by_branch.diff
+    assert "fixes #5" in by_branch.messages
+    assert "fixes #5" in by_merge.messages
+    assert change_of(Pull(1, "", "", "me/x", "", "", "d" * 40, True, ""), clone) is None
+    assert codebase(clone, merge) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"number": "1"}, "number"),
+        ({"base": {"sha": "--output=/etc/x", "repo": {"full_name": "me/x"}}}, "base"),
+        ({"base": {"sha": None}}, "base"),
+        ({"head": "main"}, "head"),
+        ({"merge_commit_sha": "HEAD"}, "merge_commit_sha"),
+        ({"body": 5}, "body"),
+    ],
+)
+def test_malformed_pull_requests_are_named(
+    change: dict[str, Any], field: str, tmp_path: Path
+) -> None:
+    good = {"number": 1, "base": {"repo": {"full_name": "me/x"}}}
+    path = tmp_path / "pulls.jsonl"
+    path.write_text(json.dumps({**good, **change}) + "\n")
+    with pytest.raises(DatasetError, match=f":1: field '{field}'"):
+        read_pulls(path)
+
+
+def test_statistics_of_rows_without_measurements() -> None:
+    row = {"problem_statement": "It doesn't work.", "patch": "", "test_patch": "",
+           "FAIL_TO_PASS": ["a", "b"], "PASS_TO_PASS": []}  # fmt: skip
+    figures = {(f.group, f.name): f.mean for f in statistics([row])}
+    assert figures["issue", "words"] == 4
+    assert figures["golden tests", "F→P"] == 2
+    assert ("existing tests", "total") not in figures
+    assert statistics([]) == ()
+
+
+def test_texts_of_issues_have_plain_line_ends() -> None:
+    assert Issue(1, "a", "b\r\nc\r\n").text == "a\nb\nc"

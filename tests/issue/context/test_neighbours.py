@@ -1,0 +1,56 @@
+"""Which existing tests are near a change: what a test file imports is read without parsing it."""
+
+from __future__ import annotations
+
+import pytest
+
+from refute.issue.context.neighbours import neighbouring_tests
+
+TEST = "def test_a():\n    assert area\n"
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import shapes.core.line\n",
+        "import os, shapes.core.line as line  # why\n",
+        "import os, \\\n    shapes.core.line\n",
+        "from shapes.core import line\n",
+        "from shapes.core import (  # all of them (really\n    colour,\n    line as l,\n)\n",
+        "from shapes.core import colour, \\\n    line\n",
+        "from shapes.core.line import *\n",
+        "def make():\n    from shapes.core.line import area\n    return area\n",
+        "x = 1; print 'Python 2'\nfrom shapes.core.line import area\n",
+    ],
+)
+def test_every_form_of_import(imports: str) -> None:
+    files = {
+        "shapes/core/line.py": "def area(): ...\n",
+        "tests/test_a.py": "from shapes.core import colour\n" + TEST,
+        "tests/test_b.py": imports + TEST,
+    }
+    assert neighbouring_tests(["shapes/core/line.py"], files)[0] == "tests/test_b.py"
+
+
+@pytest.mark.parametrize(
+    "line", ["from .core.line import area\n", "# import shapes.core.line\n", "important = line\n"]
+)
+def test_what_imports_nothing_of_the_module(line: str) -> None:
+    files = {"shapes/core/line.py": "def area(): ...\n", "tests/test_b.py": line + TEST}
+    assert neighbouring_tests(["shapes/core/line.py"], files) == ()
+
+
+def test_what_a_test_is_named_after_where_several_modules_are_called_the_same() -> None:
+    files = {
+        "shop/models/base.py": "",
+        "shop/views/generic/base.py": "",
+        "tests/basic/test_a.py": "from shop.models.base import Model\n" + TEST,
+        "tests/other/test_base.py": "import shop.models\n" + TEST,
+        "tests/generic_views/test_base.py": TEST,
+    }
+    assert neighbouring_tests(["shop/models/base.py"], files, most=1) == ("tests/basic/test_a.py",)
+    found = neighbouring_tests(["shop/views/generic/base.py"], files)
+    assert found == ("tests/generic_views/test_base.py",)
+    del files["shop/views/generic/base.py"]
+    found = neighbouring_tests(["shop/models/base.py"], files, most=1)
+    assert found == ("tests/other/test_base.py",)

@@ -1,0 +1,91 @@
+"""Change coverage: which lines count, in which state, and what is excluded."""
+
+from __future__ import annotations
+
+from refute.issue.grading.coverage import change_coverage, counted_lines
+from refute.issue.grading.statuses import NO_TESTS
+from refute.workspace.contract import TestReport
+
+PATCH = """\
+diff --git a/lib/m.py b/lib/m.py
+--- a/lib/m.py
++++ b/lib/m.py
+@@ -1,4 +1,5 @@
+ def f(x):
+-    y = x
+-    return y
++    if x:
++        return 1
++    return x
+ # end
+diff --git a/docs/m.rst b/docs/m.rst
+--- a/docs/m.rst
++++ b/docs/m.rst
+@@ -1,1 +1,1 @@
+-old
++new
+"""
+
+
+def counts(**lines: int) -> TestReport:
+    """A report with executions of lines of lib/m.py, named l1, l2, ..."""
+    table = {int(name[1:]): count for name, count in lines.items()}
+    return TestReport((), "finished", lines={"lib/m.py": table})
+
+
+def test_lines_to_count_are_those_of_python_files() -> None:
+    assert counted_lines(PATCH) == {"lib/m.py": (2, 3, 4)}
+
+
+def test_removed_lines_count_on_the_original_and_added_ones_on_the_fixed_code() -> None:
+    found = change_coverage(
+        PATCH,
+        before=counts(l2=1, l3=1),
+        after=counts(l2=1, l3=1, l4=0),
+        base=(NO_TESTS, NO_TESTS),
+        golden=(counts(l2=2, l3=2), counts(l2=2, l3=1, l4=1)),
+    )
+    assert found.removed == (("lib/m.py", 2), ("lib/m.py", 3))
+    assert found.added == (("lib/m.py", 2), ("lib/m.py", 3), ("lib/m.py", 4))
+    assert found.covered_removed == found.removed
+    assert found.covered_added == (("lib/m.py", 2), ("lib/m.py", 3))
+    assert found.value == 4 / 5
+
+
+def test_only_lines_that_run_more_often_than_without_the_patch_are_covered() -> None:
+    base = counts(l2=3, l3=3), counts(l2=3, l3=0, l4=3)
+    golden = counts(l2=4, l3=4), counts(l2=4, l3=1, l4=3)
+    same = change_coverage(PATCH, before=base[0], after=base[1], base=base, golden=golden)
+    assert same.value == 0
+    more = change_coverage(
+        PATCH, before=counts(l2=4, l3=3), after=base[1], base=base, golden=golden
+    )
+    assert more.covered_removed == (("lib/m.py", 2),)
+
+
+def test_base_counts_of_removed_lines_come_from_the_original_code() -> None:
+    """The reference takes them from the fixed code, where those numbers are other lines."""
+    base = counts(l2=1, l3=1), counts(l2=9, l3=9, l4=9)
+    found = change_coverage(
+        PATCH, before=counts(l2=2, l3=2), after=base[1], base=base, golden=(NO_TESTS, NO_TESTS)
+    )
+    assert found.covered_removed == (("lib/m.py", 2), ("lib/m.py", 3))
+
+
+def test_lines_that_neither_suite_runs_are_not_executable() -> None:
+    golden = counts(), counts(l4=1)
+    found = change_coverage(
+        PATCH,
+        before=counts(l2=5),
+        after=counts(l3=5, l4=1),
+        base=(NO_TESTS, NO_TESTS),
+        golden=golden,
+    )
+    assert (found.removed, found.added) == ((), (("lib/m.py", 4),))
+    assert found.value == 1
+
+
+def test_a_patch_without_executable_lines_is_excluded() -> None:
+    none = (NO_TESTS, NO_TESTS)
+    found = change_coverage(PATCH, before=counts(l2=5), after=NO_TESTS, base=none, golden=none)
+    assert found.value is None

@@ -1,0 +1,199 @@
+"""Grading single predictions in real workspaces: every status, and ΔC."""
+
+from __future__ import annotations
+
+import pytest
+
+from refute.errors import WorkspaceUnavailable
+from refute.problems import IssueKey
+from refute.workspace.contract import Workspace
+
+from ..shop import CART, FIXED, NEW, TEST_PATCH, TESTS, Shop, diff, new_file
+
+GOOD = "from shop.cart import total\n\ndef test_it():\n    assert total([1], 2) == 0\n"
+
+
+def unavailable() -> Workspace:
+    raise WorkspaceUnavailable("not to be opened")
+
+
+def test_the_golden_tests_succeed(shop: Shop) -> None:
+    grade = shop.grade(TEST_PATCH)
+    assert grade.verdict.status == "success"
+    assert grade.verdict.fail_to_pass == ("tests/test_cart.py::test_never_negative",)
+    # test_of_its_own fails with and without the patch, before and after: not the patch's doing.
+    assert len(grade.verdict.own) == 1
+    assert grade.coverage is not None
+    assert grade.coverage.removed == ()  # the golden patch only adds
+    assert grade.coverage.added == (("shop/cart.py", 3), ("shop/cart.py", 4))
+    assert grade.coverage.value == 1
+    assert grade.golden_coverage == grade.coverage
+
+
+def test_a_new_file_succeeds(shop: Shop) -> None:
+    grade = shop.grade(new_file(GOOD))
+    assert grade.verdict.fail_to_pass == (f"{NEW}::test_it",)
+    assert grade.verdict.success
+    assert grade.coverage is not None
+    assert grade.coverage.value == 1
+
+
+def test_partial_coverage_without_success(shop: Shop) -> None:
+    grade = shop.grade(new_file(GOOD.replace("2) == 0", "1) == 0")))
+    assert grade.verdict.status == "passes_before"
+    assert grade.verdict.pass_to_pass == (f"{NEW}::test_it",)
+    assert grade.coverage is not None
+    assert grade.coverage.value == 1 / 2  # the condition, not the return
+
+
+def test_a_wrong_test_fails_after(shop: Shop) -> None:
+    grade = shop.grade(new_file(GOOD.replace("== 0", "== -7")))
+    assert grade.verdict.status == "fails_after"
+    assert grade.verdict.fail_to_any == (f"{NEW}::test_it",)
+    assert grade.verdict.fail_to_pass == ()
+
+
+def test_one_right_and_one_wrong_test_are_no_success(shop: Shop) -> None:
+    grade = shop.grade(new_file(GOOD + "\ndef test_wrong():\n    assert total([1], 2) == 7\n"))
+    assert grade.verdict.status == "fails_after"
+    assert grade.verdict.fail_to_pass == (f"{NEW}::test_it",)
+    assert grade.verdict.failing_after == (f"{NEW}::test_wrong",)
+
+
+@pytest.mark.parametrize("patch", ["", "  \n\n"])
+def test_an_empty_patch_opens_nothing(shop: Shop, patch: str) -> None:
+    grade = shop.grade(patch, spawn=unavailable)
+    assert (grade.verdict.status, grade.applicable, grade.coverage) == ("empty", False, None)
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "I cannot help with that.",
+        diff("tests/test_cart.py", TESTS.replace("3", "4"), TESTS.replace("3", "5")),
+        diff("tests/test_gone.py", TESTS, TESTS + "\n# more\n"),
+        diff("../outside.py", None, GOOD),
+    ],
+)
+def test_what_does_not_apply(shop: Shop, patch: str) -> None:
+    grade = shop.grade(patch)
+    assert (grade.verdict.status, grade.applicable) == ("not_applicable", False)
+    assert grade.verdict.remarks
+    assert grade.evidence is None
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        diff("shop/cart.py", CART, FIXED),  # a fix, no test
+        new_file("DATA = 1\n", "tests/data.py"),
+        new_file("some text\n", "tests/notes.txt"),
+        diff("tests/test_cart.py", TESTS, None),
+    ],
+)
+def test_a_patch_without_tests_runs_nothing(shop: Shop, patch: str) -> None:
+    grade = shop.grade(patch)
+    assert (grade.verdict.status, grade.applicable) == ("no_test", True)
+    assert grade.evidence is None
+
+
+def test_a_patch_that_conflicts_with_the_golden_patch(shop: Shop) -> None:
+    probe = CART.replace("    return result", "    # here\n    return result")
+    grade = shop.grade(diff("shop/cart.py", CART, probe) + new_file(GOOD))
+    assert grade.verdict.status == "conflict"
+    assert grade.others == ("shop/cart.py",)
+    # Only its tests: no conflict is left.
+    grade = shop.grade(diff("shop/cart.py", CART, probe) + new_file(GOOD), tests_only=True)
+    assert grade.verdict.success
+    assert grade.others == ("shop/cart.py",)
+
+
+def test_a_file_that_cannot_be_imported(shop: Shop) -> None:
+    grade = shop.grade(new_file("import no_such_module\n" + GOOD))
+    assert grade.verdict.status == "collection_error"
+    assert grade.verdict.broken == (NEW,)
+
+
+def test_import_of_what_the_fix_adds(shop: Shop) -> None:
+    fixed = FIXED + "\n\ndef clamped(x):\n    return max(x, 0)\n"
+    key = IssueKey("shop-1", diff("shop/cart.py", CART, fixed), TEST_PATCH)
+    source = "from shop.cart import clamped\n\ndef test_it():\n    assert clamped(-1) == 0\n"
+    grade = shop.grade(new_file(source), key=key)
+    assert grade.verdict.status == "success"
+    assert grade.verdict.fail_to_pass == (f"{NEW}::test_it",)
+
+
+def test_a_hang_that_the_fix_ends_is_reproduced(shop: Shop) -> None:
+    """The test that was running has failed; the one before it keeps its result."""
+    source = (
+        "import time\n" + GOOD + "\ndef test_stuck():\n    time.sleep(1000 * total([1], 2) ** 2)\n"
+    )
+    grade = shop.grade(new_file(source), timeout=20)
+    assert grade.verdict.success
+    assert grade.verdict.fail_to_pass == (f"{NEW}::test_it", f"{NEW}::test_stuck")
+    assert any("timeout" in remark for remark in grade.verdict.remarks)
+
+
+def test_a_crash_that_the_fix_ends_is_reproduced(shop: Shop) -> None:
+    source = "import os\n" + GOOD.replace(
+        "assert total([1], 2) == 0", "\n    if total([1], 2): os.abort()"
+    )
+    grade = shop.grade(new_file(source))
+    assert grade.verdict.success
+
+
+def test_repeated_runs_are_runs(shop: Shop) -> None:
+    """Flaky tests are in test_verdict, where chance is not needed for them."""
+    grade = shop.grade(new_file(GOOD), repeat=2)
+    assert grade.verdict.success
+    assert not any(one.flaky for one in grade.verdict.own)
+    assert grade.evidence is not None
+    assert [len(reports) for reports in grade.evidence.predicted] == [2, 2]
+
+
+def test_a_second_prediction_runs_only_its_own_two_states(shop: Shop) -> None:
+    shop.grade(TEST_PATCH)  # fills the store
+    before = sorted(shop.states.iterdir())
+    opened = shop.opened
+    grade = shop.grade(diff("tests/test_cart.py", TESTS, TESTS + "\n# nothing\n"))
+    assert grade.verdict.status == "no_test_ran"
+    assert shop.opened - opened == 3  # to see whether it applies, and one a lane
+    assert sorted(shop.states.iterdir()) == before
+    opened = shop.opened
+    shop.grade(TEST_PATCH)
+    assert shop.opened - opened == 1
+
+
+def test_a_damaged_state_is_run_again(shop: Shop) -> None:
+    first = shop.grade(TEST_PATCH)
+    for path in shop.states.iterdir():
+        path.write_text(path.read_text()[:100])
+    again = shop.grade(TEST_PATCH)
+    assert again.verdict == first.verdict
+    assert again.coverage == first.coverage
+
+
+def test_golden_data_that_do_not_apply_are_no_verdict(shop: Shop) -> None:
+    key = IssueKey("shop-1", diff("shop/cart.py", FIXED, CART), TEST_PATCH)
+    with pytest.raises(WorkspaceUnavailable, match="golden patch cannot be applied"):
+        shop.grade(new_file(GOOD), key=key)
+
+
+SCRIPT = "from shop.cart import total\n\nassert total([1], 2) == 0\n"
+
+
+def test_reproduction_scripts_are_judged_by_their_exit_status(shop: Shop) -> None:
+    grade = shop.grade(new_file(SCRIPT, "reproduce.py"), mode="reproduction")
+    assert grade.verdict.success
+    assert grade.verdict.fail_to_pass == ("reproduce.py",)
+    assert grade.coverage is None
+    wrong = shop.grade(new_file(SCRIPT.replace("0", "7"), "r.py"), mode="reproduction")
+    assert wrong.verdict.status == "fails_after"
+    stuck = shop.grade(
+        new_file("import time\n\ntime.sleep(1000)\n", "r.py"), mode="reproduction", timeout=5
+    )
+    assert stuck.verdict.status == "timeout"
+    both = new_file(SCRIPT, "a.py") + new_file(SCRIPT, "b.py")
+    assert shop.grade(both, mode="reproduction").verdict.status == "no_test"
+    named = shop.grade(both, mode="reproduction", script="b.py")
+    assert named.verdict.fail_to_pass == ("b.py",)

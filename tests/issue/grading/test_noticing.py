@@ -1,0 +1,149 @@
+"""Tests that say nothing about an issue and only notice that the code was changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from refute.issue.grading.states import State, StateStore, run_lane
+from refute.workspace.contract import TestReport
+
+from ..shop import KEY, PATCH, Shop, diff, new_file
+
+HEAD = """
+import glob, marshal, os, subprocess, sys, time
+import shop.cart
+CART, OTHER, FOLDER = map(os.stat, ("shop/cart.py", "shop/__init__.py", "shop"))
+def git(*words):
+    return subprocess.run(["git", *words], capture_output=True, text=True)
+def found(pattern):
+    return glob.glob(pattern, recursive=True)
+CHANNEL = os.environ.get("REFUTE_PROBE")
+"""
+NOTICES = {
+    "git diff": "git('diff', '--quiet', 'HEAD', '--', 'shop').returncode",
+    "git status": "git('status', '--porcelain', 'shop').stdout",
+    "git log": "len(git('log', '--format=%H', '--', 'shop').stdout) > 41",
+    "git head": "'HASH' not in git('rev-parse', 'HEAD').stdout",
+    "git object": "git('diff', '--quiet', 'HASH', '--', 'shop').returncode",
+    "git files": "not os.path.exists('.git') or git('diff-files', '--quiet').returncode",
+    "changed": "CART.st_mtime > time.time() - 3600",
+    "changed later": "CART.st_mtime > OTHER.st_mtime + 1",
+    "inode changed": "CART.st_ctime > OTHER.st_ctime + .001",
+    "inode changed now": "CART.st_ctime > time.time() - 30",
+    "inode": "abs(CART.st_ino - OTHER.st_ino) > 1000",
+    "device": "CART.st_dev != OTHER.st_dev",
+    "links": "CART.st_nlink != OTHER.st_nlink",
+    "blocks": "CART.st_blocks // 9 != OTHER.st_blocks // 9",
+    "mode": "CART.st_mode != OTHER.st_mode",
+    "owner": "CART.st_uid != OTHER.st_uid",
+    "folder changed": "FOLDER.st_mtime > os.stat('tests').st_mtime - 60",
+    "folder's inode": "FOLDER.st_ctime > time.time() - 30",
+    "entries": "len(os.listdir('shop')) != 3",
+    "base": "open('/.refute/base/shop/cart.py').read() != open('shop/cart.py').read()",
+    "changes": "os.listdir('/.refute/changes/upper/shop')",
+    "counted": "marshal.load(open(CHANNEL + '/plan', 'rb'))['slots'] > 0",
+    "counters": "'_refute_slots' in str(__builtins__)",
+    "count files": "found(CHANNEL + '/lines-*')",
+    "instruments": "sys.modules.get('_refute_probe.instrument')",
+    "mounts": "'shop/cart.py' in open('/proc/self/mountinfo').read()",
+    "leftovers": "found('**/*.orig') + found('**/*.rej') + found('**/*~') + found('**/.refute*')",
+}
+STALE = """
+import glob, importlib.util, marshal, os
+
+def test_it():
+    (kept,) = glob.glob("shop/__pycache__/cart.*.pyc") or [None]
+    assert kept
+    code = marshal.loads(open(kept, "rb").read()[16:])
+    assert code.co_code + repr(code.co_consts).encode() != b""
+    now = compile(open("shop/cart.py").read(), code.co_filename, "exec")
+    assert [c.co_code for c in code.co_consts if hasattr(c, "co_code")] != [
+        c.co_code for c in now.co_consts if hasattr(c, "co_code")]
+"""
+
+
+@pytest.mark.parametrize("name", NOTICES)
+def test_noticing_a_change_is_no_success(shop: Shop, name: str) -> None:
+    check = NOTICES[name].replace("HASH", shop.problem.base_commit)
+    body = f"{HEAD}\ndef test_it():\n    assert {check}\n"
+    grade = shop.grade(new_file(body))
+    assert grade.verdict.status in ("fails_after", "passes_before"), grade.verdict
+    assert grade.coverage is not None
+
+
+def test_byte_code_of_the_original_is_no_sign(shop: Shop) -> None:
+    assert shop.grade(new_file(STALE)).verdict.status == "fails_after"
+
+
+def test_noticing_by_a_script_is_no_success(shop: Shop) -> None:
+    body = (
+        "import subprocess, os, sys, time\n"
+        "changed = subprocess.call(['git', 'diff', '--quiet', 'HEAD']) == 1\n"
+        "changed |= os.stat('shop/cart.py').st_mtime > os.stat('setup.cfg').st_mtime + 1\n"
+        "sys.exit(not changed)\n"
+    )
+    grade = shop.grade(new_file(body, "reproduce.py"), mode="reproduction")
+    assert not grade.verdict.success
+
+
+@pytest.mark.parametrize("kind", ["new file", "deleted file", "new folder", "link", "empty file"])
+def test_other_changes_are_not_noticed_either(shop: Shop, kind: str) -> None:
+    """Files that come and go change the times of their folders."""
+    more = {
+        "new file": diff("shop/more.py", None, "X = 1\n"),
+        "new folder": diff("shop/more/deep.py", None, "X = 1\n"),
+        "deleted file": diff("setup.cfg", "[tool:pytest]\naddopts = -p no:cacheprovider\n", None),
+        "link": "diff --git a/shop/link b/shop/link\nnew file mode 120000\n--- /dev/null\n"
+        "+++ b/shop/link\n@@ -0,0 +1 @@\n+cart.py\n\\ No newline at end of file\n",
+        "empty file": "diff --git a/shop/none.txt b/shop/none.txt\nnew file mode 100644\n",
+    }[kind]
+    key = replace(KEY, patch=PATCH + more)
+    for check in ("git diff", "git status", "folder changed", "folder's inode", "counted"):
+        body = f"{HEAD}\ndef test_it():\n    assert {NOTICES[check]}\n"
+        grade = shop.grade(new_file(body), key=key)
+        assert grade.verdict.status in ("fails_after", "passes_before"), (check, grade.verdict)
+
+
+def test_a_test_about_the_issue_still_succeeds(shop: Shop) -> None:
+    body = "from shop.cart import total\n\ndef test_it():\n    assert total([1], 5) == 0\n"
+    grade = shop.grade(new_file(body))
+    assert grade.verdict.success
+    assert grade.coverage is not None
+    assert grade.coverage.value == 1.0
+
+
+def test_kept_states_run_before_predicted_ones(shop: Shop, tmp_path: Path) -> None:
+    ran: list[bool] = []
+
+    class Noting(StateStore):
+        def put(self, state: State, report: TestReport) -> None:
+            ran.append(state.kept)
+            super().put(state, report)
+
+    states = [
+        State("", new_file("def test_it(): pass\n"), ("tests/test_new.py",), kept=False),
+        State("", KEY.test_patch, ("tests/test_cart.py",)),
+    ]
+    store = Noting(tmp_path, shop.problem, "local")
+    reports = run_lane(states, shop.spawn, store, timeout=120.0)
+    assert ran == [True, False]
+    assert [len(report.results) for report in reports] == [1, 3]
+
+
+def test_counters_of_the_kernel_are_chance(shop: Shop) -> None:
+    """Else one process more, that applied the golden patch, would tell which code a test sees."""
+    source = (
+        "import os\n\n\ndef test_it():\n    assert (os.getpid(), os.stat(__file__).st_ino) == 0\n"
+    )
+    state = State("", new_file(source), ("tests/test_new.py",), kept=False)
+    store = StateStore(None, shop.problem, "local")
+    seen = set()
+    for _ in range(4):
+        (report,) = run_lane([state], shop.spawn, store, timeout=120.0)
+        failure = report.results[0].failure
+        assert failure is not None
+        seen.add(failure.message.split("==")[0])
+    assert len(seen) > 1, seen
