@@ -31,7 +31,7 @@ def test_specs(tmp_path: Path) -> None:
     assert isinstance(model, OpenAIModel)
     assert model.name == "openai:org/name:tag"
     assert model.served_name == "org/name:tag"
-    assert (model._patience.attempt, model._patience.total) == (7.0, 21.0)
+    assert (model._retry.attempt, model._retry.total) == (7.0, 21.0)
     assert isinstance(open_model(f"replay:{tmp_path}/a.jsonl"), ReplayModel)
 
 
