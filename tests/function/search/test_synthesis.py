@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from refute.function.search.compose import composed, with_body
 from refute.function.search.engine import search
 from refute.function.search.enumerator import goals
-from refute.function.search.operations import binary_operations, unary_operations
 from refute.function.search.synthesis import expressible, synthesize
+from refute.function.search.templates import (
+    binary_operations,
+    composed,
+    unary_operations,
+    with_body,
+)
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import Program, Returned
 from refute.sandbox.local import LocalSandbox

@@ -17,7 +17,7 @@ from refute.function.search.annotations import (
     named_types,
     text_of,
 )
-from refute.function.search.documented import documented_types
+from refute.function.search.documented import Refusal, choices, documented_types, refusals
 from refute.function.search.domain import (
     Constants,
     Domain,
@@ -28,7 +28,6 @@ from refute.function.search.domain import (
     is_tame,
     learn,
 )
-from refute.function.search.limits import Refusal, choices, refusals
 from refute.function.search.texts import Texts
 from refute.syntax import Function, find_function, try_parse
 

@@ -29,7 +29,6 @@ from typing import Any, Literal
 from refute.function.contract import Finding
 from refute.function.examples import examples_of
 from refute.function.examples.screening import fits_annotation
-from refute.function.search.arguments import row_of
 from refute.function.search.clues import Clues
 from refute.function.search.precondition import (
     Precondition,
@@ -37,6 +36,7 @@ from refute.function.search.precondition import (
     excluded,
     gather_for,
     known_arguments,
+    row_of,
 )
 from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Killed, NotRun, Outcome, OutOfMemory, Raised, Returned, TimedOut

@@ -33,13 +33,11 @@ from refute.function.search.choose import (
     shares,
 )
 from refute.function.search.confidence import of_fix
-from refute.function.search.crashes import find_crashes
-from refute.function.search.expressed import expressed
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair
 from refute.function.search.showing import SHOWN, candidate, derived, sound
-from refute.function.search.synthesis import expressible
+from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import varied
 from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Sandbox
@@ -297,6 +295,8 @@ def _without_oracle(
     problem: FunctionProblem, state: _State, inputs: Sequence[tuple[Invocation, Tier]], box: Timed
 ) -> list[Finding]:
     """What can be shown when no trusted test fails."""
+    from refute.function.search.crashes import find_crashes
+
     count = len(state.trusted)
     if count:
         state.notes.append(

@@ -23,11 +23,11 @@ from itertools import chain, islice
 from random import Random
 from typing import Any
 
-from refute.function.search.arguments import as_call, crosses
 from refute.function.search.clues import Clues
 from refute.function.search.domain import Constants, is_tame
 from refute.function.search.precondition import (
     Precondition,
+    as_call,
     evident_precondition,
     excluded,
     gather_for,
@@ -36,6 +36,7 @@ from refute.function.search.precondition import (
 )
 from refute.function.search.written import as_invocation
 from refute.problems import Call, Expression, FunctionProblem, Invocation
+from refute.sandbox.values import crosses
 
 __all__ = ["HEAD", "Proposal", "Tier", "propose_inputs"]
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from refute.function.contract import Candidate, FailingTest
-from refute.function.search.arguments import crosses
 from refute.function.search.choose import Cluster, vote
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.confidence import of_test
@@ -20,7 +19,7 @@ from refute.function.show import call_source
 from refute.problems import Expression, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches
-from refute.sandbox.values import Iterated, MalformedValue
+from refute.sandbox.values import Iterated, MalformedValue, crosses
 
 __all__ = ["SHOWN", "candidate", "derived", "sound", "statable"]
 

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from refute.function.search import enumerator
-from refute.function.search.compose import composed, with_body
+from refute.function.contract import Candidate, FailingTest, MethodResult
+from refute.function.search.choose import Cluster, differs, question_for
 from refute.function.search.inputs import Tier, propose_inputs
-from refute.function.search.operations import binary_operations, unary_operations
-from refute.problems import Call, FunctionProblem, Invocation, UnitTest
+from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, values
 from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.values import crosses
 from refute.syntax import parse_module
 
-__all__ = ["BITS", "Synthesised", "expressible", "synthesize"]
+__all__ = ["BITS", "UNLIKELY", "Synthesised", "expressed", "expressible", "synthesize"]
 
 LEAST_TESTS = 3
 MOST_TESTS = 8
@@ -74,6 +74,8 @@ def synthesize(
     the outputs must hold for each unit of an expression's cost. Returns nothing where the tests say
     too little (`expressible`). Raises `SandboxUnavailable`.
     """
+    from refute.function.search.templates import with_body
+
     place = _entry(problem)
     if place is None:
         return []
@@ -242,6 +244,9 @@ def _enumerated(
     most: int | None,
 ) -> list[tuple[int, str]]:
     """Cost and source of the expressions found, cheapest first; nothing where it was cut short."""
+    from refute.function.search import enumerator
+    from refute.function.search.templates import binary_operations, composed, unary_operations
+
     allowed = seconds if most is None else 60.0
     unary, binary = unary_operations(words), binary_operations(words)
     counted = MOST_TRIED if most is None else most
@@ -260,3 +265,98 @@ def _enumerated(
         if used & set(names):
             kept.append((cost, source))
     return sorted(kept, key=lambda pair: (pair[0], len(pair[1])))
+
+
+UNLIKELY = -1.75
+"""An edited program that scores no higher is right about once in six (development data)."""
+MOST_DERIVED = 5
+CONFIDENCE = 0.6
+PER_COST = -0.25
+"""Log score of a unit of cost."""
+LIMITS = Limits(cpu=0.3, wall=1.5, memory=400 << 20, output=1 << 20, stop_after=2)
+
+
+def expressed(
+    problem: FunctionProblem,
+    result: MethodResult,
+    inputs: Sequence[tuple[Invocation, Tier]],
+    *,
+    box: Sandbox,
+    hints: Sequence[UnitTest],
+    seconds: float,
+    seed: int,
+    most: int | None = None,
+) -> MethodResult:
+    """`result` with synthesised programs first, where it has no fix or none that is likely.
+
+    Arguments as `synthesize`; `inputs` are those on which candidates are told apart. Unchanged
+    where there is a likely fix, nothing to mend, or no expression is found.
+    """
+    likely = result.candidates and result.candidates[0].score > UNLIKELY
+    if likely or seconds < 0.3 or not any(f.test.trust < Trust.PREDICTED for f in result.failing):
+        return result
+    made = synthesize(
+        problem,
+        result.given,
+        box=box,
+        hints=hints,
+        seconds=seconds,
+        seed=seed,
+        most=most,
+    )
+    if not made:
+        return result
+    best = max((c.score for c in result.candidates), default=PER_COST * made[0].cost)
+    fresh = [_candidate(one, max(best, PER_COST * made[0].cost)) for one in made]
+    calls = [call for call, _ in inputs]
+    kept: list[Candidate] = []
+    rows: list[tuple[Outcome, ...]] = []
+    for candidate in (*fresh, *result.candidates):
+        row = tuple(box.run(Program(candidate.code, problem.entry_point), calls, LIMITS))
+        if row not in rows and len(kept) < SHOWN:
+            kept.append(candidate)
+            rows.append(row)
+    question, _ = question_for([Cluster([], row) for row in rows], inputs)
+    given = [f for f in result.failing if f.test.trust < Trust.PREDICTED]
+    notes = tuple(note for note in result.notes if "no fix is proposed" not in note)
+    return replace(
+        result,
+        failing=(*given, *_derived(problem, rows[0], inputs, box)),
+        candidates=tuple(kept),
+        question=question,
+        notes=(*notes, "no likely edit was found: the function is written anew"),
+        reservations=("the function is written anew",),
+    )
+
+
+def _candidate(one: Synthesised, best: float) -> Candidate:
+    text = f"line {one.line}: the body becomes `return {one.expression}` (synthesis)"
+    return Candidate(one.code, best + 0.01 / one.cost, (text,))
+
+
+def _derived(
+    problem: FunctionProblem,
+    wanted: Sequence[Outcome],
+    inputs: Sequence[tuple[Invocation, Tier]],
+    box: Sandbox,
+) -> list[FailingTest]:
+    """Failing tests that the first synthesised program predicts."""
+    program = Program(problem.code, problem.entry_point)
+    actual = box.run(program, [call for call, _ in inputs], LIMITS)
+    tests: list[FailingTest] = []
+    for (call, tier), right, got in zip(inputs, wanted, actual, strict=True):
+        if (
+            tier != Tier.IN_DOMAIN
+            or not isinstance(right, Returned)
+            or not differs(right, got)
+            or not crosses(right.value)
+        ):
+            continue
+        test = UnitTest(
+            call, right.value, trust=Trust.PREDICTED, source="synthesis", confidence=CONFIDENCE
+        )
+        if not matches(got, expect_test(test)):
+            tests.append(FailingTest(test, got))
+        if len(tests) >= MOST_DERIVED:
+            break
+    return tests

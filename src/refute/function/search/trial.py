@@ -25,8 +25,7 @@ from refute.function.search.fuel import (
     refuelling,
     stripped,
 )
-from refute.function.search.reach import names_in, neighbours, reachable
-from refute.function.search.state import keeps_state
+from refute.function.search.reach import keeps_state, names_in, neighbours, reachable
 from refute.function.search.variants import Parts, Variants, compiled
 from refute.function.search.vocabulary import vocabulary
 from refute.problems import Call, Expression, Invocation, UnitTest

@@ -3,7 +3,7 @@
 Nearly every candidate differs from the code under test in the body of one function. Such a one is
 a `Program` with `bodies`: only the function is compiled, and the sandbox puts its code object into
 the loaded module. That is the same as loading the whole edited module where the function does not
-run while the module is imported, and where calls leave no state behind in it (`state.keeps_state`);
+run while the module is imported, and where calls leave no state behind in it (`reach.keeps_state`);
 else the module is loaded anew, in parts: only the changed statement of its top level is compiled.
 """
 

@@ -2,7 +2,7 @@
 
 Its modules run inside the sandbox, as one program (`source`): standard library only. No untrusted
 program is in that process, so the expected outputs may be: what it evaluates is built from the
-templates of `operations` and nothing else. Its answers are believed only once the trusted side has
+operations of `templates` and nothing else. Its answers are believed only once the trusted side has
 run them as a program.
 
 Bottom-up enumeration by cost with observational equivalence (Albarghouthi, Gulwani, Kincaid, CAV
@@ -20,7 +20,7 @@ from pathlib import Path
 __all__ = ["ENTRY_POINT", "source"]
 
 ENTRY_POINT = "synthesize"
-_MODULES = ("guards", "space", "loops", "goals")
+_MODULES = ("space", "goals")
 """In the order in which they import each other."""
 
 
