@@ -16,10 +16,11 @@ from refute.errors import PatchRejected
 from refute.issue.context.neighbours import MOST, neighbouring_tests
 from refute.issue.drafting.original import Original, Trial
 from refute.issue.grading.control import turned_green
-from refute.issue.grading.states import holds_tests, test_files
+from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.grading.statuses import newly_failing, statuses
 from refute.issue.patches import knows_of_tests, split_fix, touched_files
 from refute.methods import Bounds
+from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
 __all__ = ["MOST", "Vetted", "vet_fix"]
@@ -59,7 +60,7 @@ def vet_fix(
         notes.append(f"what the fix does to tests and to their runner is left out ({files})")
     if not code.strip():
         return Vetted("does not apply", "the fix changes no code", notes=tuple(notes))
-    if rejected := _applies(code, workspace):
+    if rejected := rejection(workspace, code):
         reason = f"the fix does not apply: {rejected}"
         return Vetted("does not apply", reason, notes=tuple(notes))
     if names := knows_of_tests(code):
@@ -130,39 +131,16 @@ def _usable(trial: Trial | None) -> bool:
     return trial is not None and bool(trial.failing)
 
 
-def _applies(code: str, workspace: Workspace) -> str:
-    """Why the fix does not apply; "" where it does."""
-    workspace.reset()
-    try:
-        workspace.apply(code)
-    except PatchRejected as error:
-        return str(error)
-    finally:
-        workspace.reset()
-    return ""
-
-
 def _run(
     workspace: Workspace, patches: Sequence[str], files: Sequence[str], bounds: Bounds
 ) -> TestReport | None:
     """The tests of `files` with the patches applied; None where they do not go together."""
-    workspace.reset()
     try:
-        for patch in patches:
-            workspace.apply(patch)
-        there = tuple(path for path in files if _holds_tests(workspace, path))
-        return workspace.run_tests(Selection(there), timeout=bounds.test_seconds)
+        with applied(workspace, *patches):
+            there = files_with_tests(workspace, files)
+            return workspace.run_tests(Selection(there), timeout=bounds.test_seconds)
     except PatchRejected:
         return None
-    finally:
-        workspace.reset()
-
-
-def _holds_tests(workspace: Workspace, path: str) -> bool:
-    try:
-        return holds_tests(workspace.read(path).decode("utf-8", "replace"))
-    except OSError:
-        return False
 
 
 def _still_failing(trial: Trial | None, fixed: TestReport | None) -> tuple[TestResult, ...]:

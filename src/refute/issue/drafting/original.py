@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from refute.errors import PatchRejected
 from refute.issue.grading.changed_tests import touched_tests
-from refute.issue.grading.states import holds_tests, test_files
+from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.patches import added_lines
 from refute.methods import Bounds
+from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, Selection, TestReport, TestResult, Workspace
 
 __all__ = ["FAILING", "WHOLE", "Original", "Trial", "described", "runnable_id", "shortened"]
@@ -91,9 +92,8 @@ class Original:
             return _together([self.base((path,)) for path in key])
         if key not in self._base:
             seconds = self._seconds if self._whole is None else min(self._seconds, self._whole)
-            self.workspace.reset()
-            self._base[key] = self.workspace.run_tests(Selection(key), timeout=seconds)
-            self.workspace.reset()
+            with applied(self.workspace):
+                self._base[key] = self.workspace.run_tests(Selection(key), timeout=seconds)
         return self._base[key]
 
     def is_long(self, path: str) -> bool:
@@ -109,21 +109,16 @@ class Original:
             return Trial(patch, rejected="the patch touches no test file")
         existing = [path for path in files if path in self.paths()]
         before = _failing(self.base(existing)) if existing else {}
-        self.workspace.reset()
         try:
-            for part in (fix, patch):
-                if part.strip():
-                    self.workspace.apply(part)
-            files = tuple(path for path in files if holds_tests(self.source(path) or ""))
-            if not files:
-                return Trial(patch, rejected="the patch leaves no test in its test files")
-            runs = self._selections(patch, files)
-            reports = [self.workspace.run_tests(one, timeout=self._seconds) for one in runs]
-            report = _together(reports)
+            with applied(self.workspace, *filter(str.strip, (fix, patch))):
+                files = files_with_tests(self.workspace, files)
+                if not files:
+                    return Trial(patch, rejected="the patch leaves no test in its test files")
+                runs = self._selections(patch, files)
+                reports = [self.workspace.run_tests(one, timeout=self._seconds) for one in runs]
+                report = _together(reports)
         except PatchRejected as error:
             return Trial(patch, rejected=str(error))
-        finally:
-            self.workspace.reset()
         failing = tuple(r for id, r in _failing(report).items() if id not in before)
         return Trial(patch, report, failing)
 

@@ -17,8 +17,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
 
-from refute.issue.grading.states import holds_tests
+from refute.issue.grading.states import files_with_tests
 from refute.syntax import Function, readable_module
+from refute.workspace.applying import applied
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
 __all__ = ["turned_green"]
@@ -74,26 +75,18 @@ def turned_green(
     """
     chance = chance or random.SystemRandom()
     chosen = chance.sample(list(passing), min(MOST, len(passing)))
-    workspace.reset()
     try:
-        for patch in patches:
-            workspace.apply(patch)
-        planted = []
-        for path in dict.fromkeys(_paths(chosen, files)):
-            one = _plant(workspace.read(path).decode("utf-8", "replace"), path, chosen, chance)
-            workspace.write(path, one.text.encode("utf-8", "surrogateescape"))
-            planted.append(one)
-        there = tuple(path for path in files if _holds_tests(workspace, path))
-        report = workspace.run_tests(Selection(there), timeout=timeout)
+        with applied(workspace, *patches):
+            planted = []
+            for path in dict.fromkeys(_paths(chosen, files)):
+                one = _plant(workspace.read(path).decode("utf-8", "replace"), path, chosen, chance)
+                workspace.write(path, one.text.encode("utf-8", "surrogateescape"))
+                planted.append(one)
+            there = files_with_tests(workspace, files)
+            report = workspace.run_tests(Selection(there), timeout=timeout)
     except OSError as error:
         return f"no failure could be planted in the tests: {error}"
-    finally:
-        workspace.reset()
     return _seen(report, planted, {result.id for result in chosen})
-
-
-def _holds_tests(workspace: Workspace, path: str) -> bool:
-    return holds_tests(workspace.read(path).decode("utf-8", "replace"))
 
 
 def _paths(passing: Sequence[TestResult], files: Sequence[str]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from refute.datasets.swe import IssueItem
-from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.errors import WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.control import turned_green
 from refute.issue.grading.coverage import counted_lines
@@ -37,6 +37,7 @@ from refute.runs.executors import Processes
 from refute.runs.run import Ending, Run
 from refute.runs.shapes import FLAG, NUMBER, misfit
 from refute.storage import cache_folder
+from refute.workspace.applying import rejection
 from refute.workspace.contract import TestReport
 from refute.workspace.opening import Backend
 
@@ -249,12 +250,7 @@ def _verdict(code: str, tests: str, spawn: Spawn, run: _Run, meddles: _Meddles) 
 
 def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
     with spawn() as workspace:
-        try:
-            for patch in patches:
-                workspace.apply(patch)
-        except PatchRejected:
-            return False
-    return True
+        return not rejection(workspace, *patches)
 
 
 # -- in a worker -----------------------------------------------------------------------------------

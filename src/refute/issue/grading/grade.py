@@ -15,7 +15,13 @@ from typing import Any, Literal
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.grading.coverage import ChangeCoverage, change_coverage, counted_lines
-from refute.issue.grading.states import State, StateStore, holds_tests, run_lane, test_files
+from refute.issue.grading.states import (
+    State,
+    StateStore,
+    files_with_tests,
+    run_lane,
+    test_files,
+)
 from refute.issue.grading.statuses import NO_TESTS
 from refute.issue.grading.verdict import Status, Verdict, judge
 from refute.issue.patches import file_patches, is_test_file, touched_files
@@ -171,14 +177,7 @@ def _applied(patch: str, files: Sequence[str], spawn: Callable[[], Workspace]) -
     """Apply the patch to the original code; say whether any of the files holds a test."""
     with spawn() as workspace:
         workspace.apply(patch)
-        for path in files:
-            try:
-                text = workspace.read(path).decode("utf-8", "replace")
-            except OSError:
-                continue
-            if holds_tests(text):
-                return True
-    return False
+        return bool(files_with_tests(workspace, files))
 
 
 def _states(

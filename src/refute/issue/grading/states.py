@@ -12,7 +12,7 @@ import hashlib
 import re
 import secrets
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -26,7 +26,15 @@ from refute.issue.report_cache import ReportCache
 from refute.problems import IssueProblem
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
-__all__ = ["State", "StateStore", "holds_tests", "run_lane", "run_state", "test_files"]
+__all__ = [
+    "State",
+    "StateStore",
+    "files_with_tests",
+    "holds_tests",
+    "run_lane",
+    "run_state",
+    "test_files",
+]
 
 _FORMAT = 1
 _AT_ONCE = 200
@@ -93,6 +101,11 @@ def holds_tests(source: str) -> bool:
     return _TESTS.search(source) is not None
 
 
+def files_with_tests(workspace: Workspace, files: Iterable[str]) -> tuple[str, ...]:
+    """Those of the files that hold tests as they are in the workspace now."""
+    return tuple(path for path in files if _runnable(workspace, path))
+
+
 def run_lane(
     states: Sequence[State],
     spawn: Callable[[], Workspace],
@@ -142,7 +155,7 @@ def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestRepo
         workspace.apply(state.tests)
     if state.script is not None:
         return _run_script(workspace, state.script, timeout)
-    files = tuple(path for path in state.files if _runnable(workspace, path))
+    files = files_with_tests(workspace, state.files)
     if not files:
         return NO_TESTS
     return workspace.run_tests(Selection(files), count_lines=state.counted, timeout=timeout)

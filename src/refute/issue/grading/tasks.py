@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.datasets.swe import IssueItem
-from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.gold_check import missing_fail_to_pass, works
 from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
@@ -34,6 +34,7 @@ from refute.runs import cores, shared_slots
 from refute.runs.executors import Executor, Processes
 from refute.runs.run import Ending, Run
 from refute.storage import cache_folder
+from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
 from refute.workspace.opening import Backend
 
@@ -178,13 +179,8 @@ def _read(prediction: Prediction, types: Sequence[PatchType], workspace: Workspa
             return None
 
     def applies(patch: str) -> bool:
-        try:
-            workspace.apply(patch)
-        except PatchRejected:
-            return False
-        workspace.reset()
-        return True
+        return not rejection(workspace, patch)
 
-    applied = patch_of(prediction, types, text, applies)
+    read = patch_of(prediction, types, text, applies)
     # What could not be read as any of the types is graded as it stands: it does not apply.
-    return applied.patch or prediction.patch
+    return read.patch or prediction.patch

@@ -11,6 +11,7 @@ from refute.issue.edits.definitions import Module
 from refute.issue.edits.tree import EditProblem
 from refute.issue.grading.states import test_files
 from refute.syntax import first_line
+from refute.workspace.applying import applied
 from refute.workspace.contract import TestResult
 
 __all__ = ["defined_as", "without_tests"]
@@ -28,25 +29,22 @@ def defined_as(id: str) -> str:
 def without_tests(patch: str, drop: Sequence[TestResult], original: Original) -> str:
     """The patch without the tests `drop`: new ones are gone, changed ones are as they were.
 
-    A test that cannot be taken out stays. The workspace is clean afterwards.
+    A test that cannot be taken out stays. The workspace is clean before and afterwards.
     """
     names: dict[str, set[str]] = {}
     for result in drop:
         names.setdefault(result.file, set()).add(defined_as(result.id))
     workspace = original.workspace
-    workspace.reset()
+    before = {path: original.source(path) for path in test_files(patch)}
     try:
-        before = {path: original.source(path) for path in test_files(patch)}
-        workspace.apply(patch)
-        for path, old in before.items():
-            text = original.source(path)
-            if text is not None and names.get(path):
-                workspace.write(path, _without(text, old, names[path]).encode())
-        return workspace.diff()
+        with applied(workspace, patch):
+            for path, old in before.items():
+                text = original.source(path)
+                if text is not None and names.get(path):
+                    workspace.write(path, _without(text, old, names[path]).encode())
+            return workspace.diff()
     except PatchRejected:
         return patch
-    finally:
-        workspace.reset()
 
 
 def _without(text: str, old: str | None, names: Collection[str]) -> str:

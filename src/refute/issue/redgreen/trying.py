@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import WHOLE, Original, Trial, described, runnable_id, shortened
-from refute.issue.grading.states import holds_tests, test_files
+from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.grading.statuses import TestStatus, newly_failing, statuses
 from refute.issue.patches import added_lines, touched_files
 from refute.methods import Bounds
+from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
 
 __all__ = ["Fix", "Row", "TestBed", "scrubbed"]
@@ -138,14 +139,11 @@ class TestBed:
 
     def fixed_source(self, fix: Fix, path: str) -> str | None:
         """A file's text with the fix applied; None: there is none."""
-        self.workspace.reset()
         try:
-            self.workspace.apply(fix.patch)
-            return self.original.source(path)
+            with applied(self.workspace, fix.patch):
+                return self.original.source(path)
         except PatchRejected:
             return None
-        finally:
-            self.workspace.reset()
 
     def executed(
         self, trial: Trial, fix: Fix, counted: Mapping[str, Sequence[int]] | None = None
@@ -193,16 +191,7 @@ class TestBed:
     # -- running -----------------------------------------------------------------------------------
 
     def _rejected(self, patch: str) -> str:
-        if not patch.strip():
-            return "it changes no code"
-        self.workspace.reset()
-        try:
-            self.workspace.apply(patch)
-        except PatchRejected as error:
-            return str(error)
-        finally:
-            self.workspace.reset()
-        return ""
+        return rejection(self.workspace, patch) if patch.strip() else "it changes no code"
 
     def _with(
         self, trial: Trial, fix: str, counted: Mapping[str, Sequence[int]] | None = None
@@ -223,16 +212,9 @@ class TestBed:
         tests: Sequence[str] = (),
         counted: Mapping[str, Sequence[int]] | None = None,
     ) -> TestReport:
-        self.workspace.reset()
-        try:
-            for patch in patches:
-                self.workspace.apply(patch)
-            there = tuple(f for f in files if holds_tests(self.original.source(f) or ""))
-            return self.workspace.run_tests(
-                Selection(there, tuple(tests)), count_lines=counted, timeout=self._seconds
-            )
-        finally:
-            self.workspace.reset()
+        with applied(self.workspace, *patches):
+            there = Selection(files_with_tests(self.workspace, files), tuple(tests))
+            return self.workspace.run_tests(there, count_lines=counted, timeout=self._seconds)
 
 
 def scrubbed(text: str, root: str) -> str:
