@@ -16,12 +16,13 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from refute.errors import InputError, at_fault
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from refute.datasets.spec import DatasetSpec
     from refute.methods import Level, MethodSpec
     from refute.models.opening import Provider
@@ -101,6 +102,8 @@ class Registry(Generic[Thing]):
                 yield cast(Thing, value)
 
     def _points(self) -> tuple[EntryPoint, ...]:
+        from importlib.metadata import entry_points  # slow to load, and mostly not asked for
+
         return tuple(entry_points(group=self.group))
 
     def _loaded(self, point: EntryPoint) -> Thing:

@@ -9,6 +9,7 @@ inside the commands, so that `refute --help` stays fast.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -91,6 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status. Errors become one line on stderr."""
+    # What is made here by the thousand (syntax trees, outcomes) has no cycles to look for.
+    gc.set_threshold(50_000)
     show_remarks()
     try:
         status = cli.main(arguments, prog_name="refute", standalone_mode=False)

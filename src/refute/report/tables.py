@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -72,6 +71,8 @@ def print_fix(
 def print_diff(diff: str, console: Console) -> None:
     """Coloured on a terminal; byte for byte (so that it can be piped into patch) elsewhere."""
     if console.is_terminal:
+        from rich.syntax import Syntax
+
         console.print(Syntax(diff, "diff", background_color="default", word_wrap=True))
     else:
         console.file.write(diff)

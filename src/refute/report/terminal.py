@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.status import Status
 from rich.text import Text
 
 from refute.function.contract import Ask, Question
@@ -17,6 +15,9 @@ from refute.function.show import call_source, value_source
 from refute.literals import NotLiteral, parse_literal
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 __all__ = ["Working", "asking", "counting", "working"]
 
@@ -61,6 +62,8 @@ def working(text: str, console: Console) -> Iterator[Working]:
 def counting(console: Console) -> Iterator[Callable[[int, int], None]]:
     """A function that is told how many are done, and of how many: a progress bar, or a line now
     and then."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TimeRemainingColumn())
     shown = -1
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:

@@ -214,6 +214,9 @@ class _Connection:
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
         options = ["-P"] * (python.version >= (3, 11)) + ["-s", "-S"]
+        options += ["-B"] * sys.dont_write_bytecode
+        if sys.pycache_prefix is not None:
+            options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
         command = [python.program, *options, str(_SERVER), str(fd), json.dumps(config)]
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
         environment["PYTHONHASHSEED"] = str(config["seed"])

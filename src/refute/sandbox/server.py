@@ -28,6 +28,7 @@ import struct
 import sys
 import time
 import types
+from importlib.machinery import SourceFileLoader
 from typing import Any
 
 REQUEST = struct.Struct("<IIIQQQddddI?IQQ")
@@ -48,11 +49,15 @@ BASELINE_SLACK = 32 << 20  # what the server still maps after its address space 
 
 
 def load_neighbour(name: str) -> types.ModuleType:
-    """A module of this directory, by path: nothing of `refute` is importable in here."""
+    """A module of this directory, by path: nothing of `refute` is importable in here.
+
+    Compiled once and kept like any module that is imported: a run starts several servers.
+    """
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
     module = types.ModuleType(f"_refute_{name}")
-    with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
+    code = SourceFileLoader(f"refute.sandbox.{name}", path).get_code(f"refute.sandbox.{name}")
+    assert code is not None
+    exec(code, module.__dict__)
     return module
 
 
