@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.function.rough_types import rough_type
 from refute.function.source import SourceFile, read_source
 from refute.function.surroundings import Surroundings, surroundings
 from refute.problems import FunctionProblem, UnitTest
@@ -120,18 +121,9 @@ def is_predicate(module: Module, name: str) -> bool:
     if node.returns is not None:
         return ast.unparse(node.returns) in ("bool", "'bool'")
     returns = [n.value for n in ast.walk(node) if isinstance(n, ast.Return)]
-    return bool(returns) and all(value is not None and _is_boolean(value) for value in returns)
-
-
-def _is_boolean(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=bool()) | ast.Compare() | ast.UnaryOp(op=ast.Not()):
-            return True
-        case ast.BoolOp(values=values):
-            return all(map(_is_boolean, values))
-        case ast.Call(func=ast.Name(id=name)):
-            return name in ("all", "any", "bool", "callable", "hasattr", "isinstance")
-    return False
+    return bool(returns) and all(
+        value is not None and rough_type(value, {}) == "bool" for value in returns
+    )
 
 
 def _parse(text: str, path: Path) -> ast.Module:

@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from refute.function.rough_types import annotated_type, rough_type, suits
 from refute.function.search.sites import Site
 from refute.function.search.vocabulary import Vocabulary
 
-__all__ = ["Facts", "fits", "gather", "may_be", "suits", "type_of"]
+__all__ = ["Facts", "fits", "gather", "may_be", "type_of"]
 
-_CALLS = {
-    "len": "int", "int": "int", "ord": "int", "sum": "num", "round": "num", "abs": "num",
-    "pow": "num", "float": "float", "str": "str", "chr": "str", "bin": "str", "hex": "str",
-    "input": "str", "repr": "str", "list": "list", "sorted": "list", "set": "set",
-    "frozenset": "set", "dict": "dict", "tuple": "tuple", "bool": "bool", "any": "bool",
-    "all": "bool", "isinstance": "bool", "range": "iter", "zip": "iter", "map": "iter",
-    "filter": "iter", "enumerate": "iter", "reversed": "iter", "Counter": "dict",
-    "defaultdict": "dict", "deque": "list", "iter": "iter",
-}  # fmt: skip
-_METHODS = {
-    "lower": "str", "upper": "str", "strip": "str", "lstrip": "str", "rstrip": "str",
-    "join": "str", "replace": "str", "title": "str", "capitalize": "str", "swapcase": "str",
-    "zfill": "str", "hexdigest": "str", "format": "str", "split": "list", "splitlines": "list",
-    "keys": "iter", "values": "iter", "items": "iter", "count": "int", "index": "int",
-    "find": "int", "rfind": "int", "bit_length": "int", "isdigit": "bool", "isalpha": "bool",
-    "isupper": "bool", "islower": "bool", "isalnum": "bool", "isspace": "bool",
-    "startswith": "bool", "endswith": "bool", "copy": "?",
-}  # fmt: skip
-_ANNOTATIONS = {
-    "int": "int", "float": "float", "str": "str", "bool": "bool", "list": "list", "List": "list",
-    "dict": "dict", "Dict": "dict", "set": "set", "Set": "set", "tuple": "tuple",
-    "Tuple": "tuple", "Iterable": "iter", "Sequence": "list",
-}  # fmt: skip
 _NUMBER_WORDS = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
     "eight": 8, "nine": 9, "ten": 10, "half": 2, "twice": 2, "first": 1, "second": 2, "third": 3,
@@ -101,7 +79,7 @@ def gather(
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             used[node.id] = used.get(node.id, 0) + 1
         elif isinstance(node, ast.arg) and node.annotation is not None:
-            types[node.arg] = _annotated(node.annotation)
+            types[node.arg] = annotated_type(node.annotation)
         elif isinstance(node, ast.Compare):
             atoms[ast.dump(node)] = node
     own = [n.name for n in tree.body if isinstance(n, ast.FunctionDef)]
@@ -162,13 +140,6 @@ def _learn(facts: Facts, name: str, kind: str) -> None:
         facts.types[name] = kind if known in (None, kind) else known
 
 
-def _annotated(node: ast.expr) -> str:
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
-    return _ANNOTATIONS.get(name, "?")
-
-
 def _told_integers(description: str) -> tuple[int, ...]:
     prose = "\n".join(
         line
@@ -186,73 +157,14 @@ def _callee(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
 
 
-def type_of(node: ast.AST, facts: Facts, depth: int = 12) -> str:
-    """A rough type: int float num str list set dict tuple bool iter, or `?`.
-
-    What is nested deeper than `depth` says nothing: each part of a long sum is asked for its type.
-    """
-    if not depth:
-        return "?"
-    deeper = depth - 1
-    match node:
-        case ast.Constant(value=value):
-            name = type(value).__name__
-            return name if name in ("int", "float", "str", "bool") else "?"
-        case ast.Name(id=name):
-            return facts.types.get(name, "?")
-        case ast.Call(func=ast.Attribute(attr=attr)):
-            return _METHODS.get(attr, "?")
-        case ast.Call(func=ast.Name(id=name)):
-            return _CALLS.get(name, "?")
-        case ast.Compare():
-            return "bool"
-        case ast.UnaryOp(op=ast.Not()):
-            return "bool"
-        case ast.UnaryOp(operand=operand):
-            return type_of(operand, facts, deeper)
-        case ast.BoolOp(values=values):
-            return type_of(values[-1], facts, deeper)
-        case ast.IfExp(body=body):
-            return type_of(body, facts, deeper)
-        case ast.List() | ast.ListComp():
-            return "list"
-        case ast.Set() | ast.SetComp():
-            return "set"
-        case ast.Dict() | ast.DictComp():
-            return "dict"
-        case ast.Tuple():
-            return "tuple"
-        case ast.GeneratorExp():
-            return "iter"
-        case ast.JoinedStr():
-            return "str"
-        case ast.Subscript(value=value, slice=index):
-            whole = type_of(value, facts, deeper)
-            return whole if isinstance(index, ast.Slice) or whole == "str" else "?"
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = type_of(left, facts, deeper), type_of(right, facts, deeper)
-            if isinstance(op, ast.Div):
-                return "float"
-            if "str" in (a, b):
-                return "str"
-            if "list" in (a, b):
-                return "list"
-            if isinstance(op, ast.Add | ast.Mult):
-                return a if a == b else "num" if {a, b} <= {"int", "float", "num"} else "?"
-            return a if a == b else "num"
-    return "?"
+def type_of(node: ast.AST, facts: Facts) -> str:
+    """The rough type of an expression of the program."""
+    return rough_type(node, facts.types)
 
 
 def may_be(node: ast.AST, facts: Facts, *kinds: str) -> bool:
     """Whether the expression's rough type is unknown or one of `kinds`."""
     return suits(type_of(node, facts), kinds)
-
-
-def suits(kind: str, kinds: Collection[str]) -> bool:
-    """Whether a rough type is unknown or one of `kinds`."""
-    if kind == "num":
-        return "int" in kinds or "float" in kinds or "num" in kinds
-    return kind == "?" or kind in kinds
 
 
 def fits(site: Site, name: str, facts: Facts) -> bool:

@@ -13,6 +13,7 @@ import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from refute.function.rough_types import rough_type
 from refute.function.search.rewrite import rewrite
 from refute.syntax import parse_expression, parse_module
 
@@ -112,13 +113,13 @@ _BITWISE = (" & ", " | ", " ^ ", ">>", "<<")
 
 def unary_operations(words: Collection[str]) -> list[Unary]:
     """The operations on one value; `words`: the names that the code at hand uses."""
-    return [(_price(c, t, words), t, kinds, _tells(t)) for c, t, kinds in _UNARY]
+    return [(_price(c, t, words), t, kinds, _tells(t, kinds)) for c, t, kinds in _UNARY]
 
 
 def binary_operations(words: Collection[str]) -> list[Binary]:
     """The operations on two values; `words`: the names that the code at hand uses."""
     return [
-        (_price(c, t, words), t, first, second, symmetric, _tells(t))
+        (_price(c, t, words), t, first, second, symmetric, _tells(t, first))
         for c, t, first, second, symmetric in _BINARY
     ]
 
@@ -133,19 +134,10 @@ def _price(cost: int, template: str, words: Collection[str]) -> int:
     return 2 if any(sign in template for sign in _BITWISE) else cost
 
 
-def _tells(template: str) -> bool:
-    tree = parse_expression(template)
-    if isinstance(tree, ast.Compare | ast.BoolOp):
-        return True
-    if isinstance(tree, ast.UnaryOp):
-        return isinstance(tree.op, ast.Not)
-    if not isinstance(tree, ast.Call):
-        return False
-    if isinstance(tree.func, ast.Name):
-        return tree.func.id in ("any", "all", "isinstance")
-    return isinstance(tree.func, ast.Attribute) and tree.func.attr.startswith(
-        ("isa", "isd", "isl", "iss", "isu", "startswith", "endswith")
-    )
+def _tells(template: str, kinds: str) -> bool:
+    """Whether it gives a truth value, of operands of these kinds."""
+    types = dict.fromkeys("xy", "bool" if kinds == "b" else "?")
+    return rough_type(parse_expression(template), types) == "bool"
 
 
 _TAKERS = frozenset({"sum", "max", "min", "any", "all", "set", "tuple", "sorted", "list", "dict"})

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from refute.function.rough_types import suits
 from refute.function.search.edit import Change, same
-from refute.function.search.facts import Facts, suits, type_of
+from refute.function.search.facts import Facts, type_of
 from refute.function.search.sites import Context, Site
 from refute.syntax import parse_module
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from refute.function.search.edit import Change, copy_of
-from refute.function.search.facts import Facts
+from refute.function.search.facts import Facts, type_of
 from refute.function.search.fuel import is_mark
 from refute.function.search.rules.insertions import clamps, is_docstring, updates
 from refute.function.search.rules.operators import ARITHMETIC
@@ -96,21 +96,14 @@ rule("negate return", 0.5, "return a < b", "return not a < b", few=True)
 def results(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
     """Another result, the opposite result, a result in the place of `break`."""
     value = stmt.value if isinstance(stmt, ast.Return) else None
-    if value is not None and _is_condition(value):
+    shown = isinstance(value, ast.Constant | ast.Name)
+    if value is not None and not shown and type_of(value, facts) == "bool":
         yield "negate return", [ast.Return(value=negated(value))], 0.0
     kind = "return other" if isinstance(stmt, ast.Return) else "break to return"
     names = [load(name) for name in context.names[:5]]
     for result in (const(True), const(False), const(0), *names):
         if not (isinstance(value, ast.Name) and value.id == getattr(result, "id", "")):
             yield kind, [ast.Return(value=result)], 0.0
-
-
-def _is_condition(node: ast.expr) -> bool:
-    if isinstance(node, ast.Call):
-        return getattr(node.func, "id", "") in ("any", "all", "bool", "isinstance")
-    return isinstance(node, ast.Compare | ast.BoolOp) or (
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    )
 
 
 rule("augmented", 0.5, "a -= b\nreturn a", "a += b\nreturn a", few=True, ordered=True)
