@@ -3,7 +3,7 @@
 `read_examples` returns them with the trust that their form deserves:
 
 - `Trust.STATED`: doctest, assert, ``f(x) == y``;
-- `Trust.WORDED`: arrows, "should return", Input/Output fields, named arguments, round trips;
+- `Trust.WORDED`: arrows, "should return", Input/Output fields, named arguments;
 - `Trust.HINT`: self-tests of the code itself, and examples that contradict one another (`source`
   says which).
 
@@ -29,10 +29,8 @@ from refute.function.examples.subject import (
 )
 from refute.function.examples.worded import (
     called_examples,
-    empty_inputs,
     labelled_fields,
     named_arguments,
-    round_trips,
 )
 from refute.problems import FunctionProblem, Trust, UnitTest
 from refute.sandbox import Sandbox
@@ -111,13 +109,11 @@ def _read(about: Subject) -> list[Reading]:
     called = called_examples(about, taken)
     taken += [one.span for one in called]
     readings += called
-    for reader in (labelled_fields, named_arguments, empty_inputs):
+    for reader in (labelled_fields, named_arguments):
         for reading in reader(about):
             if not overlaps(reading.span, taken):
                 readings.append(reading)
                 taken.append(reading.span)
-    if not readings:
-        readings += round_trips(about)
     return sorted(screened(readings, about), key=lambda one: one.span)
 
 

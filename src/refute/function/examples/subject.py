@@ -27,7 +27,7 @@ __all__ = [
     "to_test",
 ]
 
-Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "boundary", "inverse"]
+Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose"]
 """The form in which an example is written."""
 
 _STRAIGHT = str.maketrans(
@@ -224,7 +224,7 @@ def to_test(reading: Reading, about: Subject, *, where: str) -> UnitTest:
         Trust.STATED if reading.formal else Trust.WORDED,
         f"{where} line {about.line(reading.span[0])}",
         reading.span,
-        0.99 if reading.formal else 0.95 if reading.kind != "boundary" else 0.9,
+        0.99 if reading.formal else 0.95,
     )
 
 
