@@ -25,7 +25,7 @@ from refute.datasets.rows import find_file, read_rows
 from refute.errors import SandboxUnavailable
 from refute.figures import mean
 from refute.function.grade import STOP_AFTER, ProgramGrade, grade_program
-from refute.function.truth import expected_outputs
+from refute.function.oracle import expected_outputs
 from refute.sandbox.local import LocalSandbox
 
 

@@ -32,8 +32,8 @@ from mutator import bugs
 from refute.errors import InputError, SandboxUnavailable
 from refute.function.examples import understood
 from refute.function.examples.scripts import scripts
+from refute.function.project import Surroundings
 from refute.function.project_sandbox import ProjectSandbox
-from refute.function.surroundings import Surroundings
 from refute.function.target import open_target, problem_of
 from refute.problems import FunctionProblem, Trust
 from refute.sandbox import Limits, Program, Sandbox

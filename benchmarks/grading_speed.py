@@ -35,7 +35,7 @@ from typing import Any
 from refute.datasets import load
 from refute.datasets.item import Item
 from refute.function.grade import grade_program
-from refute.function.truth import GroundTruth, expected_outputs
+from refute.function.oracle import GroundTruth, expected_outputs
 from refute.sandbox.local import LocalSandbox
 
 PEER_NAMES = {"humaneval+": "humaneval", "mbpp+": "mbpp"}

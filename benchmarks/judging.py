@@ -19,6 +19,7 @@ from dataclasses import replace
 from random import Random
 
 from refute.datasets import Item, load
+from refute.function.formatting import call_source, describe
 from refute.function.grade import grade_program
 from refute.function.judge import by_behaviour, by_tests, judge_candidates
 from refute.function.llm.options import Options
@@ -26,7 +27,6 @@ from refute.function.search.edit import applied
 from refute.function.search.facts import gather
 from refute.function.search.inputs import propose_inputs
 from refute.function.search.mutants import singles
-from refute.function.show import call_source, describe
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session

@@ -19,8 +19,8 @@ from collections import Counter
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.function.project import Surroundings
 from refute.function.project_sandbox import ProjectSandbox, check_loads
-from refute.function.surroundings import Surroundings
 from refute.function.target import open_target
 from refute.sandbox.local import LocalSandbox
 

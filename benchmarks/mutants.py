@@ -49,10 +49,10 @@ from packages import (
 )
 from sessions import distinct, from_docstring, from_tests, varied
 
-from refute.cli.status import status_of_states
+from refute.cli.exit_statuses import status_of_states
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult
-from refute.function.given import read_given
+from refute.function.given_tests import read_given
 from refute.function.project_sandbox import open_box, present
 from refute.function.search import search
 from refute.function.target import open_targets

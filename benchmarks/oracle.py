@@ -26,11 +26,11 @@ from dataclasses import dataclass
 
 from refute.datasets import Item, load
 from refute.function.contract import MethodResult
+from refute.function.formatting import call_source, value_source
 from refute.function.grade import grade_program, grade_tests
 from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
-from refute.function.show import call_source, value_source
-from refute.function.truth import expected_outputs
+from refute.function.oracle import expected_outputs
 from refute.literals import NotLiteral, source_of
 from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling, Tally

@@ -26,7 +26,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.issue.snippet import snippet
 from refute.methods import Bounds
 from refute.problems import IssueProblem
-from refute.workspace.opening import open_local, prepare
+from refute.workspace.factory import open_local, prepare
 
 
 def main() -> None:

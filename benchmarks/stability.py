@@ -18,7 +18,7 @@ from pathlib import Path
 
 from refute.datasets import load
 from refute.function.grade import grade_program
-from refute.function.truth import expected_outputs
+from refute.function.oracle import expected_outputs
 from refute.sandbox.local import LocalSandbox
 
 

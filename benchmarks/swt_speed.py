@@ -37,7 +37,7 @@ from refute.issue.grading.states import StateStore, test_files
 from refute.problems import IssuePrediction
 from refute.workspace.base import Base
 from refute.workspace.contract import Selection, Workspace
-from refute.workspace.opening import open_workspace, prepare
+from refute.workspace.factory import open_workspace, prepare
 
 IDS = (
     "django__django-13401,django__django-14580,django__django-15790,pallets__flask-5063,"

@@ -24,8 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from refute.workspace.base import Base
+from refute.workspace.factory import prepare
 from refute.workspace.local import ALL_MEASURES, LocalBackend
-from refute.workspace.opening import prepare
 from refute.workspace.recipe import Recipe
 from refute.workspace.working_copy import WorkingCopy
 

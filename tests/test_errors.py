@@ -10,7 +10,7 @@ import pytest
 
 import refute
 from refute import errors
-from refute.cli.status import fail_for
+from refute.cli.exit_statuses import fail_for
 
 STATUSES = {
     errors.InputError: 2,

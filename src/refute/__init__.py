@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from refute.methods import Bounds, Context, Method, MethodSpec, method
     from refute.models.asking import Asked
     from refute.models.contract import Model
-    from refute.models.opening import open_model
+    from refute.models.specs import open_model
     from refute.problems import (
         Call,
         Expression,
@@ -109,7 +109,7 @@ _HOMES = {
     "refute.methods": ("Bounds", "Context", "Method", "MethodSpec", "method"),
     "refute.models.asking": ("Asked",),
     "refute.models.contract": ("Model",),
-    "refute.models.opening": ("open_model",),
+    "refute.models.specs": ("open_model",),
     "refute.problems": (
         "Call",
         "Expression",

@@ -102,7 +102,7 @@ def _workspace() -> Iterator[Check]:
     """What holds in a workspace, found out in one of an empty repository."""
     from refute.errors import WorkspaceUnavailable
     from refute.workspace.base import Base
-    from refute.workspace.opening import open_local
+    from refute.workspace.factory import open_local
     from refute.workspace.recipe import Recipe
 
     with tempfile.TemporaryDirectory(prefix="refute-doctor-") as folder:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from refute.datasets.spec import DatasetSpec
     from refute.methods import Level, MethodSpec
-    from refute.models.opening import Provider
+    from refute.models.specs import Provider
     from refute.runs.executors import ExecutorSpec
 
 __all__ = ["DATASETS", "EXECUTORS", "METHODS", "MODELS", "Registry", "method_of"]
@@ -157,7 +157,7 @@ MODELS: Registry[Provider] = Registry(
     "refute.models",
     ("refute.models.providers",),
     "model",
-    _is_a("refute.models.opening", "Provider"),
+    _is_a("refute.models.specs", "Provider"),
 )
 DATASETS: Registry[DatasetSpec[Any]] = Registry(
     "refute.datasets", ("refute.datasets",), "dataset", _is_a("refute.datasets.spec", "DatasetSpec")

@@ -25,7 +25,7 @@ def remark(lines: Iterable[str]) -> None:
 
 def warn_of_gaps(box: Sandbox) -> None:
     """Say in one line what the sandbox does not protect from on this machine."""
-    from refute.sandbox.gaps import gaps
+    from refute.sandbox.missing_protections import gaps
 
     open_here = gaps(box.protections())
     if open_here:

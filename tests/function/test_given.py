@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError
-from refute.function.given import GivenTests, read_tests
+from refute.function.given_tests import GivenTests, read_tests
 from refute.problems import Call, Expression, Session, UnitTest
 
 

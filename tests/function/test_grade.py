@@ -22,7 +22,7 @@ from refute.function.grade import (
     metrics,
     with_failing_tests,
 )
-from refute.function.truth import expected_outputs
+from refute.function.oracle import expected_outputs
 from refute.problems import (
     Call,
     Expression,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
+from refute.function.project import surroundings
 from refute.function.source import read_source, unified_diff
-from refute.function.surroundings import surroundings
 from refute.function.target import is_predicate, open_target, problem_of, split_target
 
 MODULE = '''\

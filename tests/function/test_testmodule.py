@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.function.given import read_tests
+from refute.function.given_tests import read_tests
 from refute.function.project_sandbox import open_box
 from refute.function.target import open_target, problem_of
 from refute.function.testmodule import whole_tests

@@ -9,7 +9,7 @@ import pytest
 
 from refute.errors import WorkspaceUnavailable
 from refute.problems import IssueProblem
-from refute.workspace.opening import prepare
+from refute.workspace.factory import prepare
 
 from .projects import Project, make_project
 from .shop import Shop, make_repository, recipe

@@ -14,7 +14,7 @@ from refute.issue.contract import Reproduction
 from refute.methods import MethodSpec, Spawn
 from refute.problems import IssueKey, IssueProblem
 from refute.registry import METHODS
-from refute.workspace.opening import open_local, prepare
+from refute.workspace.factory import open_local, prepare
 from refute.workspace.recipe import Recipe
 
 __all__ = ["DRAFT", "FIX", "GOLDEN_TESTS", "ISSUE", "Project", "make_project"]

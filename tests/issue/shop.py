@@ -19,7 +19,7 @@ from refute.issue.grading.states import StateStore
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
-from refute.workspace.opening import open_workspace
+from refute.workspace.factory import open_workspace
 from refute.workspace.recipe import WORK_TREE, Recipe
 
 CART = """\

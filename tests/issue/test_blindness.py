@@ -32,9 +32,9 @@ from refute.models.session import Session
 from refute.problems import IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
+from refute.workspace.factory import open_local, prepare
 from refute.workspace.installed_copies import installed_copies
 from refute.workspace.local import ALL_MEASURES, LocalBackend
-from refute.workspace.opening import open_local, prepare
 from refute.workspace.working_copy import WorkingCopy
 
 from .projects import ISSUE, ISSUE_METHODS, TESTS, Project, git, make_project, with_options

@@ -14,7 +14,7 @@ import pytest
 
 import refute as api
 from refute.cli import run as run_cli
-from refute.cli.status import fail_for
+from refute.cli.exit_statuses import fail_for
 from refute.errors import PatchRejected
 from refute.issue.drafting.submission import only_tests
 from refute.issue.methods.zeroshot import Draft

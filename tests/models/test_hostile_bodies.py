@@ -19,9 +19,9 @@ from refute.models.bodies import LARGEST
 from refute.models.chat import completions
 from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.openai import OpenAIModel
-from refute.models.opening import open_model
 from refute.models.prices import Price
 from refute.models.retry import RetryPolicy
+from refute.models.specs import open_model
 
 from .loopback import Loopback, Reply, chat
 

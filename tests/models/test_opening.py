@@ -9,10 +9,10 @@ import pytest
 from refute.errors import InputError
 from refute.models.contract import Usage
 from refute.models.openai import OpenAIModel
-from refute.models.opening import open_model
 from refute.models.prices import FREE, Price, Prices
 from refute.models.replay import ReplayModel
 from refute.models.scripted import ScriptedModel
+from refute.models.specs import open_model
 
 SERVER = "http://models.invalid/v1"
 

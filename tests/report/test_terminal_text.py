@@ -10,7 +10,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from refute.cli import output, status
+from refute.cli import exit_statuses as status
+from refute.cli import output
 from refute.issue.vet import Vetted
 from refute.report.consoles import SafeConsole
 from refute.report.issues import print_vetted

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from refute import cli
-from refute.function.truth import expected_outputs
+from refute.function.oracle import expected_outputs
 from refute.problems import FunctionKey
 from refute.runs import Journal, read_run
 from refute.runs.shapes import COUNT, FLAG, NUMBER, maybe, misfit, optional

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from refute.sandbox.gaps import gaps
+from refute.sandbox.missing_protections import gaps
 
 NAMES = ("namespaces", "unprivileged user", "landlock", "seccomp")
 

@@ -10,9 +10,9 @@ import pytest
 
 from refute.problems import Call, Session, UnitTest, Want
 from refute.sandbox import Limits, Program, Returned, TimedOut
+from refute.sandbox.doctest_check import shows
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.shown import shows
 
 CODE = """
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.workspace.opening import prepare
+from refute.workspace.factory import prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.working_copy import WorkingCopy
 

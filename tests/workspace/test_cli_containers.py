@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from refute.cli import run as run_cli
-from refute.workspace import opening
+from refute.workspace import factory
 from refute.workspace.containers import ContainerBackend
 from refute.workspace.recipe import WORK_TREE
 
@@ -71,7 +71,7 @@ def test_bench_works_in_the_image(
         packages=str(Path(sys.executable).parent),
         own=str(engine / "own"),
     )
-    monkeypatch.setattr(opening, "ContainerBackend", room)
+    monkeypatch.setattr(factory, "ContainerBackend", room)
     status = run_cli([*EXTERNAL, *WHERE])
     out, err = capsys.readouterr()
     assert status == 0, err

@@ -18,7 +18,7 @@ from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.base import Limits
 from refute.workspace.containers import ContainerBackend
 from refute.workspace.contract import Selection
-from refute.workspace.opening import open_workspace, prepare
+from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.working_copy import WorkingCopy
 

@@ -13,8 +13,8 @@ import pytest
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.workspace.environment import existing_environment
+from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe, own_interpreter
-from refute.workspace.opening import open_local, prepare
 from refute.workspace.snapshot import snapshot
 
 from .shops import git, make_repository

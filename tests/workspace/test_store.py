@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from refute.storage import cache_folder
-from refute.workspace.store import ensure, key_of
+from refute.workspace.cache import ensure, key_of
 
 MAKER = """
 import os, sys, time
 from pathlib import Path
-from refute.workspace.store import ensure
+from refute.workspace.cache import ensure
 folder, log, die = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "die"
 def make(target):
     target.mkdir(parents=True)

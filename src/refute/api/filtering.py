@@ -19,7 +19,7 @@ from refute.issue.workspaces import check_engine
 from refute.remarks import remark
 from refute.runs import read_header, read_run
 from refute.runs.run import Run
-from refute.workspace.opening import Backend
+from refute.workspace.factory import Backend
 
 __all__ = ["FilterResult", "filter_fixes"]
 

@@ -27,7 +27,7 @@ from refute.remarks import remark
 from refute.runs import new_run
 from refute.runs.executors import Record
 from refute.runs.run import Run
-from refute.workspace.opening import Backend
+from refute.workspace.factory import Backend
 
 __all__ = ["GradeResult", "grade", "grade_predictions", "grade_samples"]
 

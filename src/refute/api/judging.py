@@ -14,7 +14,7 @@ from typing import Any
 
 from refute.api.calling import Shown, apart
 from refute.errors import InputError
-from refute.function.given import read_description
+from refute.function.given_tests import read_description
 from refute.function.interpreters import with_interpreter
 from refute.function.judge import Judgement, by_behaviour, by_reward, by_tests, judge_candidates
 from refute.function.llm.options import Options

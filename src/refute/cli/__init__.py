@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 import click
 
+from refute.cli.exit_statuses import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
 from refute.cli.output import show_remarks
-from refute.cli.status import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
 from refute.cli.streams import drop_output, prepare_streams
 from refute.errors import BAD_INPUT, InputError
 

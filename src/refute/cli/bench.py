@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.issue_options import bounds_options
 from refute.cli.method_options import MethodCommand
 from refute.cli.options import (
     FILE,
@@ -18,8 +19,7 @@ from refute.cli.options import (
     workspace_option,
 )
 from refute.cli.output import consoles, print_json
-from refute.cli.reproducing import bounds_options
-from refute.cli.selected import executor_option, run_options, selecting_options, split_ids
+from refute.cli.run_options import executor_option, run_options, selecting_options, split_ids
 from refute.errors import UNAVAILABLE, InputError
 
 if TYPE_CHECKING:

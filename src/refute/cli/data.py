@@ -161,8 +161,8 @@ def _with_measures(path: Path, items: Any) -> list[dict[str, Any]]:
 
 def _opener(clone: Path, fields: dict[str, Any], repo: str) -> Opener:
     """Opens workspaces of the clone, in the environment that was given or in the user's own."""
+    from refute.workspace.factory import open_workspace, prepare
     from refute.workspace.infer import infer_recipe
-    from refute.workspace.opening import open_workspace, prepare
     from refute.workspace.recipes import recipe_of_row
 
     recipe: Recipe

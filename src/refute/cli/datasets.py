@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from refute.cli.listing import print_list
+from refute.cli.name_table import print_list
 from refute.cli.options import json_option
 
 __all__ = ["command"]

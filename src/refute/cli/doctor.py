@@ -17,7 +17,7 @@ def command(as_json: bool) -> int:
     from dataclasses import asdict
 
     from refute.doctor import examine
-    from refute.report.health import print_checks
+    from refute.report.doctor_table import print_checks
 
     checks = examine()
     if as_json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.exit_statuses import status_of_states
 from refute.cli.options import (
     budget_option,
     description_option,
@@ -17,7 +18,6 @@ from refute.cli.options import (
     tests_option,
 )
 from refute.cli.output import consoles
-from refute.cli.status import status_of_states
 
 if TYPE_CHECKING:
     from refute.api.functions import Show

@@ -8,7 +8,7 @@ import click
 
 from refute.cli.options import json_option, workspace_option
 from refute.cli.output import consoles, print_json
-from refute.cli.selected import run_options, selecting_options, split_ids
+from refute.cli.run_options import run_options, selecting_options, split_ids
 from refute.errors import UNAVAILABLE
 
 __all__ = ["command"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.listing import print_list
+from refute.cli.name_table import print_list
 from refute.cli.options import json_option
 from refute.cli.output import print_json
 

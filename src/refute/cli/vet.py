@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.exit_statuses import FOUND
+from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
 from refute.cli.options import FILE, json_option, reproducer_options
 from refute.cli.output import consoles, print_json
-from refute.cli.reproducing import bounds_options, checkout_options
-from refute.cli.status import FOUND
 
 if TYPE_CHECKING:
     from refute.methods import Bounds

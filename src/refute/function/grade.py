@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from refute.figures import Figure, clustered
-from refute.function.truth import GroundTruth, expected_outputs, run_within
+from refute.function.oracle import GroundTruth, expected_outputs, run_within
 from refute.problems import (
     Call,
     FunctionKey,

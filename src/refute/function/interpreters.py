@@ -17,7 +17,7 @@ from refute.sandbox.interpreter import OLDEST, Interpreter
 from refute.workspace.infer import own_interpreter
 
 if TYPE_CHECKING:
-    from refute.workspace.facts import Facts
+    from refute.workspace.interpreter_facts import Facts
 
 __all__ = ["interpreter_of", "with_interpreter"]
 
@@ -47,7 +47,7 @@ def interpreter_of(root: Path | None, python: Path | None = None) -> Interpreter
     if os.path.normpath(python.parent.parent) == os.path.normpath(sys.prefix):
         return None
     _check_version(python, _named_version(python))  # the oldest do not even take the question
-    from refute.workspace.facts import interpreter_facts  # seldom needed
+    from refute.workspace.interpreter_facts import interpreter_facts  # seldom needed
 
     facts = interpreter_facts(python, root)
     _check_version(python, facts.version)

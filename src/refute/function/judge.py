@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from refute.combinators import cross_check, rank
+from refute.function.formatting import call_source
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import build_ut, same_output
 from refute.function.llm.options import Options
 from refute.function.llm.results import Output
 from refute.function.llm.search_partner import multiplied
-from refute.function.show import call_source
 from refute.models.contract import Asker
 from refute.models.gather import together
 from refute.models.reward import Scorer

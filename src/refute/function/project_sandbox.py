@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.function.show import describe
+from refute.function.formatting import describe
 from refute.function.target import Module
 from refute.problems import Expression, Invocation
 from refute.sandbox import (

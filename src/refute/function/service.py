@@ -13,7 +13,7 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult, State
-from refute.function.given import ModuleTests, read_description, read_given
+from refute.function.given_tests import ModuleTests, read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
 from refute.function.parallel import Found, Searching, Tests, Unit, units_of, work_on
 from refute.function.project_sandbox import open_box

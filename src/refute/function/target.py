@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.function.project import Surroundings, surroundings
 from refute.function.rough_types import rough_type
 from refute.function.source import SourceFile, read_source
-from refute.function.surroundings import Surroundings, surroundings
 from refute.problems import FunctionProblem, UnitTest
 from refute.syntax import parse_module
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
-from refute.function.sessiontest import session_body
-from refute.function.show import describe
+from refute.function.formatting import describe
+from refute.function.session_tests import session_body
 from refute.function.target import Module
 from refute.literals import NotLiteral, needed_imports, source_of
 from refute.problems import Call, Invocation, Session, Trust, Want

@@ -19,7 +19,7 @@ from refute.literals import LongIntegers
 from refute.methods import Context, MethodSpec, finished
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
-from refute.sandbox.timed import Timed
+from refute.sandbox.deadline import Timed
 from refute.syntax import deeply_nested
 
 __all__ = [

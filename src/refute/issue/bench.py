@@ -36,7 +36,7 @@ from refute.runs import Journal
 from refute.runs.executors import Concurrent, Record
 from refute.runs.run import Ending, Run, versions
 from refute.runs.shapes import NUMBER, OBJECT, TALLY, maybe, misfit, optional
-from refute.workspace.opening import Backend, open_workspace
+from refute.workspace.factory import Backend, open_workspace
 
 __all__ = [
     "PREDICTIONS",

@@ -9,8 +9,8 @@ from typing import cast
 from refute.errors import InputError
 from refute.methods import Spawn
 from refute.problems import IssueProblem
+from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe
-from refute.workspace.opening import open_local, prepare
 from refute.workspace.recipe import Runner
 from refute.workspace.snapshot import checkout_root, snapshot
 

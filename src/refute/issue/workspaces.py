@@ -10,7 +10,7 @@ from refute.methods import Spawn
 from refute.problems import IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
-from refute.workspace.opening import Backend, open_workspace, prepare
+from refute.workspace.factory import Backend, open_workspace, prepare
 
 __all__ = ["as_placed", "check_engine", "prepared", "spawner"]
 

@@ -25,7 +25,7 @@ class Asked:
 
     method: str | None = None
     model: str | None = None
-    """As `refute.models.opening.specs` says: "openai:NAME"."""
+    """As `refute.models.specs.specs` says: "openai:NAME"."""
     tester: str | None = None
     """The model that writes the unit tests, where it is another one."""
     base_url: str | None = None
@@ -90,8 +90,8 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
 
 def _session(spec: str, asked: Asked, ledger: Ledger, recording: Recording | None) -> Session:
     from refute.models.cache import SampleCache, cache_path
-    from refute.models.opening import open_model
     from refute.models.session import Session
+    from refute.models.specs import open_model
 
     own = spec == asked.model or spec.startswith("openai:")
     model = open_model(

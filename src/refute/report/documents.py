@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from refute.function.contract import FailingTest, Finding, State, overall
-from refute.function.show import call_source, describe, expected_source, status_of
+from refute.function.formatting import call_source, describe, expected_source, status_of
 from refute.function.source import unified_diff
 from refute.function.target import Skipped
 from refute.function.verbs import Fix, Hunt, mended

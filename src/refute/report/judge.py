@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from refute.function.formatting import call_source, expected_source
 from refute.function.judge import Judgement
-from refute.function.show import call_source, expected_source
 
 __all__ = ["judge_document", "print_judgement"]
 

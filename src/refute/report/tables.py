@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.function.contract import FailingTest, Finding, State
-from refute.function.show import call_source, describe, expected_source
+from refute.function.formatting import call_source, describe, expected_source
 from refute.function.verbs import Fix, Hunt
 from refute.problems import Trust
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from refute.function.contract import Ask, Question
-from refute.function.show import call_source, value_source
+from refute.function.formatting import call_source, value_source
 from refute.literals import NotLiteral, parse_literal
 from refute.sandbox import Returned
 from refute.sandbox.values import MalformedValue

@@ -34,7 +34,7 @@ from typing import Any
 from refute.problems import UnitTest, Want
 from refute.sandbox.contract import Outcome, Raised, Returned
 from refute.sandbox.decoding import decode
-from refute.sandbox.shown import shows
+from refute.sandbox.doctest_check import shows
 from refute.sandbox.values import (
     TOO_LARGE,
     Incomplete,

@@ -76,7 +76,7 @@ class Server:
         self.kept = self.warm.Kept()
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
-        parts = (linux, load_neighbour("seccomp"), load_neighbour("tidy"))
+        parts = (linux, load_neighbour("seccomp"), load_neighbour("cleanup"))
         self.confined: Any = load_neighbour("confinement").Confinement(channel, config, *parts)
         self.baseline = 0
         self.next_beat = 0.0

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
+from refute.function.formatting import call_source
 from refute.function.llm.generation import read_proposal, samples, shape_of, test_request
 from refute.function.llm.results import Unreadable
 from refute.function.search.engine import trusted_tests
 from refute.function.search.inputs import Tier, propose_inputs
-from refute.function.show import call_source
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Sampling
 from refute.problems import Call, Invocation

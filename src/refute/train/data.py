@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from refute.errors import InputError
-from refute.function.given import parse_invocation
+from refute.function.given_tests import parse_invocation
 from refute.literals import source_of
 from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox

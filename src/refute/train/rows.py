@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from refute.function.formatting import call_source
 from refute.function.llm.answers import read_test
 from refute.function.llm.generation import shape_of, test_request
 from refute.function.llm.results import Output
 from refute.function.llm.value_resolution import resolve_call, resolve_output
-from refute.function.show import call_source
 from refute.literals import NotLiteral, source_of
 from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox

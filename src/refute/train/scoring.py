@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from refute.errors import ModelUnavailable
-from refute.train.quiet import without_noise
+from refute.train.log_filters import without_noise
 
 if TYPE_CHECKING:
     from refute.function.bench import Result

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from refute.errors import InputError
 from refute.models.checkpoint import find, reasons
 from refute.storage import write_atomically
+from refute.train.log_filters import without_noise
 from refute.train.metrics_log import MetricsLog
-from refute.train.quiet import without_noise
 from refute.train.settings import Resolved, SftSettings
 from refute.train.tokens import Encoded, encode_all, read_examples, tokenizer_of
 

@@ -29,8 +29,8 @@ from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
 from refute.workspace.backend import Execution
 from refute.workspace.base import Base, Limits
+from refute.workspace.commit_tree import TRACES
 from refute.workspace.output_buffer import OutputBuffer
-from refute.workspace.tree import TRACES
 
 __all__ = ["ContainerBackend"]
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.storage import cache_folder
-from refute.workspace.facts import Facts, interpreter_facts
+from refute.workspace.cache import ensure, key_of
+from refute.workspace.interpreter_facts import Facts, interpreter_facts
 from refute.workspace.interpreters import find_interpreter, uv_command
-from refute.workspace.store import ensure, key_of
 
 __all__ = ["Environment", "build_environment", "existing_environment"]
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from refute.storage import cache_folder, write_atomically
-from refute.workspace.store import key_of
+from refute.workspace.cache import key_of
 
 __all__ = ["MACHINE", "installed_copies", "own_packages"]
 

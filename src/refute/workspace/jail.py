@@ -58,7 +58,7 @@ class Jail:
         self.running = _load("commands")
         self.output_buffer = _load("output_buffer")
         self.denied = _load("denied")
-        self.tidy = _load("..", "sandbox", "tidy")
+        self.tidy = _load("..", "sandbox", "cleanup")
         on_linux = sys.platform.startswith("linux")
         self.linux: Any = _load("..", "sandbox", "isolation") if on_linux else None
         self.machine = platform.machine()

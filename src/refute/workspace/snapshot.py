@@ -14,9 +14,9 @@ from pathlib import Path
 
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
 from refute.storage import cache_folder
+from refute.workspace.cache import key_of
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
-from refute.workspace.store import key_of
 
 __all__ = ["apply_to_checkout", "checkout_root", "snapshot"]
 

@@ -17,8 +17,8 @@ from refute.literals import LongIntegers
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.registry import METHODS
 from refute.sandbox import NotRun, Program, Returned
+from refute.sandbox.deadline import Timed
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.timed import Timed
 from refute.syntax import deeply_nested
 
 

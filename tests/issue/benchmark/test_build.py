@@ -29,8 +29,8 @@ from refute.issue.benchmark.statistics import codebase, statistics
 from refute.problems import IssueProblem
 from refute.runs.journal import Journal
 from refute.workspace.contract import Workspace
+from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe
-from refute.workspace.opening import open_workspace, prepare
 from refute.workspace.repositories import find_clone
 
 AREA = "def area(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 3\n"

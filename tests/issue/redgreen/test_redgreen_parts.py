@@ -8,8 +8,18 @@ import pytest
 
 from refute.issue.context.ranking import estimated_tokens, numbered
 from refute.issue.drafting.original import Trial, described, runnable_id
-from refute.issue.redgreen.answers import Verdict, read_steps, read_verdicts
-from refute.issue.redgreen.choose import (
+from refute.issue.redgreen.dependencies import companions
+from refute.issue.redgreen.edits_read import Verdict, read_steps, read_verdicts
+from refute.issue.redgreen.excerpt import excerpt, outline
+from refute.issue.redgreen.locate import (
+    View,
+    likely_files,
+    locate_prompt,
+    read_places,
+    view_of,
+)
+from refute.issue.redgreen.pruning import defined_as
+from refute.issue.redgreen.ranking import (
     Draft,
     confidence,
     fix_scores,
@@ -19,18 +29,8 @@ from refute.issue.redgreen.choose import (
     telling_fixes,
     without_shared,
 )
-from refute.issue.redgreen.companions import companions
-from refute.issue.redgreen.excerpt import excerpt, outline
-from refute.issue.redgreen.locate import (
-    View,
-    likely_files,
-    locate_prompt,
-    read_places,
-    view_of,
-)
-from refute.issue.redgreen.missed import statements_at
-from refute.issue.redgreen.pruning import defined_as
-from refute.issue.redgreen.trying import Fix, scrubbed
+from refute.issue.redgreen.testbed import Fix, scrubbed
+from refute.issue.redgreen.uncovered import statements_at
 from refute.workspace.contract import Failure, TestReport, TestResult
 
 SOURCE = (

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from refute.issue.snippet import write
+from refute.issue.snippet import rendering as write
 from refute.issue.snippet.assertion import claims
 from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
-from refute.issue.snippet.read import read_issue_text
+from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.script import scripts, statements
 
 

@@ -6,17 +6,17 @@ import ast
 
 import pytest
 
-from refute.issue.snippet.borrowed import borrowed_from, homes_in
-from refute.issue.snippet.complete import Prelude, completed, models_of, reduced, stub_models
+from refute.issue.snippet.completion import Prelude, completed, models_of, reduced, stub_models
+from refute.issue.snippet.django_models import borrowed_from, homes_in
+from refute.issue.snippet.embedded_tests import given_tests, relative_home
 from refute.issue.snippet.frameworks import framework_claims
-from refute.issue.snippet.given import given_tests, relative_home
-from refute.issue.snippet.names import Names, module_of
-from refute.issue.snippet.place import frame_files, homes_for_tests
-from refute.issue.snippet.promise import missing_attribute
-from refute.issue.snippet.read import read_issue_text
+from refute.issue.snippet.import_lookup import Names, module_of
+from refute.issue.snippet.issue_reader import read_issue_text
+from refute.issue.snippet.missing_dunder import missing_attribute
+from refute.issue.snippet.placement import frame_files, homes_for_tests
+from refute.issue.snippet.rendering import Draft, Style, patch_of, slug, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
-from refute.issue.snippet.styles import home_for_models, styles_of
-from refute.issue.snippet.write import Draft, Style, patch_of, slug, with_tests
+from refute.issue.snippet.style import home_for_models, styles_of
 
 FILES = {
     "shop/__init__.py": "",

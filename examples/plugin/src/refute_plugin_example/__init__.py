@@ -9,7 +9,7 @@ from refute.datasets import Item
 from refute.datasets.item import Options
 from refute.datasets.spec import DatasetSpec, Keep
 from refute.models.contract import Message, Sampling
-from refute.models.opening import Provider
+from refute.models.specs import Provider
 from refute.models.scripted import ScriptedModel
 from refute.parameters import parameter
 

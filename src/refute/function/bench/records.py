@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from refute.function.contract import MethodResult
+from refute.function.formatting import call_source, expected_source
 from refute.function.grade import (
     Grade,
     ProgramGrade,
@@ -18,8 +19,7 @@ from refute.function.grade import (
     grade_tests,
 )
 from refute.function.llm.results import as_json
-from refute.function.show import call_source, expected_source
-from refute.function.truth import GroundTruth
+from refute.function.oracle import GroundTruth
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Tally
 from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, UnitTest

@@ -10,7 +10,7 @@ from typing import Any
 
 from refute.datasets import Item, load
 from refute.errors import InputError
-from refute.function.show import call_source, expected_source
+from refute.function.formatting import call_source, expected_source
 from refute.literals import NotLiteral, source_of
 from refute.registry import METHODS
 from refute.runs.run import versions

@@ -23,7 +23,7 @@ from refute.function.bench.settings import Settings
 from refute.function.bench.summary import record_names
 from refute.function.contract import MethodResult
 from refute.function.grade import with_failing_tests
-from refute.function.truth import expected_outputs
+from refute.function.oracle import expected_outputs
 from refute.methods import Context, finished
 from refute.models.asking import askers
 from refute.models.contract import Tally

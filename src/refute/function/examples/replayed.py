@@ -29,7 +29,7 @@ from refute.function.examples.session_calls import Row, agreed
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
-from refute.sandbox.shown import shows
+from refute.sandbox.doctest_check import shows
 from refute.sandbox.values import MalformedValue
 from refute.syntax import try_parse_statements
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from refute.combinators import always
 from refute.function.contract import FailingTest
+from refute.function.formatting import call_source, describe, expected_source
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.execution import SuiteRun, try_code
 from refute.function.llm.generation import samples, user
 from refute.function.llm.results import EditRound, Unreadable
-from refute.function.show import call_source, describe, expected_source
 from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.problems import FunctionProblem, UnitTest
 from refute.prompts import render

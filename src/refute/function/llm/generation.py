@@ -15,11 +15,11 @@ from typing import Literal
 from refute.combinators import vote
 from refute.errors import ContextTooLong
 from refute.function.examples.subject import Subject, subject
+from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text, read_output, read_test
 from refute.function.llm.options import Options
 from refute.function.llm.results import Attempt, Output, Suite, Unreadable, Vote
 from refute.function.llm.value_resolution import resolve_call, resolve_output
-from refute.function.show import call_source
 from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.models.gather import together
 from refute.problems import FunctionProblem, Invocation, Trust, UnitTest

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from refute.combinators import Ballot
 from refute.function.contract import Candidate, MethodResult
-from refute.function.show import call_source, value_source
+from refute.function.formatting import call_source, value_source
 from refute.problems import FunctionProblem, Invocation, UnitTest
 
 if TYPE_CHECKING:

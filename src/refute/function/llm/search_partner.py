@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from refute.function.contract import Candidate
+from refute.function.formatting import call_source
 from refute.function.search import search
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.mutants import singles
 from refute.function.search.trial import Trial
-from refute.function.show import call_source
 from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, Outcome, Program, Sandbox
 from refute.sandbox.pool import AsyncSandbox

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 from refute.errors import InputError
 from refute.function.contract import FailingTest, MethodResult
+from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.debugging import Sampler, conversation, feedback_on
@@ -53,7 +54,6 @@ from refute.function.llm.versions import (
     round_edits,
     suite_of,
 )
-from refute.function.show import call_source
 from refute.methods import Context, method
 from refute.models.gather import together
 from refute.problems import FunctionProblem, Invocation, UnitTest

@@ -9,8 +9,8 @@ from typing import Any
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Want
 from refute.sandbox import Outcome, Returned
+from refute.sandbox.doctest_check import shows
 from refute.sandbox.equality import Expected, equal
-from refute.sandbox.shown import shows
 from refute.sandbox.values import MalformedValue
 
 __all__ = ["closeness", "progress"]

@@ -41,8 +41,8 @@ from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import varied
 from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Sandbox
+from refute.sandbox.deadline import Timed
 from refute.sandbox.equality import expect_test, matches
-from refute.sandbox.timed import Timed
 
 __all__ = ["search", "trusted_tests"]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from refute.function.contract import Candidate, FailingTest
+from refute.function.formatting import call_source
 from refute.function.search.choose import Cluster, vote
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.confidence import of_test
@@ -15,7 +16,6 @@ from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rewrite import rewrite
 from refute.function.search.trial import Trial
-from refute.function.show import call_source
 from refute.problems import Expression, Invocation, Session, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches

@@ -39,7 +39,7 @@ from refute.runs.shapes import FLAG, NUMBER, misfit
 from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.contract import TestReport
-from refute.workspace.opening import Backend
+from refute.workspace.factory import Backend
 
 __all__ = [
     "FilterSettings",

@@ -36,7 +36,7 @@ from refute.runs.run import Ending, Run
 from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
-from refute.workspace.opening import Backend
+from refute.workspace.factory import Backend
 
 __all__ = ["GradingSettings", "Task", "default_jobs", "grade_tasks"]
 

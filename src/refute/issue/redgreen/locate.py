@@ -19,7 +19,7 @@ from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.context.ranking import estimated_tokens, ranked
 from refute.issue.grading.states import holds_tests
 from refute.issue.patches import is_test_file
-from refute.issue.redgreen.companions import companions
+from refute.issue.redgreen.dependencies import companions
 from refute.issue.redgreen.excerpt import excerpt, outline
 from refute.prompts import render
 

@@ -20,9 +20,12 @@ from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.grading.states import test_files
 from refute.issue.methods.zeroshot import LEAST_TOKENS
 from refute.issue.patches import split_fix, touched_files
-from refute.issue.redgreen.answers import read_patches, read_steps, read_verdicts
-from refute.issue.redgreen.asking import Question, ask_round
-from refute.issue.redgreen.choose import (
+from refute.issue.redgreen.cached_workspace import Remembering, memory_of
+from refute.issue.redgreen.edits_read import read_patches, read_steps, read_verdicts
+from refute.issue.redgreen.finalize import conclude
+from refute.issue.redgreen.locate import Likely, View, likely_files, locate_prompt, view_of
+from refute.issue.redgreen.questions import Questions
+from refute.issue.redgreen.ranking import (
     KEPT,
     Draft,
     Ranked,
@@ -33,11 +36,8 @@ from refute.issue.redgreen.choose import (
     telling_fixes,
     without_shared,
 )
-from refute.issue.redgreen.concluding import conclude
-from refute.issue.redgreen.locate import Likely, View, likely_files, locate_prompt, view_of
-from refute.issue.redgreen.questions import Questions
-from refute.issue.redgreen.remembering import Remembering, memory_of
-from refute.issue.redgreen.trying import Fix, TestBed
+from refute.issue.redgreen.rounds import Question, ask_round
+from refute.issue.redgreen.testbed import Fix, TestBed
 from refute.methods import Bounds, Context, Given, method
 from refute.parameters import parameter
 from refute.problems import IssueProblem

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.issue.redgreen.asking import FREE, Question
-from refute.issue.redgreen.choose import Draft
 from refute.issue.redgreen.locate import View
-from refute.issue.redgreen.missed import missed_statements
-from refute.issue.redgreen.trying import Fix, TestBed
+from refute.issue.redgreen.ranking import Draft
+from refute.issue.redgreen.rounds import FREE, Question
+from refute.issue.redgreen.testbed import Fix, TestBed
+from refute.issue.redgreen.uncovered import missed_statements
 from refute.prompts import render
 from refute.workspace.contract import TestResult
 

@@ -11,18 +11,18 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from refute.issue.snippet.errors import (
+from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
+from refute.issue.snippet.expected_values import Expected, alike, expectations, shows
+from refute.issue.snippet.issue_reader import Piece
+from refute.issue.snippet.script import Script
+from refute.issue.snippet.shown_errors import (
     demands_error,
     likeness,
     named_errors,
     shown_errors,
     wanted_errors,
 )
-from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
-from refute.issue.snippet.expected import Expected, alike, expectations, shows
-from refute.issue.snippet.needed import needed
-from refute.issue.snippet.read import Piece
-from refute.issue.snippet.script import Script
+from refute.issue.snippet.slicing import needed
 from refute.literals import NotLiteral, parse_literal
 
 __all__ = ["claims"]

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from refute.issue.snippet.evidence import Claim
-from refute.issue.snippet.read import Piece
+from refute.issue.snippet.issue_reader import Piece
 from refute.issue.snippet.script import Statement
 from refute.syntax import parse_module
 

@@ -18,19 +18,19 @@ from typing import Any
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.snippet.assertion import claims
-from refute.issue.snippet.complete import Completed
-from refute.issue.snippet.errors import Shown, likeness
+from refute.issue.snippet.completion import Completed
+from refute.issue.snippet.embedded_tests import given_tests, relative_home
 from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.frameworks import framework_claims
-from refute.issue.snippet.given import given_tests, relative_home
-from refute.issue.snippet.inline import with_inline_code
-from refute.issue.snippet.promise import missing_attribute
-from refute.issue.snippet.read import Piece, read_issue_text
+from refute.issue.snippet.inline_code import with_inline_code
+from refute.issue.snippet.issue_reader import Piece, read_issue_text
+from refute.issue.snippet.missing_dunder import missing_attribute
+from refute.issue.snippet.prose_calls import spoken_calls
+from refute.issue.snippet.rendering import Draft, Style, patch_of, probe, tested, with_tests
 from refute.issue.snippet.script import Script, missing_names, statements
-from refute.issue.snippet.spoken import spoken_calls
+from refute.issue.snippet.shown_errors import Shown, likeness
 from refute.issue.snippet.subject import Subject
 from refute.issue.snippet.trials import Bench, Ran, result_of
-from refute.issue.snippet.write import Draft, Style, patch_of, probe, tested, with_tests
 from refute.methods import Bounds, Context, NoOptions, Spawn, method
 from refute.problems import IssuePrediction, IssueProblem
 from refute.workspace.contract import Failure

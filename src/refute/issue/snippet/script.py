@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from refute.issue.edits.indent import python_lines
-from refute.issue.snippet.read import Piece
+from refute.issue.snippet.issue_reader import Piece
 from refute.syntax import first_line, parse_module
 
 __all__ = [

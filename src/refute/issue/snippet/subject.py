@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from refute.issue.drafting.original import Original
-from refute.issue.snippet.borrowed import borrowed_from, homes_in
-from refute.issue.snippet.complete import (
+from refute.issue.snippet.completion import (
     Completed,
     Prelude,
     completed,
@@ -16,14 +15,15 @@ from refute.issue.snippet.complete import (
     reduced,
     stub_models,
 )
-from refute.issue.snippet.errors import Shown
-from refute.issue.snippet.names import Names
-from refute.issue.snippet.place import frame_files, homes_for_tests
-from refute.issue.snippet.read import Piece
+from refute.issue.snippet.django_models import borrowed_from, homes_in
+from refute.issue.snippet.import_lookup import Names
+from refute.issue.snippet.issue_reader import Piece
+from refute.issue.snippet.placement import frame_files, homes_for_tests
+from refute.issue.snippet.rendering import Style, slug
 from refute.issue.snippet.script import Script, Statement, scripts
-from refute.issue.snippet.styles import home_for_models, styles_of
+from refute.issue.snippet.shown_errors import Shown
+from refute.issue.snippet.style import home_for_models, styles_of
 from refute.issue.snippet.trials import free_path
-from refute.issue.snippet.write import Style, slug
 from refute.syntax import parse_module
 
 __all__ = ["Subject"]

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from refute.issue.drafting.original import Original, Trial
 from refute.issue.patches import is_test_file
 from refute.issue.snippet.evidence import Raised, Seen, Value
-from refute.issue.snippet.write import Draft, Style, patch_of, read_marks, with_tests
+from refute.issue.snippet.rendering import Draft, Style, patch_of, read_marks, with_tests
 from refute.methods import Bounds
 from refute.workspace.contract import Failure, TestResult
 

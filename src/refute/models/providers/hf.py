@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from refute.models.contract import Model
-from refute.models.opening import Connection, Provider
+from refute.models.specs import Connection, Provider
 
 
 def _open(rest: str, link: Connection) -> Model:

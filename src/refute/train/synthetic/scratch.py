@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.train.quiet import without_noise
+from refute.train.log_filters import without_noise
 from refute.train.synthetic.corpus import Row, corpus
 from refute.train.synthetic.steps import KINDS, Kind
 

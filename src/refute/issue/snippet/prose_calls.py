@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from refute.issue.snippet.read import Piece, Step
+from refute.issue.snippet.issue_reader import Piece, Step
 
 __all__ = ["spoken_calls"]
 

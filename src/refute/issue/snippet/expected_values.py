@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from refute.issue.snippet.evidence import Seen, Value
-from refute.issue.snippet.needed import changed
-from refute.issue.snippet.read import Piece
+from refute.issue.snippet.issue_reader import Piece
 from refute.issue.snippet.script import Script, Statement, missing_names
+from refute.issue.snippet.slicing import changed
 from refute.literals import NotLiteral, parse_literal
 
 __all__ = ["Expected", "alike", "expectations", "shows"]

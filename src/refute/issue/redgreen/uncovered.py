@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from refute.issue.drafting.original import Trial
 from refute.issue.edits.indent import python_lines
 from refute.issue.patches import added_lines
-from refute.issue.redgreen.trying import Fix, TestBed
+from refute.issue.redgreen.testbed import Fix, TestBed
 from refute.syntax import readable_module
 
 __all__ = ["missed_statements", "statements_at"]

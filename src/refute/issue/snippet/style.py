@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from refute.issue.snippet.write import Style
+from refute.issue.snippet.rendering import Style
 
 __all__ = ["home_for_models", "styles_of"]
 

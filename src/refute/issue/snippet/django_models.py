@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from refute.issue.snippet.complete import aliases_of
+from refute.issue.snippet.completion import aliases_of
 from refute.issue.snippet.script import Statement
 
 __all__ = ["borrowed_from", "homes_in"]

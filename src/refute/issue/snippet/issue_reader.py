@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from refute.issue.snippet.errors import Shown, shown_errors
+from refute.issue.snippet.shown_errors import Shown, shown_errors
 from refute.syntax import parse_module
 
 __all__ = ["Piece", "Step", "read_issue_text"]

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from refute.issue.drafting.bounded_asker import OutOfBounds
-from refute.issue.redgreen.choose import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
 from refute.issue.redgreen.pruning import defined_as, without_tests
-from refute.issue.redgreen.trying import Fix, TestBed
+from refute.issue.redgreen.ranking import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
+from refute.issue.redgreen.testbed import Fix, TestBed
 from refute.problems import IssuePrediction
 from refute.workspace.contract import TestResult
 

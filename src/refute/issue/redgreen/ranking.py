@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.issue.drafting.original import Trial
-from refute.issue.redgreen.answers import Verdict
+from refute.issue.redgreen.edits_read import Verdict
 from refute.issue.redgreen.pruning import defined_as
-from refute.issue.redgreen.trying import Fix, Row
+from refute.issue.redgreen.testbed import Fix, Row
 from refute.workspace.contract import TestResult
 
 __all__ = [

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from refute.issue.snippet.names import Names
+from refute.issue.snippet.import_lookup import Names
 from refute.issue.snippet.script import Script, Statement, bound_names, definitions, missing_names
 from refute.syntax import parse_module
 

@@ -17,8 +17,8 @@ from refute.issue.drafting.bounded_asker import OutOfBounds
 from refute.issue.report_cache import ReportCache
 from refute.problems import IssueProblem
 from refute.storage import cache_folder
+from refute.workspace.cache import key_of
 from refute.workspace.contract import CommandResult, Selection, TestReport, Workspace
-from refute.workspace.store import key_of
 
 __all__ = ["Remembering", "memory_of"]
 

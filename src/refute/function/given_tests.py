@@ -12,8 +12,8 @@ from typing import Any
 from refute.errors import InputError
 from refute.files import read_file
 from refute.function.examples.subject import crosses
-from refute.function.show import NO_EXCEPTION, NO_OUTPUT
-from refute.function.surroundings import surroundings
+from refute.function.formatting import NO_EXCEPTION, NO_OUTPUT
+from refute.function.project import surroundings
 from refute.function.target import Module, is_predicate
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral, parse_literal, read_call
@@ -51,10 +51,10 @@ def read_tests(
 ) -> GivenTests:
     """Read the unit tests of `entry_point` from a file; tests of other functions are passed over.
 
-    A `.py` file is read as pytest or unittest source (`refute.function.pytests`); nothing of it is
-    executed. Any other file holds one JSON object a line, with `call` (Python source) and one of
-    `expected` (a JSON value), `expected_repr` (a Python literal), `raises` (an exception's name);
-    or it is one document that `refute hunt --json` or `refute debug --json` printed.
+    A `.py` file is read as pytest or unittest source (`refute.function.pytest_reader`); nothing of
+    it is executed. Any other file holds one JSON object a line, with `call` (Python source) and one
+    of `expected` (a JSON value), `expected_repr` (a Python literal), `raises` (an exception's
+    name); or it is one document that `refute hunt --json` or `refute debug --json` printed.
 
     `module` and `predicate` as in `read_pytests`. Raises `InputError`: one line with file and line.
     """
@@ -66,7 +66,7 @@ def read_tests(
         raise InputError(f"{path}: not UTF-8 text: {error.reason}") from None
     if path.suffix != ".py":
         return _crossing(path, list(_read_json(path, text, entry_point)))
-    from refute.function.pytests import read_pytests
+    from refute.function.pytest_reader import read_pytests
     from refute.function.testmodule import whole_tests
 
     try:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from refute.issue.snippet.errors import shown_errors
-from refute.issue.snippet.read import Piece, Step
+from refute.issue.snippet.issue_reader import Piece, Step
+from refute.issue.snippet.shown_errors import shown_errors
 from refute.syntax import parse_module
 
 __all__ = ["with_inline_code"]

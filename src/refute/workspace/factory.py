@@ -12,6 +12,8 @@ from typing import Any, Literal
 from refute.errors import EnvironmentBroken, InputError
 from refute.storage import cache_folder
 from refute.workspace.base import Base, Limits
+from refute.workspace.cache import ensure, key_of
+from refute.workspace.commit_tree import check_out, hide_untracked
 from refute.workspace.containers import ContainerBackend
 from refute.workspace.contract import Workspace
 from refute.workspace.environment import (
@@ -27,8 +29,6 @@ from refute.workspace.local import LocalBackend
 from refute.workspace.overlay import make_overlay, overlay_python
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.repositories import Clone, find_clone
-from refute.workspace.store import ensure, key_of
-from refute.workspace.tree import check_out, hide_untracked
 from refute.workspace.working_copy import WorkingCopy
 
 __all__ = ["Backend", "open_local", "open_workspace", "prepare"]

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 from refute.issue.edits.indent import reindented
 from refute.issue.patches import is_test_file
-from refute.issue.snippet.complete import Prelude
-from refute.issue.snippet.names import Names
+from refute.issue.snippet.completion import Prelude
+from refute.issue.snippet.import_lookup import Names
 from refute.issue.snippet.script import Statement, bound_names, missing_names
 
 __all__ = ["given_tests", "relative_home"]
