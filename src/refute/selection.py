@@ -75,5 +75,5 @@ def not_its_option(option: str, spec: MethodSpec[Any, Any]) -> InputError:
                 flag = one.flags[0]
     if having and not spec.asks_model and all(one.asks_model for one in having):
         return InputError(f"{flag} is for methods that ask a model: name one with --model")
-    names = ", ".join(one.name for one in having) or "none"
-    return InputError(f"{flag} is no option of {spec.name}; of {names}")
+    others = f", but of {', '.join(one.name for one in having)}" if having else ""
+    return InputError(f"{flag} is no option of {spec.name}{others}")
