@@ -14,7 +14,7 @@ from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rules import few_variants
 from refute.function.search.suspicion import Suspicion, suspicions
-from refute.function.search.trial import Result, Trial
+from refute.function.search.trial import Result, Trial, starved
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, Invocation, Session, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
@@ -140,7 +140,7 @@ def _compared(outcome: Outcome) -> Outcome:
     match shown:
         case (str(), str() as raised, bool()):
             kind, _, message = raised.strip().partition(":")
-            return TimedOut() if kind == "StopIteration" else Raised(kind, message.strip())
+            return TimedOut() if starved(outcome) else Raised(kind, message.strip())
         case (str() as text, None, bool()):
             return Returned(encode(_ADDRESS.sub("0x", text)))
     return outcome
@@ -255,7 +255,7 @@ def _hear(
         (test, matches(old, expected), matches(new, expected))
         for test, old, new in zip(witnesses, before, after, strict=True)
         for expected in (expect_test(test),)
-        if not isinstance(old, NotRun) and not isinstance(new, NotRun)
+        if not any(isinstance(one, NotRun) or starved(one) for one in (old, new))
     ]
     cluster.won = tuple(test for test, was, now in rows if now and not was)
     cluster.lost = tuple(test for test, was, now in rows if was and not now)

@@ -49,7 +49,7 @@ __all__ = ["search", "trusted_tests"]
 INPUTS = 120
 """Inputs on which survivors are told apart and derived tests are looked for."""
 SESSIONS = 60
-"""Failing examples with other values in them, at most, where nothing else is known of inputs."""
+"""Examples with other values in them, at most, among these."""
 PROBES = 40
 """Inputs on which programs that are written anew are told apart."""
 EXPRESSING = 2.5
@@ -347,11 +347,9 @@ def probing_inputs(
 def comparing_inputs(
     problem: FunctionProblem, found: Repair, seed: int
 ) -> list[tuple[Invocation, Tier]]:
-    """As `probing_inputs`; where the examples hold no literal call, first of all those that fail
-    with other values in them."""
+    """As `probing_inputs`; before these, the failing examples that are no calls, with other values
+    in them."""
     plain = probing_inputs(problem, found.tests, seed)
-    if not evident_precondition(problem, [test.call for test in found.tests]).guessed:
-        return plain
     failing = [t.call for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
     sessions = [call for call in failing if isinstance(call, Session)]
     near = islice(varied(sessions, Random(seed)), SESSIONS)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refute.function.rough_types import annotated_type, rough_type, suits
 from refute.function.search.sites import Site
 from refute.function.search.vocabulary import Vocabulary
+from refute.syntax import Function
 
 __all__ = ["Facts", "fits", "gather", "may_be", "type_of"]
 
@@ -18,6 +20,9 @@ _NUMBER_WORDS = {
     "eight": 8, "nine": 9, "ten": 10, "half": 2, "twice": 2, "first": 1, "second": 2, "third": 3,
     "square": 2, "squared": 2, "cube": 3, "cubed": 3,
 }  # fmt: skip
+
+
+_PRINTABLE = frozenset(string.printable)
 
 
 @dataclass(slots=True)
@@ -48,6 +53,10 @@ class Facts:
     """Conditions of the program without `and`, `or`, `not`."""
     around: Vocabulary
     """What the whole module offers."""
+    alphabet: str
+    """The characters of the program's texts, docstrings included."""
+    unread: dict[int, tuple[str, ...]]
+    """Id of a function -> its parameters that it never reads."""
 
     def idle(self, name: str) -> bool:
         """Whether a variable is never read although its name does not say that it is not to be."""
@@ -67,6 +76,7 @@ def gather(
     """
     integers: dict[int, None] = {}
     strings: dict[str, None] = {}
+    letters: set[str] = set()
     used: dict[str, int] = {}
     types: dict[str, str] = {}
     atoms: dict[str, ast.expr] = {}
@@ -74,8 +84,10 @@ def gather(
         if isinstance(node, ast.Constant):
             if type(node.value) is int:
                 integers[node.value] = None
-            elif isinstance(node.value, str) and len(node.value) <= 40:
-                strings[node.value] = None
+            elif isinstance(node.value, str):
+                letters.update(node.value)
+                if len(node.value) <= 40:
+                    strings[node.value] = None
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             used[node.id] = used.get(node.id, 0) + 1
         elif isinstance(node, ast.arg) and node.annotation is not None:
@@ -101,6 +113,8 @@ def gather(
         _indices(tree),
         tuple(atoms.values())[:12],
         around if around is not None else Vocabulary(),
+        "".join(sorted(letters & _PRINTABLE)),
+        {id(node): _unread(node) for node in ast.walk(tree) if isinstance(node, Function)},
     )
     for _ in range(2):
         for node in ast.walk(tree):
@@ -117,6 +131,14 @@ def gather(
                 elif type_of(iterable, facts) == "str":
                     _learn(facts, node.target.id, "str")
     return facts
+
+
+def _unread(function: Function) -> tuple[str, ...]:
+    spec = function.args
+    every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+    read = {n.id for stmt in function.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+    names = [arg.arg for arg in every if arg.arg not in read]
+    return tuple(n for n in names if not n.startswith("_") and n not in ("self", "cls"))
 
 
 def _indices(tree: ast.Module) -> frozenset[str]:

@@ -21,6 +21,7 @@ from refute.function.search.rules import (
     log_weight,
     statements,
     swapped_returns,
+    uses,
     variants,
 )
 from refute.function.search.sites import Site, expressions, statement_lists
@@ -90,6 +91,7 @@ def singles(
             continue
         drafts = list(statements(owner, field, body, context, facts))
         drafts += borrowed_statements(owner, field, body, context, facts)
+        drafts += uses(owner, field, body, context, facts)
         if isinstance(owner, ast.FunctionDef) and within is None:
             drafts += swapped_returns(owner)
             drafts += early_returns(owner, facts)

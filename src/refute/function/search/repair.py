@@ -14,20 +14,17 @@ from refute.function.search.edit import Edit, applied, same
 from refute.function.search.facts import Facts
 from refute.function.search.mutants import frontier, singles
 from refute.function.search.suspicion import ELSEWHERE
-from refute.function.search.trial import OutOfBudget, Result, Trial
+from refute.function.search.trial import OutOfBudget, Result, Trial, starved
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import (
     Limits,
     NotRun,
     Outcome,
     Program,
-    Raised,
-    Returned,
     Sandbox,
     TimedOut,
 )
 from refute.sandbox.equality import matches
-from refute.sandbox.values import MalformedValue
 
 __all__ = ["GUARDED", "WEAK", "Repair", "look_further", "repair"]
 
@@ -233,23 +230,23 @@ def _follow(
 
 def _once_more(trial: Trial, found: Repair, results: list[Result]) -> None:
     """Give single edits that ran out of fuel, or of time, ten times as much."""
-    starved = [r for r in results if any(map(_starved, r.outcomes))]
+    weak = [r for r in results if any(map(starved, r.outcomes))]
     # Only those that fail in no other way are worth it.
-    starved = [
+    weak = [
         r
-        for r in starved
+        for r in weak
         if all(
-            ok or isinstance(o, NotRun) or _starved(o)
+            ok or isinstance(o, NotRun) or starved(o)
             for o, ok in zip(r.outcomes, r.passed, strict=True)
         )
     ][:ONCE_MORE]
-    if not starved:
+    if not weak:
         return
     fuel, trial.fuel = trial.fuel, 10 * trial.fuel
     now, deadline = time.monotonic(), trial.deadline
     trial.patient, trial.deadline = True, now + RETRYING * max(0.0, deadline - now)
     try:
-        _collect(trial.run((r.edits, r.weight) for r in starved), found, [])
+        _collect(trial.run((r.edits, r.weight) for r in weak), found, [])
     except OutOfBudget:
         if trial.max_candidates is not None:
             raise
@@ -257,28 +254,6 @@ def _once_more(trial: Trial, found: Repair, results: list[Result]) -> None:
         trial.patient, trial.deadline = False, deadline
     if not found.survivors:
         trial.fuel = fuel
-
-
-def _starved(outcome: Outcome) -> bool:
-    """Whether a candidate was ended in its tracks, in a call or in an example as a whole.
-
-    Inside of a generator `StopIteration` becomes a `RuntimeError`.
-    """
-    match outcome:
-        case Raised(type="StopIteration") | TimedOut():
-            return True
-        case Raised(type="RuntimeError", message=message):
-            return "generator raised StopIteration" in message
-        case Returned():
-            try:
-                shown = outcome.value
-            except MalformedValue:
-                return False
-            match shown:
-                case (str(), str() as raised, bool()):
-                    last = raised.strip()
-                    return last in ("StopIteration", "RuntimeError: generator raised StopIteration")
-    return False
 
 
 def _pairs(

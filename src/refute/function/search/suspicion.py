@@ -30,7 +30,7 @@ class Suspicion:
 ELSEWHERE = -1.5
 """Outside of the function that was asked about: others may rely on it."""
 UNUSED = -1.0
-"""A parameter without effect."""
+"""A parameter or a variable without effect."""
 EMPTY = -2.0
 """A condition that depends on nothing."""
 
@@ -47,7 +47,7 @@ def suspicions(before: ast.Module, after: ast.Module, entry_point: str) -> tuple
             place = name or "what lies outside of functions"
             found.append(Suspicion(f"it changes {place}, which more than {own} may use", 0.0))
         for old, new in zip(_functions(was), _functions(now), strict=False):
-            gone = sorted(_used(old) - _used(new))
+            gone = sorted(_used(old) - _used(new) - (_stored(old) - _stored(new)))
             if gone:
                 text = f"`{'`, `'.join(gone)}` would have no effect any more"
                 found.append(Suspicion(text, UNUSED))
@@ -62,7 +62,7 @@ def _functions(tree: ast.AST) -> Iterator[Function]:
 
 
 def _used(function: Function) -> set[str]:
-    """The parameters that the body reads."""
+    """The parameters and variables that the body reads."""
     spec = function.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
     read = {
@@ -71,7 +71,12 @@ def _used(function: Function) -> set[str]:
         for node in ast.walk(stmt)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     }
-    return {arg.arg for arg in every if arg is not None} & read
+    return ({arg.arg for arg in every if arg is not None} | _stored(function)) & read
+
+
+def _stored(function: Function) -> set[str]:
+    nodes = (node for stmt in function.body for node in ast.walk(stmt))
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _guards(was: Function, now: Function) -> Iterator[Suspicion]:

@@ -32,9 +32,10 @@ from refute.problems import Call, Expression, Invocation, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.contract import Code, takes_code
 from refute.sandbox.equality import Expected, expect_test, matches
+from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_module
 
-__all__ = ["OutOfBudget", "Result", "Trial"]
+__all__ = ["OutOfBudget", "Result", "Trial", "starved"]
 
 FIRST_BATCH = 60
 BATCH = 250
@@ -352,6 +353,28 @@ def _take(made: Iterator[_Made], ready: list[_Made]) -> bool:
     for one in made:
         ready.append(one)
         return True
+    return False
+
+
+def starved(outcome: Outcome) -> bool:
+    """Whether a candidate was ended in its tracks, in a call or in an example as a whole.
+
+    Inside of a generator `StopIteration` becomes a `RuntimeError`.
+    """
+    match outcome:
+        case Raised(type="StopIteration") | TimedOut():
+            return True
+        case Raised(type="RuntimeError", message=message):
+            return "generator raised StopIteration" in message
+        case Returned():
+            try:
+                shown = outcome.value
+            except MalformedValue:
+                return False
+            match shown:
+                case (str(), str() as raised, bool()):
+                    last = raised.strip()
+                    return last in ("StopIteration", "RuntimeError: generator raised StopIteration")
     return False
 
 

@@ -29,6 +29,8 @@ READ = 20_000
 """Nodes of them that are read for calls and conditions: a function may have thousands of lines."""
 TAKERS = 24
 STATEMENTS = 60
+LARGEST = 10
+"""Nodes, at most, of an expression that is taken as an argument."""
 SMALL = 3
 """Statements, at most, of a block that is taken as a whole."""
 
@@ -43,12 +45,16 @@ class Vocabulary:
     """Methods that are called without arguments."""
     keywords: dict[str, tuple[ast.keyword, ...]] = field(default_factory=dict)
     """Callee's last name -> keyword arguments that it is given somewhere."""
+    arguments: tuple[tuple[str, ast.expr], ...] = ()
+    """Callee's last name and a small expression that it is given somewhere."""
     conditions: tuple[ast.expr, ...] = ()
     """Conditions that are no comparisons: calls, names, negations of such."""
     statements: tuple[ast.stmt, ...] = ()
     """Short statements: assignments, calls, checks, loops of one line or two."""
     known: frozenset[str] = frozenset()
     """Names that the module defines or imports."""
+    unused: tuple[str, ...] = ()
+    """Its private functions that it never mentions."""
 
 
 def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
@@ -65,6 +71,7 @@ def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
     takers: dict[str, ast.expr] = {}
     methods: dict[str, None] = {}
     keywords: dict[str, dict[str, ast.keyword]] = {}
+    arguments: dict[str, tuple[str, ast.expr]] = {}
     conditions: dict[str, ast.expr] = {}
     statements: dict[str, ast.stmt] = {}
     known = frozenset(_defined(tree))
@@ -76,6 +83,10 @@ def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
                 takers.setdefault(ast.dump(node.func), node.func)
             elif not node.args and not node.keywords and isinstance(node.func, ast.Attribute):
                 methods.setdefault(node.func.attr)
+            for one in node.args:
+                composed = isinstance(one, ast.BinOp | ast.Attribute | ast.Call | ast.Subscript)
+                if composed and len(list(islice(ast.walk(one), LARGEST + 1))) <= LARGEST:
+                    arguments.setdefault(name + ast.dump(one), (name, copy_of(one)))
             given = keywords.setdefault(name, {})
             for keyword in node.keywords:
                 if keyword.arg is not None:
@@ -96,10 +107,19 @@ def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
         _copies(takers, TAKERS),
         tuple(methods)[:TAKERS],
         {name: _copies(given, TAKERS) for name, given in keywords.items() if given},
+        tuple(arguments.values())[:TAKERS],
         _copies(conditions, TAKERS),
         _copies(statements, STATEMENTS),
         known,
+        tuple(_unused(tree)),
     )
+
+
+def _unused(tree: ast.Module) -> Iterator[str]:
+    private = [f.name for f in tree.body if isinstance(f, Function) and f.name.startswith("_")]
+    if private:
+        read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        yield from (name for name in private if name not in read and not name.startswith("__"))
 
 
 def _copies(found: dict[str, _Node], most: int) -> tuple[_Node, ...]:

@@ -37,6 +37,7 @@ _BUILTIN = frozenset(dir(builtins))
 
 rule("wrap borrowed", 0.25, "return a", "return g(a)")
 rule("add argument", 0.25, "return f(a, b)", "return f(a, b, items)")
+rule("borrow argument", 0.15, "g(a.b)\nreturn g(a)", "g(a.b)\nreturn g(a.b)")
 rule("borrow condition", 0.1, "if a:\n    return b", "if g(a) and a:\n    return b")
 rule("borrow statement", 0.2, "return b", "a.close()\nreturn b")
 
@@ -81,10 +82,30 @@ def added_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
     for keyword in facts.around.keywords.get(name, ()):
         if keyword.arg not in given:
             yield "add argument", ast.Call(func, args, [*keywords, keyword]), 0.5
+    if name == "get" and len(args) == 1:
+        yield "add argument", ast.Call(func, [*args, args[0]], keywords), 0.0
+    unread = set(facts.unread.get(id(site.context.function), ()))
+    for takes, one in facts.around.arguments:
+        mentioned = _mentioned(one)
+        if (takes == name or mentioned & unread) and mentioned <= _known(site.context, facts):
+            extra = 1.0 if mentioned & unread else 0.0
+            yield "add argument", ast.Call(func, [*args, one], keywords), extra
     for value in facts.integers[:4]:
         yield "add argument", ast.Call(func, [*args, number(value)], keywords), -0.7
     for text in facts.strings[:4]:
         yield "add argument", ast.Call(func, [*args, const(text)], keywords), -0.7
+
+
+@draws(ast.Name)
+def borrowed_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
+    """`f(e)` for `f(x)`, where the code around calls with an `e` of `x`."""
+    node = site.node
+    assert isinstance(node, ast.Name)
+    if isinstance(site.owner, ast.Call) and site.field == "args":
+        for _, one in facts.around.arguments:
+            mentioned = _mentioned(one)
+            if node.id in mentioned and mentioned <= _known(site.context, facts):
+                yield "borrow argument", one, 0.0
 
 
 @draws(ast.expr)

@@ -11,6 +11,10 @@ from refute.function.search.facts import Facts, fits, may_be, type_of
 from refute.function.search.rules.rule import Variant, call, const, draws, load, number, rule
 from refute.function.search.sites import Site
 
+REPEATED = -1.5
+"""Log weight of what gives a call the same variable twice, or compares one with itself."""
+LONGEST = 30
+"""Characters of a text that may lack its last one."""
 _PAIRED = {"(": ")", ")": "(", "[": "]", "]": "[", "{": "}", "}": "{", "<": ">", ">": "<"}
 
 rule("flip bool", 0.7, "return True", "return False", few=True, rows="True -> False\nFalse -> True")
@@ -40,6 +44,7 @@ rule("string drawn", 0.2, "return a == 'x' or b == 'yz'", "return a == 'yz' or b
 rule("string case", 0.15, "return 'ab' + a", "return 'AB' + a")
 rule("string edit", 0.1, "return a * 'x'", "return a * 'xx'")
 rule("string drop char", 0.2, "return a in 'aeiouy'", "return a in 'aeiou'")
+rule("string add char", 0.2, "return a in 'aeio' or b == 'u'", "return a in 'aeiou' or b == 'u'")
 rule("string common", 0.08, "return a + ','", "return a + ', '")
 rule("variable", 0.8, "return a + a", "return a + b")
 rule("assign other", 0.3, "n = m = 0\nn = a\nreturn n + m", "n = m = 0\nm = a\nreturn n + m")
@@ -68,6 +73,8 @@ def constants(site: Site, facts: Facts) -> Iterator[Variant]:
             yield "constant type", number(int(value)), 0.0
         else:
             yield "constant drawn", const(-value), 0.0
+            for other in (value + 1, value - 1, value * 2, value / 2):
+                yield "constant far", const(other), 0.0
         for told in facts.told_integers:
             yield "constant drawn", number(told), 0.0
     elif isinstance(value, str):
@@ -140,6 +147,8 @@ def _strings(site: Site, value: str, facts: Facts) -> Iterator[Variant]:
     if value in ("", " "):
         yield "string space", const(" " if value == "" else ""), 0.0
         done.update(("", " "))
+    if value.strip() and new(value.strip()):
+        yield "string space", const(value.strip()), 0.0
     if value in _PAIRED and new(_PAIRED[value]):
         yield "string pair", const(_PAIRED[value]), 0.0
     for word in facts.capitals if len(value) > 3 else ():
@@ -164,6 +173,10 @@ def _strings(site: Site, value: str, facts: Facts) -> Iterator[Variant]:
             text = value[:at] + value[at + 1 :]
             if new(text):
                 yield "string drop char", const(text), 0.0
+    if 0 < len(value) <= LONGEST:
+        for letter in facts.alphabet:
+            if new(value + letter):
+                yield "string add char", const(value + letter), 0.0
     for text in ("", " ", ", ", ",", "-", "_", "0", "1", "\n"):
         if new(text):
             yield "string common", const(text), 0.0
@@ -191,6 +204,7 @@ def names(site: Site, facts: Facts) -> Iterator[Variant]:
             if name != node.id:
                 yield "function other", load(name), 0.0
         return
+    beside = _beside(site)
     for place, name in enumerate(site.context.names):
         if name == node.id:
             continue
@@ -201,7 +215,23 @@ def names(site: Site, facts: Facts) -> Iterator[Variant]:
             extra += 0.4
         if (name in facts.indices) != (node.id in facts.indices):
             extra -= 0.7  # an index and a value are seldom taken for each other
+        if name in beside:
+            extra += REPEATED
         yield "variable", load(name), extra - 0.08 * place
+
+
+def _beside(site: Site) -> set[str]:
+    """The variables that stand beside a site: arguments of the same call, the other operand."""
+    match site.owner:
+        case ast.Call(args=parts):
+            pass
+        case ast.Compare(left=left, comparators=comparators):
+            parts = [left, *comparators]
+        case ast.BinOp(left=left, right=right, op=op) if not isinstance(op, ast.Mult):
+            parts = [left, right]
+        case _:
+            parts = []
+    return {part.id for part in parts if isinstance(part, ast.Name) and part is not site.node}
 
 
 @draws(ast.expr)
