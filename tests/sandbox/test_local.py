@@ -375,3 +375,27 @@ def f(x):
         found = box.run(Program(code, "f"), calls, Limits(cpu=0.3, retry=retry))
         assert [type(one) for one in found[1::2]] == [OutOfMemory, Killed, Killed, TimedOut]
         assert all(isinstance(one, Returned) for one in found[::2]), found
+
+
+def test_a_candidate_that_breaks_its_packages_import_leaves_nothing_to_the_next(
+    tmp_path: Path,
+) -> None:
+    """What lies below the package is imported again with it: the new package has to name it."""
+    (tmp_path / "deep").mkdir()
+    for path, text in (
+        ("__init__.py", "from whole import part\n"),
+        ("part.py", ""),
+        ("deep/__init__.py", ""),
+        ("deep/leaf.py", "X = 1\n"),
+    ):
+        place = tmp_path / "whole" / path
+        place.parent.mkdir(exist_ok=True, parents=True)
+        place.write_text(text)
+    tmp_path.chmod(0o755)
+    head = "import whole.deep.leaf\nY = whole.deep.leaf.X\n"
+    codes = [f"{head}raise ValueError\n", f"{head}def f(x):\n    return x + Y\n"]
+    file = str(tmp_path / "whole" / "part.py")
+    programs = [Program(code, "f", file, "whole.part") for code in codes]
+    with LocalSandbox(readable=(tmp_path,), import_path=(tmp_path,)) as box:
+        rows = box.run_variants(programs, [Call((1,))], Limits())
+    assert values(rows[1]) == [2]

@@ -104,7 +104,11 @@ def import_text(
     _forget(name)
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, TextLoader)]
     sys.meta_path.insert(0, loader)
-    found = importlib.import_module(name)
+    try:
+        found = importlib.import_module(name)
+    except BaseException:
+        _forget_orphans(name)
+        raise
     if loader.module is None or loader.module is found:
         return [found]
     return [found, loader.module]
@@ -121,6 +125,18 @@ def _forget_strangers(name: str, filename: str) -> None:
         if known is not None and folder not in list(getattr(known, "__path__", ())):
             _forget(package)
         package, folder = package.rpartition(".")[0], os.path.dirname(folder)
+
+
+def _forget_orphans(name: str) -> None:
+    """Forget what lies below a package of the module that could not be imported with it.
+
+    Else the next import makes a new package, without the attributes for what is there already.
+    """
+    package = name.rpartition(".")[0]
+    while package:
+        if package not in sys.modules:
+            _forget(package)
+        package = package.rpartition(".")[0]
 
 
 def _forget(name: str) -> None:

@@ -106,7 +106,7 @@ def search(
     question = None
     lost = "fail when run as written"
     if found.survivors and found.trial is not None:
-        inputs = affordable(found, comparing_inputs(problem, found, seed))
+        inputs = affordable(found, comparing_inputs(problem, found, state.trusted, seed))
         known = Hints(tuple(hints), witnesses(problem, box=box))
         clusters = choose(found, inputs, known)
         if clusters and clusters[0].score <= WEAK:
@@ -345,11 +345,11 @@ def probing_inputs(
 
 
 def comparing_inputs(
-    problem: FunctionProblem, found: Repair, seed: int
+    problem: FunctionProblem, found: Repair, trusted: Sequence[UnitTest], seed: int
 ) -> list[tuple[Invocation, Tier]]:
     """As `probing_inputs`; before these, the failing examples that are no calls, with other values
     in them."""
-    plain = probing_inputs(problem, found.tests, seed)
+    plain = probing_inputs(problem, trusted, seed)
     failing = [t.call for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
     sessions = [call for call in failing if isinstance(call, Session)]
     near = islice(varied(sessions, Random(seed)), SESSIONS)

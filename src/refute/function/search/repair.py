@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,6 +40,8 @@ PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=2)
 LISTING = 0.5
 LISTING_OTHERS = 0.15
 """Shares of the time left, at most, for listing the edits of the function, and of what it uses."""
+RIVAL = 5.0
+"""Log weight by which an edit may be less likely than one that fits to be worth comparing."""
 ONCE_MORE = 40
 """Single edits, at most, that are tried with more fuel and time."""
 RETRYING = 0.3
@@ -156,10 +159,13 @@ def _search(
     def singly(some: Iterable[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
         return (((edit,), edit.weight) for edit in some)
 
-    def rest() -> Iterator[Edit]:
+    def rest(least: float = -math.inf) -> Iterator[Edit]:
         """Listed when they are asked for: in a large module they are many."""
         more = listed(others, ELSEWHERE, LISTING_OTHERS)
-        yield from sorted([*edits[head:], *more], key=lambda edit: -edit.weight)
+        for edit in sorted([*edits[head:], *more], key=lambda edit: -edit.weight):
+            if edit.weight < least:
+                break
+            yield edit
 
     _collect(trial.run(singly(edits[:head])), found, results)
     if not found.survivors:
@@ -169,7 +175,8 @@ def _search(
         pairs, found.pairs = found.pairs(), None
         _follow(trial, found, _in_turns(singly(rest()), pairs))
         return
-    _collect(trial.run(singly(rest())), found, results)
+    least = max(result.weight for result in found.survivors) - RIVAL
+    _collect(trial.run(singly(rest(least))), found, results)
     if max(r.weight for r in found.survivors) <= WEAK:
         trial.deadline = min(trial.deadline, time.monotonic() + 0.3 * budget)
         _try_pairs(trial, found)
