@@ -120,19 +120,27 @@ class Commands:
         pids = self._descendants()
         if len(pids) > self.processes:
             return "processes"
-        private, shared = 0, self._segments()
+        if self._held(pids) <= self.memory:
+            return ""
+        # What several map was counted for each. Their exact shares take longer to find out, and are
+        # counted double where one ends meanwhile: so twice.
+        exact = (self._held(self._descendants(), exact=True) for _ in range(2))
+        return "memory" if all(held > self.memory for held in exact) else ""
+
+    def _held(self, pids: list[int], *, exact: bool = False) -> int:
+        """Bytes of memory that `pids` hold: at most, or with each one's share of what is shared."""
+        held = self._segments()
         for pid in pids:
             sizes = _sizes(f"/proc/{pid}/status")
-            private += sum(sizes.get(name, 0) for name in ("RssAnon", "VmSwap", "HugetlbPages"))
-            shared += sizes.get("RssShmem", 0)
-        if private + shared <= self.memory:
-            return ""
-        # what several map was counted for each; the exact share takes longer to find out
-        for pid in pids:
-            sizes = _sizes(f"/proc/{pid}/smaps_rollup")
-            if "Pss_Shmem" in sizes:
-                shared -= _sizes(f"/proc/{pid}/status").get("RssShmem", 0) - sizes["Pss_Shmem"]
-        return "memory" if private + shared > self.memory else ""
+            if exact:
+                shares = _sizes(f"/proc/{pid}/smaps_rollup")
+                if "Pss_Shmem" in shares:
+                    sizes["RssShmem"] = shares["Pss_Shmem"]
+                elif not _sizes(f"/proc/{pid}/status").get("RssShmem"):
+                    continue  # it has ended meanwhile
+            names = ("RssAnon", "VmSwap", "HugetlbPages", "RssShmem")
+            held += sum(sizes.get(name, 0) for name in names)
+        return held
 
     def _segments(self) -> int:
         """Bytes of System V segments, which live without a mapping."""

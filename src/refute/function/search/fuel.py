@@ -122,12 +122,15 @@ def _after_future(tree: ast.Module) -> int:
     return place
 
 
-def _statements(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt) and inside and not is_mark(child):
-            yield child
-        function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-        yield from _statements(child, inside or function)
+def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """The statements inside functions, in the order of the text, however deep they nest."""
+    todo = [(child, False) for child in reversed(list(ast.iter_child_nodes(tree)))]
+    while todo:
+        node, inside = todo.pop()
+        if isinstance(node, ast.stmt) and inside and not is_mark(node):
+            yield node
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        todo += [(child, inside) for child in reversed(list(ast.iter_child_nodes(node)))]
 
 
 def _is_docstring(node: ast.AST) -> bool:

@@ -164,9 +164,9 @@ def _short(function: ast.AST) -> Iterator[ast.stmt]:
                 case ast.Expr(value=ast.Call()):
                     yield node
                 case ast.If() | ast.For():
-                    inner = [n for n in ast.walk(node) if isinstance(n, ast.stmt)]
-                    if sum(not is_mark(n) for n in inner) <= SMALL:
-                        yield node
+                    inner = (n for n in ast.walk(node) if isinstance(n, ast.stmt))
+                    if len(list(islice((n for n in inner if not is_mark(n)), SMALL + 1))) <= SMALL:
+                        yield node  # looked at no further than this: such nest hundreds deep
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
