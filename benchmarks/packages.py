@@ -54,7 +54,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[1]
-SITES = Path(os.environ.get("REFUTE_PACKAGES", ROOT.parents[1] / "pkgs"))
+SITES = Path(os.environ.get("REFUTE_PACKAGES", ROOT.parent / "pkgs"))
 LIBRARY = Path(os.__file__).parent
 
 INSTALLED = {

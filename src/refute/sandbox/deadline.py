@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from refute.problems import Invocation
@@ -50,6 +51,15 @@ class Timed:
         rows = self.box.run_variants(programs, calls, limits)
         self.spent = self.spent or time.monotonic() >= self.deadline
         return rows
+
+    @contextmanager
+    def sooner(self, seconds: float) -> Iterator[None]:
+        """Inside, time is up so many seconds sooner: they are kept back for what comes after."""
+        self.deadline -= seconds
+        try:
+            yield
+        finally:
+            self.deadline += seconds
 
     @property
     def over(self) -> bool:

@@ -35,7 +35,7 @@ from refute.function.search.choose import (
 from refute.function.search.confidence import of_fix
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
-from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair
+from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair, starting
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import varied
@@ -54,6 +54,11 @@ PROBES = 40
 """Inputs on which programs that are written anew are told apart."""
 EXPRESSING = 2.5
 """Seconds for writing the function anew, at most."""
+PROVING = 0.08
+"""Least share of the budget that is kept back for running the first fixes as they are written."""
+FEW_INPUTS = 4
+SLOW_INPUTS = 0.1
+"""Seconds from which on so few inputs say how long one takes."""
 MOST_QUESTIONS = 3
 CERTAIN = 0.78
 """Least confidence of a fix that is called one: of those fixes that the confidence was fitted on,
@@ -106,18 +111,23 @@ def search(
     question = None
     lost = "fail when run as written"
     if found.survivors and found.trial is not None:
-        inputs = affordable(found, comparing_inputs(problem, found, state.trusted, seed))
-        known = Hints(tuple(hints), witnesses(problem, box=box))
-        clusters = choose(found, inputs, known)
-        if clusters and clusters[0].score <= WEAK:
-            tried = found.trial.tried
-            if look_further(found, start + (0.55 if second else 0.7) * budget - time.monotonic()):
-                clusters = choose(found, inputs, known)
-            state.tried += found.trial.tried - tried
-        before = observed(found.trial, [()], [call for call, _ in inputs])[0]
+        with box.sooner(max(PROVING * budget, starting(found.trial, budget))):
+            left = box.deadline - time.monotonic()
+            inputs = affordable(found, comparing_inputs(problem, found, state.trusted, seed), left)
+            known = Hints(tuple(hints), witnesses(problem, box=box))
+            clusters = choose(found, inputs, known)
+            if clusters and clusters[0].score <= WEAK:
+                tried = found.trial.tried
+                further = start + (0.55 if second else 0.7) * budget - time.monotonic()
+                if look_further(found, further):
+                    clusters = choose(found, inputs, known)
+                state.tried += found.trial.tried - tried
+            before = observed(found.trial, [()], [call for call, _ in inputs])[0]
         for _ in range(MOST_QUESTIONS):
             assert found.trial is not None
             clusters = sound(found.trial, clusters)
+            if not clusters and box.over:
+                lost = "could not be run as written in time"
             question, index = None, -1
             if clusters:
                 shown = clusters[:SHOWN]
@@ -358,16 +368,23 @@ def comparing_inputs(
 
 
 def affordable(
-    found: Repair, inputs: list[tuple[Invocation, Tier]], seconds: float = 1.5
+    found: Repair, inputs: list[tuple[Invocation, Tier]], left: float
 ) -> list[tuple[Invocation, Tier]]:
-    """As many inputs as all survivors can be run on in about `seconds`, a dozen at least."""
+    """As many inputs as all survivors can be run on in what is `left` of the seconds, or in 1.5."""
     trial = found.trial
-    if trial is None or trial.max_candidates is not None or len(inputs) < 24:
+    if trial is None or trial.max_candidates is not None:
         return inputs
-    start = time.monotonic()
-    trial.behaviours([()], [call for call, _ in inputs[:24]])
-    each = (time.monotonic() - start) / 24
-    return inputs[: max(12, int(seconds / (each * (1 + min(MOST, len(found.survivors))))))]
+    each = 0.0
+    for count in (FEW_INPUTS, 6 * FEW_INPUTS):  # of a few cheap ones the start takes most
+        sample = inputs[:count]
+        start = time.monotonic()
+        trial.behaviours([()], [call for call, _ in sample])
+        seconds = time.monotonic() - start
+        each = seconds / max(1, len(sample))
+        if seconds > SLOW_INPUTS or len(sample) < count:
+            break
+    most = min(1.5, 0.6 * left) / (each * (1 + min(MOST, len(found.survivors))))
+    return inputs[: max(FEW_INPUTS, int(most))]
 
 
 def choose(found: Repair, inputs: Sequence[tuple[Invocation, Tier]], hints: Hints) -> list[Cluster]:

@@ -27,7 +27,7 @@ from refute.sandbox import (
 )
 from refute.sandbox.equality import matches
 
-__all__ = ["GUARDED", "WEAK", "Repair", "look_further", "repair"]
+__all__ = ["GUARDED", "WEAK", "Repair", "look_further", "repair", "starting"]
 
 FIRSTS = 60
 """First halves of pairs that are followed up."""
@@ -141,6 +141,7 @@ def _search(
     reached: list[set[int] | None],
     budget: float,
 ) -> None:
+    trial.deadline -= starting(trial, budget)
     trial.check_budget()
     facts = trial.facts(problem.description)
     own, others = trial.parts()
@@ -195,6 +196,11 @@ def _in_turns(
     """One of each in turn, and what is left of the longer."""
     for pair in zip_longest(one, other):
         yield from (item for item in pair if item is not None)
+
+
+def starting(trial: Trial, budget: float) -> float:
+    """Seconds to keep back for loading fixes as they are written: a package may take long."""
+    return min(2 * trial.once, 0.2 * budget)
 
 
 def look_further(found: Repair, seconds: float) -> bool:

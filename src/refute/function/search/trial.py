@@ -86,6 +86,8 @@ class Trial:
     """The part of `tree` that the function may use: what is worth editing."""
     late: bool = False
     """Whether time was up before all that was asked for had run."""
+    once: float = 0.0
+    """Seconds that loading the code under test and running the tests took."""
     tree: ast.Module = field(init=False)
     expected: tuple[Expected, ...] = field(init=False)
     _variants: Variants | None = None
@@ -284,7 +286,9 @@ class Trial:
         for test in self.tests:
             calls += [refuel, take, test.call, take, left]
         program = Program((_tank(AMPLE, True, as_text), *parts), self.entry_point)
+        start = time.monotonic()
         imported, *rows = self.box.run(program, calls, self.within(limits))
+        self.once = time.monotonic() - start
         at_import = _hits(imported, statements)
         stateful = keeps_state(self.tree, self._names())
         outcomes: list[Outcome] = []
