@@ -15,6 +15,7 @@ from refute.function.examples.scanner import closing
 from refute.function.source import read_source
 
 DEEP = "[" * 180 + "]" * 180
+DEEPER = "{1: " * 180 + "2" + "}" * 180
 FUNCTION = (
     'def f({parameters}):\n    """\n    >>> {call}\n    {shown}\n    """\n    return {value}\n'
 )
@@ -39,6 +40,7 @@ ODD = {
     "an array": function(call="f(np.array([1, 2]))"),
     "an array of no dtype": function(call="f(np.array([1], dtype=''))"),
     "a deep argument": function(call=f"f({DEEP})"),
+    "a deep dictionary": function(call=f"f({DEEPER})"),
     "a deep result": function(shown=DEEP),
     "returns a long fraction": "from fractions import Fraction\n" + function(value="Fraction(10**5000, 3)"),
     "returns a long range": function(value="range(10**5000)"),

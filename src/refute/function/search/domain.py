@@ -18,7 +18,21 @@ from typing import Any, Protocol
 from refute.function.search.texts import Texts
 from refute.sandbox.equality import equal
 
-__all__ = ["Constants", "Domain", "Mappings", "Numbers", "Part", "Sequences", "is_tame", "learn"]
+__all__ = [
+    "ROOM",
+    "Constants",
+    "Domain",
+    "Mappings",
+    "Numbers",
+    "Part",
+    "Sequences",
+    "is_tame",
+    "learn",
+]
+
+
+ROOM = 4_000
+"""How many values a drawn one may hold in all: what nests deep would else double at each level."""
 
 
 class Part(Protocol):
@@ -28,8 +42,8 @@ class Part(Protocol):
         """Whether the value belongs to this part of the domain."""
         ...
 
-    def sample(self, rng: Random) -> Any:
-        """A value of this part, drawn with `rng`."""
+    def sample(self, rng: Random, room: int = ...) -> Any:
+        """A value of this part, drawn with `rng`, of not more than about `room` values in all."""
         ...
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
@@ -51,7 +65,7 @@ class Constants:
         """Whether the value belongs to this part of the domain."""
         return any(type(value) is type(one) and equal(value, one) for one in self.values)
 
-    def sample(self, rng: Random) -> Any:
+    def sample(self, rng: Random, room: int = 1) -> Any:
         """A value of this part, drawn with `rng`."""
         return rng.choice(self.values)
 
@@ -87,7 +101,7 @@ class Numbers:
         low, high = self.bounds()
         return type(value) is self.type and low <= value <= high
 
-    def sample(self, rng: Random) -> Any:
+    def sample(self, rng: Random, room: int = 1) -> Any:
         """A value of this part, drawn with `rng`."""
         low, high = self.bounds()
         if rng.random() < 0.25:
@@ -176,12 +190,13 @@ class Sequences:
             return False
         return not (self.ascending and any(a > b for a, b in pairwise(value)))
 
-    def sample(self, rng: Random) -> Any:
-        """A value of this part, drawn with `rng`."""
+    def sample(self, rng: Random, room: int = ROOM) -> Any:
+        """A value of this part, drawn with `rng`, of not more than about `room` values in all."""
         if self.places:
-            return self.type(place.sample(rng) for place in self.places)
-        size = rng.randint(max(1, self.shortest - 1), self.longest + 2)
-        items = [self.element.sample(rng) for _ in range(size)]
+            room = (room - len(self.places)) // len(self.places)
+            return self.type(place.sample(rng, room) for place in self.places)
+        size = min(room, rng.randint(max(1, self.shortest - 1), self.longest + 2))
+        items = [self.element.sample(rng, (room - size) // size) for _ in range(size)]
         if size > 2 and not self.distinct and rng.random() < 0.4:  # equal elements matter often
             items[rng.randrange(size)] = items[rng.randrange(size)]
         return self._build(items)
@@ -269,12 +284,14 @@ class Mappings:
             and all(self.key.accepts(key) and self.value.accepts(one) for key, one in value.items())
         )
 
-    def sample(self, rng: Random) -> Any:
-        """A value of this part, drawn with `rng`."""
+    def sample(self, rng: Random, room: int = ROOM) -> Any:
+        """A value of this part, drawn with `rng`, of not more than about `room` values in all."""
         if self.fields:
-            return {key: part.sample(rng) for key, part in self.fields}
-        size = rng.randint(max(1, self.shortest - 1), self.longest + 2)
-        return {self.key.sample(rng): self.value.sample(rng) for _ in range(size)}
+            room = (room - len(self.fields)) // len(self.fields)
+            return {key: part.sample(rng, room) for key, part in self.fields}
+        size = min(room, rng.randint(max(1, self.shortest - 1), self.longest + 2))
+        of_each = (room - 2 * size) // (2 * size) if size else 0
+        return {self.key.sample(rng, of_each): self.value.sample(rng, of_each) for _ in range(size)}
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
         """Neighbours of an accepted value, simplest first (see `Part.near`)."""
@@ -309,9 +326,9 @@ class Domain:
         """Whether the value belongs to any part."""
         return any(part.accepts(value) for part in self.parts)
 
-    def sample(self, rng: Random) -> Any:
-        """A value of one of the parts, drawn with `rng`."""
-        return rng.choice(self.parts).sample(rng) if self.parts else rng.randint(0, 9)
+    def sample(self, rng: Random, room: int = ROOM) -> Any:
+        """A value of one of the parts, drawn with `rng`, of about `room` values in all at most."""
+        return rng.choice(self.parts).sample(rng, room) if self.parts else rng.randint(0, 9)
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
         """Neighbours of an accepted value, simplest first (see `Part.near`)."""

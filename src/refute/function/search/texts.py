@@ -88,7 +88,7 @@ class Texts:
             return False
         return "  " not in value or any("  " in one for one in self.seen)
 
-    def sample(self, rng: Random) -> str:
+    def sample(self, rng: Random, room: int = 1) -> str:
         """A value of this part, drawn with `rng`."""
         if self.vocabulary:
             if not self.separator:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from refute.function.search.domain import Domain
+from refute.function.search.domain import ROOM, Domain
 from refute.literals import NotLiteral, source_of
 from refute.problems import Call, Expression
 
@@ -39,9 +39,10 @@ class Records:
         """Whether the value belongs to this part of the domain."""
         return isinstance(value, Written) and value.source.startswith(f"{self.name}(")
 
-    def sample(self, rng: Random) -> Any:
-        """A value of this part, drawn with `rng`."""
-        given = {key: domain.sample(rng) for key, domain in self.fields}
+    def sample(self, rng: Random, room: int = ROOM) -> Any:
+        """A value of this part, drawn with `rng`, of not more than about `room` values in all."""
+        room = room // (1 + len(self.fields))
+        given = {key: domain.sample(rng, room) for key, domain in self.fields}
         return Written(f"{self.name}({_keywords(given)})")
 
     def near(self, value: Any, rng: Random) -> Iterator[Any]:
