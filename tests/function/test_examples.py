@@ -51,6 +51,9 @@ ONE_ARGUMENT = [
     ("For example f('14.5') should\n   return 15 and f('-14.5') should return -15.",
      [(("14.5",), 15), (("-14.5",), -15)]),
     ("f([1, 2]) should return true.", [(([1, 2],), True)]),
+    ("Example 1:\n\n    Input: [4,2]\n    Output: [2, 1]\n    Why: none", [(([4, 2],), [2, 1])]),
+    ("**Input:** `x = 3`\n**Output:** `4`", [((3,), 4)]),
+    ("Input: 3, Output: 4", [((3,), 4)]),
     ("For x = 4 the output should be 5.", [((4,), 5)]),
     ("if x = 1 return 0", [((1,), 0)]),
 ]  # fmt: skip
@@ -68,6 +71,7 @@ def test_forms(text: str, expected: list[tuple[Any, Any]]) -> None:
         ("Input:\n   xs : [1, 2]\n   amount : 3\nOutput: 5", [(([1, 2], 3), 5)]),
         ("For k = 3, xs = [1], the result should be ('a', False)", [(([1], 3), ("a", False))]),
         ("f([1, 2], k=3) == 5", [(([1, 2],), 5)]),
+        ("Input: [1]\nOutput: 2", []),
         ("f([1]) == 2", []),
     ],
 )

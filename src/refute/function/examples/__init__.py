@@ -3,7 +3,7 @@
 `read_examples` returns them with the trust that their form deserves:
 
 - `Trust.STATED`: doctest, assert, ``f(x) == y``;
-- `Trust.WORDED`: arrows, "should return", named arguments;
+- `Trust.WORDED`: arrows, "should return", Input/Output fields, named arguments;
 - `Trust.HINT`: self-tests of the code itself, and examples that contradict one another (`source`
   says which).
 
@@ -29,6 +29,7 @@ from refute.function.examples.subject import (
 )
 from refute.function.examples.worded import (
     called_examples,
+    labelled_fields,
     named_arguments,
 )
 from refute.problems import FunctionProblem, Trust, UnitTest
@@ -108,8 +109,11 @@ def _read(about: Subject) -> list[Reading]:
     called = called_examples(about, taken)
     taken += [one.span for one in called]
     readings += called
-    named = [one for one in named_arguments(about) if not overlaps(one.span, taken)]
-    readings += named
+    for reader in (labelled_fields, named_arguments):
+        for reading in reader(about):
+            if not overlaps(reading.span, taken):
+                readings.append(reading)
+                taken.append(reading.span)
     return sorted(screened(readings, about), key=lambda one: one.span)
 
 

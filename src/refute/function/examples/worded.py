@@ -1,4 +1,4 @@
-"""Examples told in a text: `f(1) == 2`, `f(1) ➞ 2`, "f(1) should return 2",
+"""Examples told in a text: `f(1) == 2`, `f(1) ➞ 2`, "f(1) should return 2", `Input: … Output: …`,
 "for k = 3 the result is 5".
 
 A form stays here that at least two tasks of HumanEval+, MBPP+ and HumanEvalFix are written in
@@ -23,6 +23,7 @@ from refute.syntax import try_parse_statements
 
 __all__ = [
     "called_examples",
+    "labelled_fields",
     "named_arguments",
 ]
 
@@ -161,6 +162,14 @@ def _argument(node: ast.expr, index: int, about: Subject) -> Any:
 
 # -- labels, names, words --------------------------------------------------------------------------
 
+_INPUT = re.compile(
+    r"(?:^|(?<=[\s,;:*]))(?:sample |example )?inputs?(?: ?\d+)?[*_]{0,2}\s*[:=][*_]{0,2}", re.I
+)
+_OUTPUT = re.compile(
+    r"(?:^|(?<=[\s,;*]))(?:sample |example |expected )?(?:outputs?|returns?|results?|expected)"
+    r"(?: ?\d+)?[*_]{0,2}\s*[:=][*_]{0,2}\s*",
+    re.I,
+)
 _NAMED = re.compile(
     r"(?<![\w.'\"])([A-Za-z_]\w*)\s*(?:=(?![=>])|:)\s*"
     r"|(?<![\w.'\"])([A-Za-z_]\w*)(?=[\[{])"
@@ -179,6 +188,45 @@ _PARAGRAPH = re.compile(r"\n[ \t]*\n|[.!?]\s+[A-Z]")
 _NOT_ARGUMENT = re.compile(r"results?|outputs?|returns?|expected|answer|explanation|note", re.I)
 _STRONG = re.compile(r"output|result|answer|return|function|gives?|yield", re.I)
 _FURTHER = re.compile(r"\s*,?\s*(?:and|or|nor|but|unless)\b")
+
+
+def labelled_fields(about: Subject) -> Iterator[Reading]:
+    """`Input: 3` and `Output: 4`, on one line or over several, with or without argument names."""
+    text = about.plain
+    for given in _INPUT.finditer(text):
+        result = _OUTPUT.search(text, given.end())
+        following = _INPUT.search(text, given.end())
+        if result is None or (following is not None and following.start() < result.start()):
+            continue
+        block = text[given.end() : result.start()]
+        args = _field_arguments(about, block)
+        value = scan(text, result.end())
+        if args and value is not None and _CLEAN_END.match(text, value.end):
+            yield Reading(Call(tuple(args)), value.value, "fields", (given.start(), value.end))
+
+
+def _field_arguments(about: Subject, block: str) -> list[Any] | None:
+    block = block.replace("**", "  ")
+    named = _assignments(block, 0)
+    if named is not None and not block[named[1] :].strip(" \n,;."):
+        return _placed(about, named[0])
+    values = _values(block)
+    if not values or block[values[-1].end :].strip(" \n,;."):
+        return None
+    return [one.value for one in values] if about.fits(len(values)) else None
+
+
+def _values(text: str) -> list[Scanned]:
+    """Values one after the other, separated by commas, "and" or line breaks."""
+    found: list[Scanned] = []
+    position = 0
+    while True:
+        gap = (_BETWEEN if found else _BLANK).match(text, position)
+        value = scan(text, gap.end() if gap else position)
+        if value is None:
+            return found
+        found.append(value)
+        position = value.end
 
 
 def _assignments(text: str, start: int) -> tuple[dict[str, Any], int] | None:
