@@ -114,3 +114,13 @@ def test_a_timed_box(box: LocalSandbox) -> None:
     assert timed.spent
     assert timed.run_variants([program], calls) == [[NotRun()] * 3]
     assert Timed(box).run(program, calls[:1]) == [first]
+
+
+def test_a_part_of_the_time_is_kept_back(box: LocalSandbox) -> None:
+    program, calls = Program("def f(x):\n    return x", "f"), [Call(args=(1,))]
+    timed = Timed(box, time.monotonic() + 60.0)
+    with timed.sooner(60.0):
+        assert timed.run(program, calls) == [NotRun()]
+        assert timed.over
+    assert not timed.over
+    assert isinstance(timed.run(program, calls)[0], Returned)
