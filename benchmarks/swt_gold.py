@@ -20,12 +20,13 @@ from pathlib import Path
 from refute.datasets.swe import IssueItem, load_issues
 from refute.figures import mean
 from refute.issue.grading.grade import Terms
-from refute.issue.grading.grade_records import read_evidence, read_grade
+from refute.issue.grading.grade_records import RECORDS, GradeRecord, read_evidence, read_grade
 from refute.issue.grading.grade_summary import Summary, summarize
 from refute.issue.grading.statuses import statuses
 from refute.issue.grading.tasks import GradingSettings, Task, default_jobs, grade_tasks
 from refute.issue.predictions import Prediction, gold_predictions
-from refute.runs import Journal
+from refute.runs.journal import Journal
+from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 
 
@@ -37,7 +38,7 @@ def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summa
         found = {key.id: Prediction(key.id, "", model) for key in keys}
     tasks = [Task(item, found[item.key.id]) for item in items]
     settings = GradingSettings("swt", model, model, Terms())
-    with Run(run, settings.header(tasks)) as opened:
+    with Run(run, settings.header(tasks), RECORDS) as opened:
         grade_tasks(opened, tasks, settings, jobs=jobs, progress=partial(say, model, len(tasks)))
         print()
         if model == "gold":
@@ -49,19 +50,19 @@ def say(model: str, count: int, done: int) -> None:
     print(f"\r{model}: {done}/{count}", end="", flush=True)
 
 
-def details(items: Sequence[IssueItem], journal: Journal) -> None:
+def details(items: Sequence[IssueItem], journal: Journal[GradeRecord]) -> None:
     rows: dict[str, list[tuple[bool, float | None]]] = defaultdict(list)
     for item in items:
         record = journal.records[item.key.id]
-        if record["status"] == "error":
-            print(f"{item.key.id}: no grade: {record['error']}")
+        if isinstance(record, ErrorRecord):
+            print(f"{item.key.id}: no grade: {record.error}")
             continue
         one = read_grade(record)
         if not one.verdict.success:
             print(f"{item.key.id}: {one.verdict.status} {' '.join(one.verdict.remarks)}")
         value = None if one.coverage is None else one.coverage.value
         rows[item.problem.repo].append((one.verdict.success, value))
-        exceptions(item, journal)
+        exceptions(item, record, journal.directory)
     print(f"{'repository':24} {'n':>3} {'success':>8} {'ΔC':>6}")
     for repo, grades in rows.items():
         share = mean(float(success) for success, _ in grades)
@@ -69,10 +70,10 @@ def details(items: Sequence[IssueItem], journal: Journal) -> None:
         print(f"{repo:24} {len(grades):3} {share.value:8.1%} {delta.value:6.1%}")
 
 
-def exceptions(item: IssueItem, journal: Journal) -> None:
+def exceptions(item: IssueItem, record: GradeRecord, run: Path) -> None:
     """What a FAIL_TO_PASS name that is not F→P here does instead."""
-    missing = journal.records[item.key.id].get("golden", {}).get("missing", [])
-    evidence = read_evidence(journal.directory, item.key.id)
+    missing = record.golden.missing if record.golden is not None else ()
+    evidence = read_evidence(run, item.key.id)
     if not missing or evidence is None:
         return
     before, after = (statuses(report) for report in evidence.golden)

@@ -35,12 +35,12 @@ from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from refute.function.bench import Settings, load_items, work_on
+from refute.function.bench import RECORDS, Settings, load_items, work_on
 from refute.function.llm.options import Options
 from refute.models.cache import SampleCache
 from refute.models.openai import OpenAIModel
 from refute.models.session import Session
-from refute.runs import cores
+from refute.runs.pool import cores
 from refute.runs.run import Run
 
 SHARE = 0.95
@@ -95,7 +95,7 @@ def measure(
 
     before, children = used(resource.RUSAGE_SELF), used(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
-    with Run(scratch / "run", settings.header(items)) as run:
+    with Run(scratch / "run", settings.header(items), RECORDS) as run:
         ending = work_on(run, items, settings, models=models, at_once=at_once or slots)
     assert not ending.failed
     wall = time.monotonic() - start

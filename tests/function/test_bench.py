@@ -16,10 +16,11 @@ import pytest
 
 from refute import cli
 from refute.errors import InputError
-from refute.function.bench import Settings, load_items, summarize, work_on
+from refute.function.bench import RECORDS, Settings, load_items, summarize, work_on
 from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute.registry import METHODS
-from refute.runs import read_header
+from refute.runs.journal import read_header
+from refute.runs.records import ErrorRecord
 from refute.runs.run import Run, resumed
 
 DOC = '    """Sum of the numbers up to n.\n\n    >>> f(3)\n    6\n    >>> f(1)\n    1\n    """\n'
@@ -130,8 +131,8 @@ def test_errors_are_counted_apart_and_retried(data: Path, tmp_path: Path) -> Non
     settings = Settings(str(data), "none")
     items = load_items(settings, None)
     told: list[int] = []
-    with Run(tmp_path / "run", settings.header(items)) as run:
-        run.journal.append({"id": "off", "status": "error", "error": "died"})
+    with Run(tmp_path / "run", settings.header(items), RECORDS) as run:
+        run.journal.append(ErrorRecord("off", "died"))
         result = summarize(items, settings, run.journal)
         assert (result.n, dict(result.errors)) == (0, {"off": "died"})
         work_on(run, items, settings, jobs=1, progress=told.append)

@@ -120,7 +120,7 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(run: Path, tmp_p
 
 def test_figures_come_from_the_journal(run: Path) -> None:
     result, records = read_result(run)
-    assert [r["id"] for r in records] == [f"HumanEval/{at}" for at in (0, 2, 4, 9, 10)]
+    assert [r.id for r in records] == [f"HumanEval/{at}" for at in (0, 2, 4, 9, 10)]
     assert (result.n, result.wrong_fixes, result.missing) == (4, 2, 0)
     assert result.figures["attack_rate"].value == pytest.approx(1 / 3)
     assert result.figures["output_accuracy"].value == pytest.approx(2 / 3)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import refute
-from refute.runs import run_tasks, shared_slots
+from refute.runs.pool import run_tasks
+from refute.runs.spawning import shared_slots
 from refute.workspace.environment import build_environment
 
 SOURCE = str(Path(refute.__file__).resolve().parents[1])
@@ -54,7 +55,8 @@ import sys
 sys.path[:] = [entry for entry in sys.path if entry not in ("", {checkout!r})]
 sys.path.insert(0, {tests!r})
 from test_current_folder import start
-from refute.runs import run_tasks, shared_slots
+from refute.runs.pool import run_tasks
+from refute.runs.spawning import shared_slots
 if __name__ == "__main__":
     slots = shared_slots(1)
     with slots:

@@ -6,17 +6,21 @@ import gzip
 import json
 import os
 import resource
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refute import cli
+from refute.function.bench import RECORDS
 from refute.function.oracle import expected_outputs
 from refute.problems import FunctionKey
-from refute.runs import Journal, read_run
-from refute.runs.shapes import COUNT, FLAG, NUMBER, maybe, misfit, optional
+from refute.runs.journal import Journal, read_run
+from refute.runs.records import Count, Number, Schema, checked, read_record
 from refute.sandbox.local import LocalSandbox
+
+from .words import WORDS, Word
 
 ROWS = [
     {
@@ -107,7 +111,7 @@ def test_lines_that_are_no_records(
     assert cli.run(["report", str(run)]) == 0
     assert "journal.jsonl:2: damaged record, left out: " in caplog.text
     assert bench(run) == 0
-    assert len(read_run(run)[1]) == 2
+    assert len(read_run(run, RECORDS)[1]) == 2
 
 
 @pytest.mark.parametrize(
@@ -145,19 +149,19 @@ def test_state_files_that_are_no_files(name: str, target: str, run: Path) -> Non
 
 
 def test_a_full_disk_leaves_no_half_record(tmp_path: Path) -> None:
-    with Journal(tmp_path, {}) as journal:
-        journal.append({"id": "a"})
+    with Journal(tmp_path, {}, WORDS) as journal:
+        journal.append(Word("a"))
         whole = (tmp_path / "journal.jsonl").read_bytes()
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 10, before[1]))
         try:
             with pytest.raises(OSError, match="what is finished is kept"):
-                journal.append({"id": "b", "value": "x" * 100})
+                journal.append(Word("b", "x" * 100))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert (tmp_path / "journal.jsonl").read_bytes() == whole
-        journal.append({"id": "c"})
-    assert [record["id"] for record in read_run(tmp_path)[1]] == ["a", "c"]
+        journal.append(Word("c"))
+    assert [record.id for record in read_run(tmp_path, WORDS)[1]] == ["a", "c"]
 
 
 KEY = FunctionKey(
@@ -236,14 +240,31 @@ def test_a_truth_cache_that_is_none(kind: str, box: LocalSandbox, tmp_path: Path
     assert truth(box, tmp_path) == right
 
 
-def test_shapes() -> None:
-    shape = {"a": [str], "b": maybe(COUNT), "c": optional({"d": FLAG}), "e": [[str, NUMBER]]}
-    assert misfit({"a": [], "e": [["x", 1.5]], "c": {"d": True}, "more": 1}, shape) == ""
-    assert misfit({"a": [1], "e": []}, shape) == "a[0] is not a text"
-    assert misfit({"a": [], "b": None, "e": []}, shape) == "b is not a whole number from 0"
-    assert misfit({"a": [], "c": {"d": 1}, "e": []}, shape) == "c.d is not true or false"
-    assert misfit({"a": [], "e": [["x"]]}, shape) == "e[0] is not a list of 2"
-    assert misfit({"a": []}, shape) == "e is missing"
-    assert misfit([], shape) == "it is not an object"
+@dataclass(frozen=True, slots=True)
+class Figures:
+    id: str
+    count: Count = 0
+    value: Number = 0.0
+    rows: tuple[tuple[str, Count], ...] = ()
+    note: str | None = None
+
+
+def test_records_are_checked_field_by_field() -> None:
+    schema = Schema("figures", Figures, flaw=lambda one: "odd" if one.count % 2 else "")
+    good = {"id": "a", "count": 2, "value": 1, "rows": [["x", 1]], "note": None, "more": 1}
+    assert read_record(good, schema) == Figures("a", 2, 1.0, (("x", 1),))
+    for place, value, told in (
+        ("count", -1, r"count"),
+        ("count", True, "count"),
+        ("count", 2**53, "count"),
+        ("count", 3, "odd"),
+        ("rows", [["x"]], r"rows\[0\]"),
+        ("rows", [[1, 1]], r"rows\[0\]\[0\]"),
+        ("note", 1, "note"),
+        ("id", None, "id"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            read_record({**good, place: value}, schema)
     for value in (float("nan"), float("inf"), 10**400, True, "1"):
-        assert misfit(value, NUMBER) == "it is not a number"
+        with pytest.raises(ValueError, match=r"float|range"):
+            checked(value, Number)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.runs import Failed, run_tasks
+from refute.runs.pool import Failed, run_tasks
 
 
 def start(log: str = "") -> Callable[[int], int]:
@@ -68,7 +68,7 @@ def test_no_tasks() -> None:
 
 SCRIPT = """\
 import os, time
-from refute.runs import run_tasks
+from refute.runs.pool import run_tasks
 
 def start():
     return work

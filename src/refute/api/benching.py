@@ -27,8 +27,9 @@ from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
 from refute.registry import EXECUTORS
 from refute.remarks import remark, warn_of_gaps
-from refute.runs import new_run, read_header
-from refute.runs.executors import Executor, Record
+from refute.runs.executors import Executor
+from refute.runs.journal import new_run, read_header
+from refute.runs.records import ErrorRecord
 from refute.runs.run import Ending, Run, resumed
 from refute.sandbox.local import LocalSandbox
 from refute.selection import chosen_method, options_of
@@ -85,7 +86,7 @@ class IssueBenchResult(Shown):
     """The run's folder."""
     ids: tuple[str, ...]
     """Of the issues, in the order of the data set."""
-    records: Mapping[str, Record]
+    records: Mapping[str, issues.PredictionRecord | ErrorRecord]
     """By issue: its prediction, or why there is none."""
     files: tuple[Path, ...]
     """The predictions in the reference's format; see `refute.issue.bench.save_predictions`."""
@@ -95,7 +96,7 @@ class IssueBenchResult(Shown):
     @property
     def complete(self) -> bool:
         """Whether every issue has a prediction."""
-        good = {id for id, record in self.records.items() if record["status"] != "error"}
+        good = {id for id, one in self.records.items() if not isinstance(one, ErrorRecord)}
         return good >= set(self.ids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -232,7 +233,7 @@ def _bench_functions(
     items = functions.load_items(made, where.data)
     folder, total = where.folder(spec.name), len(items) * made.runs
     again = where.again(folder)
-    with Run(folder, made.header(items), damage=functions.damage, again=again) as run:
+    with Run(folder, made.header(items), functions.RECORDS, again=again) as run:
         remark([f"{len(items)} problems into {folder}"])
         with LocalSandbox() as box:
             warn_of_gaps(box)
@@ -285,7 +286,7 @@ def _bench_issues(
     again, total = where.again(folder), len(items)
     problems = [as_placed(item.problem, made.workspace) for item in items]
     heading = made.header(problems, given_away)
-    with Run(folder, heading, damage=issues.damage, again=again) as run:
+    with Run(folder, heading, issues.RECORDS, again=again) as run:
         remark([f"{total} issues into {folder}"])
         try:
             ending = issues.predict_issues(
@@ -301,7 +302,7 @@ def _bench_issues(
             files = issues.save_predictions(run.journal, made)
         records = dict(run.records)
     remark([f"predictions: {', '.join(map(str, files))}"])
-    errors = {id: r["error"] for id, r in records.items() if r["status"] == "error"}
+    errors = {id: r.error for id, r in records.items() if isinstance(r, ErrorRecord)}
     remark(f"{id}: no prediction: {reason}" for id, reason in errors.items())
     _say_put_off(ending, "issues", again)
     ids = tuple(item.problem.id for item in items)

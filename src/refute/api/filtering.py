@@ -12,12 +12,13 @@ from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.issue import bench as issues
 from refute.issue.analysis.filters import FilterRun, read_filter
-from refute.issue.grading.filtering import FilterSettings, FilterTask, damage, judge_fixes
+from refute.issue.grading.filtering import RECORDS, FilterSettings, FilterTask, judge_fixes
 from refute.issue.grading.tasks import default_jobs
 from refute.issue.predictions import Prediction, read_predictions
 from refute.issue.workspaces import check_engine
 from refute.remarks import remark
-from refute.runs import read_header, read_run
+from refute.runs.journal import read_header, read_run
+from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
 
@@ -88,7 +89,7 @@ def filter_fixes(
 
     def work() -> FilterResult:
         same = "the same command"
-        with Run(folder, settings.header(), damage=damage, again=same) as opened:
+        with Run(folder, settings.header(), RECORDS, again=same) as opened:
             remark([f"{len(tasks)} fixes into {folder}"])
             judge_fixes(
                 opened,
@@ -111,8 +112,8 @@ def _fix_tasks(
     chosen = [item for item in items if item.problem.id in proposed]
     if not chosen:
         raise InputError(f"no fix for any of the {len(items)} instances")
-    _, records = read_run(run, issues.damage)
-    work = {record["id"]: record for record in records if record["status"] != "error"}
+    _, records = read_run(run, issues.RECORDS)
+    work = {one.id: one for one in records if not isinstance(one, ErrorRecord)}
     waiting = [item.problem.id for item in chosen if item.problem.id not in work]
     if waiting:
         remark([f"{len(waiting)} fixes have no tests in the run yet, e.g. {waiting[0]}"])
@@ -120,8 +121,8 @@ def _fix_tasks(
     for item in chosen:
         id = item.problem.id
         if id in work:
-            tests = work[id]["prediction"]
-            tasks.append(FilterTask(item, proposed[id].patch, tests["patch"], tests["confidence"]))
+            tests = work[id].prediction
+            tasks.append(FilterTask(item, proposed[id].patch, tests.patch, tests.confidence))
     if not tasks:
         raise InputError(f"{run}: no tests yet for any of the {len(chosen)} fixes")
     return tasks

@@ -15,8 +15,8 @@ from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
 from refute.issue.grading.grade import Terms
-from refute.issue.grading.grade_records import damage, grade_record, read_evidence, read_grade
-from refute.issue.grading.grade_summary import Summary, best_records, summarize
+from refute.issue.grading.grade_records import RECORDS, grade_record, read_evidence, read_grade
+from refute.issue.grading.grade_summary import Grades, Summary, best_records, summarize
 from refute.issue.grading.reference_logs import grade_logs
 from refute.issue.grading.reference_reports import reference_report, write_reports
 from refute.issue.grading.reference_reports import summary as reference_summary
@@ -24,8 +24,8 @@ from refute.issue.grading.tasks import GradingSettings, Task, grade_tasks
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
 from refute.remarks import remark
-from refute.runs import new_run
-from refute.runs.executors import Record
+from refute.runs.journal import new_run
+from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
 
@@ -43,7 +43,7 @@ class GradeResult(Shown):
     """Of the table."""
     dataset: str
     items: tuple[IssueItem, ...]
-    records: Mapping[str, Record]
+    records: Grades
     """By instance: its grade, or why there is none."""
     directory: Path
     """The run's folder."""
@@ -165,7 +165,7 @@ def grade_predictions(
     settings = GradingSettings(dataset, predictions, model, terms, workspace, types)
     directory = folder if isinstance(folder, Path) else folder(model)
     again = again or f"the same command and --run {directory}"
-    with Run(directory, settings.header(tasks), damage=damage, again=again) as run:
+    with Run(directory, settings.header(tasks), RECORDS, again=again) as run:
         remark([f"{len(tasks)} instances into {directory}"])
         total = len(tasks)
         grade_tasks(run, tasks, settings, jobs=jobs, progress=lambda done: progress(done, total))
@@ -262,7 +262,7 @@ def _write_reports(result: GradeResult) -> Path:
     reports = []
     for item in result.items:
         record = result.records.get(item.problem.id)
-        if record is None or record["status"] == "error":
+        if record is None or isinstance(record, ErrorRecord):
             continue
         found = read_grade(record, read_evidence(result.directory, item.problem.id))
         runner = "pytest" if item.problem.recipe is None else item.problem.recipe.runner

@@ -26,7 +26,7 @@ from refute.function.verified import unverified
 from refute.models.asking import Asked, sessions
 from refute.problems import FunctionProblem
 from refute.remarks import remark, warn_of_gaps
-from refute.runs import cores
+from refute.runs.pool import cores
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute.syntax import find_function, try_parse
 

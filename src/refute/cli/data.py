@@ -67,7 +67,7 @@ def build_swt(
     and passes after, in every run. Goes on where a run was stopped. Exit status 3: some tests
     could not be run; call it again to try those.
     """
-    from refute.issue.benchmark.build import Settings, build, damage
+    from refute.issue.benchmark.build import RECORDS, Settings, build
     from refute.issue.benchmark.pull_requests import read_issues, read_pulls
     from refute.runs.run import Run
     from refute.workspace.repositories import find_clone
@@ -86,7 +86,7 @@ def build_swt(
     }
     log = consoles()[1]
     directory = run or output.with_name(f"{output.name}.run")
-    with Run(directory, settings, damage=damage, again="the same command") as opened:
+    with Run(directory, settings, RECORDS, again="the same command") as opened:
         built = build(
             taken,
             known,

@@ -93,7 +93,7 @@ class MethodCommand(click.Command):
 
         name, model = _told(args, "--method"), _told(args, "--model")
         if name is None and (run := _told(args, "--run")) is not None:
-            from refute.runs import read_header
+            from refute.runs.journal import read_header
 
             name = (read_header(Path(run)) or {}).get("method")
         if name is None:

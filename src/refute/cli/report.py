@@ -50,7 +50,7 @@ def command(
     tables, success by repository and by length, overlap, paired tests, cost, filters of fixes.
     """
     from refute.errors import InputError
-    from refute.runs import read_header
+    from refute.runs.journal import read_header
 
     directories = list(dict.fromkeys(runs))
     kinds = [(read_header(directory) or {}).get("kind") for directory in directories]
@@ -103,7 +103,7 @@ def _issues(
     from refute.report.studies import print_study
     from refute.report.study_documents import study_document
     from refute.report.study_page import render_studies
-    from refute.runs import read_header
+    from refute.runs.journal import read_header
 
     is_filter = {path: (read_header(path) or {}).get("kind") == "filter" for path in directories}
     runs = [path for path in directories if not is_filter[path]]

@@ -152,7 +152,7 @@ def _build(
     from rich.progress import Progress
 
     from refute.models.asking import sessions
-    from refute.runs import cores
+    from refute.runs.pool import cores
     from refute.sandbox.pool import SandboxPool
     from refute.train.data import build
 

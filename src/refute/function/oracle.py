@@ -25,7 +25,7 @@ from pathlib import Path
 from refute.files import read_file, unpack
 from refute.jsontext import parse_json
 from refute.problems import Call, FunctionKey, Invocation
-from refute.runs.shapes import COUNT, FLAG, NUMBER, misfit
+from refute.runs.records import Count, Number, checked
 from refute.sandbox import (
     Killed,
     Limits,
@@ -226,7 +226,16 @@ def _cache_file(key: FunctionKey, limits: Limits, cache: Path | str | None) -> P
     return directory / "truth" / f"{digest.hexdigest()[:40]}.gz"
 
 
-_STORED = {"steps": [[COUNT, FLAG]], "sizes": [COUNT], "ends": [[COUNT, str]], "seconds": NUMBER}
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The head of a file of results."""
+
+    steps: tuple[tuple[Count, bool], ...]
+    sizes: tuple[Count, ...]
+    ends: tuple[tuple[Count, str], ...]
+    seconds: Number
+
+
 _LARGEST = 1 << 30
 """Bytes of stored results, unpacked."""
 
@@ -235,11 +244,8 @@ def _read(file: Path, count: int, limits: Limits) -> _Results | None:
     """The stored results; None where there are none, or none that can be used."""
     try:
         head, _, body = unpack(read_file(file), limit=_LARGEST).partition(b"\n")
-        stored = parse_json(head)
-        if misfit(stored, _STORED):
-            return None
-        steps, sizes, ends = stored["steps"], stored["sizes"], stored["ends"]
-        seconds = stored["seconds"]
+        stored = checked(parse_json(head), _Stored)
+        steps, sizes, ends = stored.steps, stored.sizes, stored.ends
         if not len(steps) == len(sizes) == count or sum(sizes) != len(body):
             return None
         if not all(level < len(_STEPS) for level, _ in steps):
@@ -257,8 +263,7 @@ def _read(file: Path, count: int, limits: Limits) -> _Results | None:
                 decoding.decode(output)
     except (OSError, ValueError):  # a `MalformedValue` is one
         return None
-    allowed = _allowances([(level, large) for level, large in steps], limits)
-    return allowed, outputs, [(index, end) for index, end in ends], seconds
+    return _allowances(steps, limits), outputs, list(ends), stored.seconds
 
 
 def _write(

@@ -19,7 +19,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
 from refute.issue.choosing import issue_method
@@ -32,15 +32,18 @@ from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.remarks import remark
-from refute.runs import Journal
-from refute.runs.executors import Concurrent, Record
+from refute.runs.executors import Concurrent
+from refute.runs.journal import Journal
+from refute.runs.records import ErrorRecord, Number, Schema, StoredTally
 from refute.runs.run import Ending, Run, versions
-from refute.runs.shapes import NUMBER, OBJECT, TALLY, maybe, misfit, optional
 from refute.workspace.factory import Backend, open_workspace
 
 __all__ = [
     "PREDICTIONS",
+    "RECORDS",
+    "PredictionRecord",
     "Settings",
+    "StoredPrediction",
     "given_away",
     "given_words",
     "predict_issues",
@@ -50,6 +53,35 @@ __all__ = [
 
 PREDICTIONS = "predictions.jsonl"
 """Name of the predictions' file in the folder of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPrediction:
+    """A predicted test patch; see `refute.problems.IssuePrediction`."""
+
+    patch: str
+    confidence: Number
+    tests: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionRecord:
+    """What a method predicted for one issue."""
+
+    id: str
+    status: Literal["predicted", "abstained"]
+    prediction: StoredPrediction
+    alternatives: tuple[StoredPrediction, ...]
+    """One for each sample, where a method drew several."""
+    steps: tuple[dict[str, Any], ...]
+    """What it did, in the method's own terms; a model's answers are under `answer`."""
+    tally: StoredTally | None = None
+    """What asking a model has cost; None: none was asked."""
+    seconds: Number
+
+
+RECORDS = Schema("prediction", PredictionRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +176,7 @@ def _given(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) -> G
 
 
 def predict_issues(
-    run: Run,
+    run: Run[PredictionRecord],
     problems: Sequence[IssueProblem],
     settings: Settings,
     *,
@@ -165,18 +197,23 @@ def predict_issues(
     )
 
 
+_Do = Callable[[tuple[str, IssueProblem], Callable[[], None]], Awaitable[PredictionRecord]]
+
+
 @asynccontextmanager
 async def _predicting(
     settings: Settings,
     given: Mapping[str, Given],
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
-) -> AsyncIterator[Callable[[tuple[str, IssueProblem], Callable[[], None]], Awaitable[Record]]]:
+) -> AsyncIterator[_Do]:
     """What is done in the event loop; see `Concurrent`."""
     method = issue_method(settings.method)
     async with models() as opened:
         session = opened.get("model")
 
-        async def do(named: tuple[str, IssueProblem], leave: Callable[[], None]) -> Record:
+        async def do(
+            named: tuple[str, IssueProblem], leave: Callable[[], None]
+        ) -> PredictionRecord:
             name, problem = named
             start = time.monotonic()
             spawn = await asyncio.to_thread(_place, problem, settings.workspace)
@@ -198,66 +235,46 @@ def _place(problem: IssueProblem, backend: Backend) -> Spawn:
     return lambda: open_workspace(base, backend=backend)
 
 
-def save_predictions(journal: Journal, settings: Settings) -> list[Path]:
+def save_predictions(journal: Journal[PredictionRecord], settings: Settings) -> list[Path]:
     """The run's predictions in the reference's format, as files in its folder.
 
     `predictions.jsonl` holds each issue's prediction. Where a method drew several samples, sample i
     of all issues is in `predictions.i.jsonl`: what the oracle of pass@k chooses from.
     """
     name = "+".join(filter(None, (variant(asdict(settings)), settings.model)))
-    good = [record for record in journal.records.values() if record["status"] != "error"]
+    good = [one for one in journal.records.values() if not isinstance(one, ErrorRecord)]
     first = journal.directory / PREDICTIONS
-    write_predictions(first, (_prediction(r, name, r["prediction"]) for r in good))
+    write_predictions(first, (_prediction(r, name, r.prediction) for r in good))
     written = [first]
-    for i in range(max((len(record["alternatives"]) for record in good), default=0)):
+    for i in range(max((len(record.alternatives) for record in good), default=0)):
         rows = [
-            _prediction(r, f"{name}#{i}", r["alternatives"][i])
+            _prediction(r, f"{name}#{i}", r.alternatives[i])
             for r in good
-            if i < len(r["alternatives"])
+            if i < len(r.alternatives)
         ]
         written.append(journal.directory / f"predictions.{i}.jsonl")
         write_predictions(written[-1], rows)
     return written
 
 
-def _record(found: Reproduction, tally: Tally | None, seconds: float) -> Record:
+def _record(found: Reproduction, tally: Tally | None, seconds: float) -> PredictionRecord:
     prediction = found.prediction
-    return {
-        "id": prediction.problem,
-        "status": "predicted" if prediction.patch.strip() else "abstained",
-        "prediction": _data(prediction),
-        "alternatives": [_data(one) for one in found.alternatives],
-        "steps": list(found.steps),
-        "tally": None if tally is None else asdict(tally),
-        "seconds": round(seconds, 3),
-    }
+    return PredictionRecord(
+        id=prediction.problem,
+        status="predicted" if prediction.patch.strip() else "abstained",
+        prediction=_stored(prediction),
+        alternatives=tuple(map(_stored, found.alternatives)),
+        steps=tuple(dict(step) for step in found.steps),
+        tally=None if tally is None else StoredTally.of(tally),
+        seconds=round(seconds, 3),
+    )
 
 
-_PREDICTION = {"patch": str, "confidence": NUMBER, "notes": maybe([str])}
-_SHAPE = {
-    "status": frozenset({"predicted", "abstained"}),
-    "prediction": _PREDICTION,
-    "alternatives": [_PREDICTION],
-    "steps": [OBJECT],
-    "tally": optional(TALLY),
-    "seconds": NUMBER,
-}
+def _stored(prediction: IssuePrediction) -> StoredPrediction:
+    confidence = round(prediction.confidence, 4)
+    return StoredPrediction(prediction.patch, confidence, prediction.tests, prediction.notes)
 
 
-def damage(record: Record) -> str:
-    """What is wrong with the record of a prediction, for `Journal`; "" where nothing is."""
-    return misfit(record, _SHAPE)
-
-
-def _data(prediction: IssuePrediction) -> Record:
-    return {
-        "patch": prediction.patch,
-        "confidence": round(prediction.confidence, 4),
-        "tests": list(prediction.tests),
-        "notes": list(prediction.notes),
-    }
-
-
-def _prediction(record: Record, name: str, prediction: Record) -> Prediction:
-    answers = [str(step["answer"]) for step in record["steps"] if step.get("answer")]
-    return Prediction(record["id"], prediction["patch"], name, "\n\n".join(answers))
+def _prediction(record: PredictionRecord, name: str, prediction: StoredPrediction) -> Prediction:
+    answers = [str(step["answer"]) for step in record.steps if step.get("answer")]
+    return Prediction(record.id, prediction.patch, name, "\n\n".join(answers))

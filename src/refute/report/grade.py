@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -11,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.figures import Figure
-from refute.issue.grading.grade_records import Record, read_grade
-from refute.issue.grading.grade_summary import FIGURES, Summary
+from refute.issue.grading.grade_records import GradeRecord, read_grade
+from refute.issue.grading.grade_summary import FIGURES, Grades, Summary
+from refute.runs.records import ErrorRecord
 
 __all__ = ["STATUSES", "grade_document", "print_grades"]
 
@@ -34,7 +36,7 @@ STATUSES = {
 
 
 def grade_document(
-    dataset: str, summary: Summary, records: Mapping[str, Record], ids: Sequence[str], run: str
+    dataset: str, summary: Summary, records: Grades, ids: Sequence[str], run: str
 ) -> dict[str, Any]:
     """`{"dataset", "n", "metrics": {name: {"value", "stderr"}}, "statuses", "instances", ...}`."""
     return {
@@ -51,9 +53,9 @@ def grade_document(
     }
 
 
-def _instance(record: Record) -> dict[str, Any]:
-    if record["status"] == "error":
-        return {"id": record["id"], "status": "error", "error": record["error"]}
+def _instance(record: GradeRecord | ErrorRecord) -> dict[str, Any]:
+    if isinstance(record, ErrorRecord):
+        return {"id": record.id, "status": "error", "error": record.error}
     grade = read_grade(record)
     verdict = grade.verdict
     return {
@@ -67,10 +69,10 @@ def _instance(record: Record) -> dict[str, Any]:
         "broken": list(verdict.broken),
         "coverage": None if grade.coverage is None else grade.coverage.value,
         "golden_coverage": None if grade.golden_coverage is None else grade.golden_coverage.value,
-        "golden": record.get("golden"),
+        "golden": None if record.golden is None else asdict(record.golden),
         "other_files": list(grade.others),
         "remarks": list(verdict.remarks),
-        "seconds": record.get("seconds"),
+        "seconds": record.seconds,
     }
 
 

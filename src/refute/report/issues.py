@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from refute.issue.bench import Settings
+from refute.issue.bench import PredictionRecord, Settings
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Trial, shortened
 from refute.issue.vet import Vetted
+from refute.runs.records import ErrorRecord
 from refute.workspace.contract import TestResult
 
 __all__ = [
@@ -136,15 +137,16 @@ def print_vetted(
 def issue_bench_document(
     settings: Settings,
     ids: Sequence[str],
-    records: Mapping[str, Mapping[str, Any]],
+    records: Mapping[str, PredictionRecord | ErrorRecord],
     directory: Path,
 ) -> dict[str, Any]:
     """`{"dataset", "method", "model", "n", "status": {...}, "run", "cost"}`."""
     status = {"predicted": 0, "abstained": 0, "error": 0}
     for record in records.values():
-        status[record["status"]] += 1
-    tallies = [record["tally"] for record in records.values() if record.get("tally")]
-    prices = [tally["usd"] for tally in tallies]
+        status[record.status] += 1
+    done = (record for record in records.values() if not isinstance(record, ErrorRecord))
+    tallies = [record.tally for record in done if record.tally is not None]
+    prices = [tally.usd for tally in tallies if tally.usd is not None]
     return {
         "dataset": settings.dataset,
         "method": settings.method,
@@ -153,8 +155,8 @@ def issue_bench_document(
         "status": status,
         "run": str(directory),
         "cost": {
-            "usd": None if None in prices else round(sum(prices), 6),
-            "samples": sum(tally["samples"] + tally["cached"] for tally in tallies),
-            "tokens": sum(t["prompt_tokens"] + t["completion_tokens"] for t in tallies),
+            "usd": round(sum(prices), 6) if len(prices) == len(tallies) else None,
+            "samples": sum(tally.samples + tally.cached for tally in tallies),
+            "tokens": sum(t.prompt_tokens + t.completion_tokens for t in tallies),
         },
     }

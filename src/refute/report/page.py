@@ -13,13 +13,15 @@ from typing import Any
 from markupsafe import Markup
 
 from refute.figures import Figure
-from refute.function.bench.records import Record, grades, read_grade
+from refute.function.bench.log import StoredLog, StoredVote
+from refute.function.bench.records import FunctionRecord, grades, read_grade
 from refute.function.bench.summary import Result
 from refute.function.source import unified_diff
 from refute.report.bench import ROWS, cost_text, percent
 from refute.report.charts import Line, Row, dot_plot, line_plot
 from refute.report.paper import claims, paper_figures
 from refute.report.template import diff_lines, rendered, shortened
+from refute.runs.records import ErrorRecord
 
 __all__ = ["Run", "render_page", "run_labels"]
 
@@ -31,7 +33,7 @@ class Run:
     """A run with its figures and its records."""
 
     result: Result
-    records: Sequence[Record]
+    records: Sequence[FunctionRecord | ErrorRecord]
 
 
 def render_page(runs: Sequence[Run]) -> str:
@@ -175,69 +177,66 @@ def _run(run: Run, label: str) -> Mapping[str, Any]:
     }
 
 
-def _problem(record: Record) -> tuple[str, Mapping[str, Any]]:
+def _problem(record: FunctionRecord | ErrorRecord) -> tuple[str, Mapping[str, Any]]:
     """The group that a problem belongs to, and what is shown of it."""
-    if record["status"] == "error":
-        view = {"id": record["id"], "error": str(record.get("error"))}
-        return "without a result", view
-    grade = read_grade(record)
-    code = record.get("code", "")
-    best = record["candidates"][0] if record["candidates"] else None
+    if isinstance(record, ErrorRecord):
+        return "without a result", {"id": record.id, "error": record.error}
+    grade, log = read_grade(record), record.log or StoredLog()
+    best = record.candidates[0] if record.candidates else None
     if grade.fixed:
         group = "right fixes" if grade.passed else "wrong fixes"
     else:
         group = "left as they were, and right" if grade.passed else "no fix"
     view = {
-        "id": record["id"],
+        "id": record.id,
         "error": None,
         "private": f"{sum(grade.programs[0].verdicts)} of {len(grade.programs[0].verdicts)}",
         "tests": list(_tests(record)),
-        "suites": list(_suites(record)),
-        "edits": list(_edits(record, code)),
-        "rounds": [p.passed for p in grades(record["grade"].get("rounds", []))],
-        "fix": None if best is None else _diff(code, best),
-        "lines": [line for lines in record["edits"][:1] for line in lines],
-        "notes": [] if record.get("log", {}).get("edits") else record["notes"],
-        "unreadable": record.get("log", {}).get("unreadable", {}),
-        "too_long": record.get("log", {}).get("too_long", 0),
+        "suites": list(_suites(log)),
+        "edits": list(_edits(log, record.code)),
+        "rounds": [p.passed for p in grades(record.grade.rounds or ())],
+        "fix": None if best is None else _diff(record.code, best),
+        "lines": [line for lines in record.edits[:1] for line in lines],
+        "notes": [] if log.edits else record.notes,
+        "unreadable": log.unreadable,
+        "too_long": log.too_long,
     }
     return group, view
 
 
-def _tests(record: Record) -> Iterator[Mapping[str, Any]]:
-    for test, (valid, attacks, accurate) in zip(
-        record["tests"], record["grade"]["tests"], strict=True
-    ):
+def _tests(record: FunctionRecord) -> Iterator[Mapping[str, Any]]:
+    for test, marks in zip(record.tests, record.grade.tests, strict=True):
+        valid, attacks, accurate = marks
         yield {
-            "call": shortened(test["call"]),
-            "expected": shortened(test["expected"]),
+            "call": shortened(test.call),
+            "expected": shortened(test.expected),
             "valid": valid,
             "attacks": attacks,
             "accurate": accurate,
         }
 
 
-def _suites(record: Record) -> Iterator[Sequence[Mapping[str, Any]]]:
-    for suite in record.get("log", {}).get("suites", []):
+def _suites(log: StoredLog) -> Iterator[Sequence[Mapping[str, Any]]]:
+    for suite in log.suites:
         yield [
             {
-                "number": attempt["number"],
-                "status": attempt["status"],
-                "call": shortened(attempt.get("call", "-")),
-                "stated": shortened(attempt.get("stated", attempt.get("unreadable", "-"))),
-                "votes": _votes(attempt.get("vote")),
+                "number": attempt.number,
+                "status": attempt.status,
+                "call": shortened(attempt.call or "-"),
+                "stated": shortened(attempt.stated or attempt.unreadable or "-"),
+                "votes": _votes(attempt.vote),
             }
             for attempt in suite
         ]
 
 
-def _votes(vote: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
+def _votes(vote: StoredVote | None) -> Sequence[Mapping[str, Any]]:
     """Each output with its share of the k votes, most first."""
     if vote is None:
         return []
-    asked, k = int(vote["asked"]), max(int(vote["k"]), 1)
-    rows = [(str(output), int(count), True) for output, count in vote["counts"]]
-    rows += [(f"unreadable: {kind}", int(n), True) for kind, n in vote["unreadable"].items()]
+    asked, k = vote.asked, max(vote.k, 1)
+    rows = [(output, count, True) for output, count in vote.counts]
+    rows += [(f"unreadable: {kind}", count, True) for kind, count in vote.unreadable.items()]
     rows.sort(key=lambda row: -row[1])
     if asked < k:
         rows.append(("not asked for: the outcome was clear", k - asked, False))
@@ -246,28 +245,27 @@ def _votes(vote: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
             "output": shortened(output),
             "count": count,
             "share": round(100 * count / k),
-            "won": was_asked and output == vote["winner"],
+            "won": was_asked and output == vote.winner,
             "asked": was_asked,
         }
         for output, count, was_asked in rows
     ]
 
 
-def _edits(record: Record, code: str) -> Iterator[Mapping[str, Any]]:
+def _edits(log: StoredLog, code: str) -> Iterator[Mapping[str, Any]]:
     """Rounds of debugging, each edit as a diff of the program that it was made on."""
     current = code
-    for edit in record.get("log", {}).get("edits", []):
-        written = edit.get("code")
+    for edit in log.edits:
         yield {
-            "round": edit["round"],
-            "accepted": edit["accepted"],
-            "reason": edit["reason"],
-            "call": shortened(edit.get("call") or edit.get("feedback", "")),
-            "expected": shortened(edit.get("expected", "")),
-            "diff": None if written is None else _diff(current, written),
+            "round": edit.round,
+            "accepted": edit.accepted,
+            "reason": edit.reason,
+            "call": shortened(edit.call or edit.feedback),
+            "expected": shortened(edit.expected or ""),
+            "diff": None if edit.code is None else _diff(current, edit.code),
         }
-        if edit["accepted"] and written is not None:
-            current = written
+        if edit.accepted and edit.code is not None:
+            current = edit.code
 
 
 def _diff(before: str, after: str) -> list[tuple[str, str]]:

@@ -13,7 +13,8 @@ from refute.figures import Figure, mean
 from refute.issue.analysis.filters import FilterRun
 from refute.issue.analysis.groups import Share
 from refute.issue.analysis.study import Breakdown, Study, Subject
-from refute.issue.grading.grade_records import Record, read_grade
+from refute.issue.bench import PredictionRecord
+from refute.issue.grading.grade_records import GradeRecord, read_grade
 from refute.report.charts import Line, Row, dot_plot, line_plot, trade_off
 from refute.report.filters import FILTER_HEADS, filter_rows
 from refute.report.grade import STATUSES
@@ -33,6 +34,7 @@ from refute.report.studies import (
     share_text,
 )
 from refute.report.template import diff_lines, rendered, shortened
+from refute.runs.records import ErrorRecord
 
 __all__ = ["render_studies"]
 
@@ -161,12 +163,12 @@ def _figure(share: Share) -> Figure:
 
 def _run(subject: Subject) -> Mapping[str, Any]:
     run = subject.run
-    work = {record["id"]: record for record in run.work}
+    work = {one.id: one for one in run.work if not isinstance(one, ErrorRecord)}
     groups: dict[str, list[Mapping[str, Any]]] = {label: [] for label in STATUSES.values()}
     groups["without a grade"] = []
     for id, record in run.grades.items():
-        label = STATUSES.get(record["status"], "without a grade")
-        groups[label].append(_instance(id, record, work.get(id, {})))
+        label = STATUSES.get(record.status, "without a grade")
+        groups[label].append(_instance(id, record, work.get(id)))
     return {
         "label": subject.label,
         "folder": str(run.folder),
@@ -174,12 +176,14 @@ def _run(subject: Subject) -> Mapping[str, Any]:
     }
 
 
-def _instance(id: str, record: Record, work: Record) -> Mapping[str, Any]:
-    prediction = work.get("prediction") or {}
-    notes = [shortened(note) for note in prediction.get("notes", ())]
-    patch = diff_lines(prediction.get("patch", "").splitlines()[:LONGEST_PATCH])
-    if record["status"] == "error":
-        lines = [shortened(record.get("error")), *notes]
+def _instance(
+    id: str, record: GradeRecord | ErrorRecord, work: PredictionRecord | None
+) -> Mapping[str, Any]:
+    notes = [] if work is None else [shortened(note) for note in work.prediction.notes]
+    written = "" if work is None else work.prediction.patch
+    patch = diff_lines(written.splitlines()[:LONGEST_PATCH])
+    if isinstance(record, ErrorRecord):
+        lines = [shortened(record.error), *notes]
         return {"id": id, "lines": lines, "tests": [], "coverage": "", "patch": patch}
     grade = read_grade(record)
     value = None if grade.coverage is None else grade.coverage.value

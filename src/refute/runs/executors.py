@@ -1,8 +1,8 @@
 """Executors: where the work units of a run are done. The driver alone writes the journal.
 
 A unit is small, holds all that its work needs, and may be done twice (a worker that dies takes its
-unit with it); what comes back is a record, plain JSON data. So an executor may be anything that can
-do units somewhere and hand records back: processes here, one event loop, a cluster.
+unit with it); what comes back is a record, a dataclass of plain data. So an executor may be
+anything that can do units somewhere and hand records back: processes, an event loop, a cluster.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from refute.errors import ContextTooLong, Unavailable
 from refute.runs.pool import Failed, cores, run_tasks
+from refute.runs.records import Record
 
 __all__ = [
     "PROCESSES",
@@ -23,10 +24,8 @@ __all__ = [
     "Executor",
     "ExecutorSpec",
     "Processes",
-    "Record",
 ]
 
-Record = dict[str, Any]
 Unit = TypeVar("Unit")
 Done = Callable[[Any, Record | Failed], None]
 """Told what became of a unit. What it raises ends the run, and is raised by `Executor.run`."""

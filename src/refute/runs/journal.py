@@ -1,10 +1,11 @@
-"""The journal of a run: one JSON object a line, a header, then one record per finished problem.
+"""The journal of a run: one JSON object a line, a header, then one record per finished unit.
 
-A record is written with one `write` and `fsync`ed before it counts as finished; where there is no
-room for all of it nothing of it stays. A torn last line (power loss, `kill -9`) is cut off when the
-run is opened again. A damaged record is named in the log `refute.runs` and is none: what it was
-about is done again. A lock file keeps two processes out of one run; the system drops the lock with
-the process.
+The header names the kind of the records and the version of their schema (`refute.runs.records`);
+journals of format 1, which do not, are read as well. A record is written with one `write` and
+`fsync`ed before it counts as finished; where there is no room for all of it nothing of it stays. A
+torn last line (power loss, `kill -9`) is cut off when the run is opened again. A damaged record is
+named in the log `refute.runs` and is none: what it was about is done again. A lock file keeps two
+processes out of one run; the system drops the lock with the process.
 """
 
 from __future__ import annotations
@@ -14,15 +15,27 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Annotated, Any, Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from refute.errors import InputError
 from refute.files import append_whole, open_file, read_file
 from refute.jsontext import parse_json
-from refute.runs.shapes import COUNT, FLAG, NUMBER, OBJECT, maybe, misfit, optional
+from refute.runs.records import (
+    Count,
+    ErrorRecord,
+    Number,
+    Record,
+    Schema,
+    as_data,
+    checked,
+    read_record,
+)
 
 __all__ = ["Journal", "new_run", "read_header", "read_run"]
 
@@ -33,16 +46,9 @@ _LONGEST = 64 << 20
 """Bytes of a header or a record."""
 _LARGEST = 4 << 30
 """Bytes of a journal."""
-_FORMAT = 1
+_FORMATS = (1, 2)
 
-Record = dict[str, Any]
-Damage = Callable[[Record], str]
-"""What is wrong with a record that has a result, in a few words; "" where nothing is."""
-
-
-def nothing_wrong(record: Record) -> str:
-    """The `Damage` where any JSON object will do."""
-    return ""
+R = TypeVar("R", bound=Record)
 
 
 def new_run(parent: Path, name: str) -> Path:
@@ -63,8 +69,13 @@ def new_run(parent: Path, name: str) -> Path:
     raise InputError(f"{parent}: cannot find a free name for the run")
 
 
-def read_header(directory: Path) -> Record | None:
+def read_header(directory: Path) -> dict[str, Any] | None:
     """The settings that a run was started with; None where there is no run yet."""
+    header = _read_header(directory)
+    return None if header is None else header.settings
+
+
+def _read_header(directory: Path) -> _Header | None:
     path = directory / JOURNAL
     try:
         with open_file(path) as file:
@@ -78,44 +89,43 @@ def read_header(directory: Path) -> Record | None:
     return _header(path, line)
 
 
-def read_run(directory: Path, damage: Damage = nothing_wrong) -> tuple[Record, list[Record]]:
+def read_run(directory: Path, schema: Schema[R]) -> tuple[dict[str, Any], list[R | ErrorRecord]]:
     """The settings of a run and its records so far, without changing anything.
 
-    Of a problem that was retried the last record, in the place of its first. `damage` says
-    what is wrong with a record that has a result; a damaged one is named and left out. Raises
-    `InputError` where there is no run.
+    Of a unit that was retried the last record, in the place of its first. A damaged record is
+    named and left out. Raises `InputError` where there is no run, or one of other records.
     """
-    header = read_header(directory)
+    header = _read_header(directory)
     path = directory / JOURNAL
     if header is None:
         raise InputError(f"{directory}: no run is there (no {JOURNAL})")
+    _check_schema(path, header, schema)
     try:
         data = read_file(path, limit=_LARGEST)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    records = _records(path, data[: _whole(data)].split(b"\n"), damage)
-    return header, list(records.values())
+    records = _records(path, data[: _whole(data)].split(b"\n"), schema)
+    return header.settings, list(records.values())
 
 
-class Journal:
+class Journal(Generic[R]):
     """The open journal of one run. Use as a context manager.
 
-    `records` maps the id of each finished problem to its record (the last one, where a problem was
+    `records` maps the id of each finished unit to its record (the last one, where a unit was
     retried).
     """
 
-    def __init__(
-        self, directory: Path, settings: Mapping[str, Any], *, damage: Damage = nothing_wrong
-    ) -> None:
-        """Start the run or go on with it. `damage` says what is wrong with a record that has a
-        result.
+    def __init__(self, directory: Path, settings: Mapping[str, Any], schema: Schema[R]) -> None:
+        """Start the run or resume it.
 
         Raises `InputError` when another process writes it, when it was started with other settings
-        (the message names the first that differs), or when the header is damaged.
+        (the message names the first that differs), when its records are of another kind or of a
+        newer schema, or when the header is damaged.
         """
         self.directory = directory
+        self.schema = schema
         self.path = directory / JOURNAL
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, R | ErrorRecord] = {}
         wanted = json.loads(json.dumps(dict(settings)))
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -126,26 +136,29 @@ class Journal:
         try:
             rows = _whole_lines(self.path)
             if rows[0]:
-                _compare(self.path, _header(self.path, rows[0]), wanted)
-                self.records = _records(self.path, rows, damage)
+                header = _header(self.path, rows[0])
+                _check_schema(self.path, header, schema)
+                _compare(self.path, header.settings, wanted)
+                self.records = _records(self.path, rows, schema)
             else:
-                self._write({"journal": _FORMAT, "settings": wanted})
+                kind = {"records": schema.name, "schema": schema.version}
+                self._write({"journal": _FORMATS[-1], **kind, "settings": wanted})
                 _sync_directory(directory)
         except BaseException:
             self.close()
             raise
 
-    def append(self, record: Record) -> None:
-        """Write the record of a finished problem (it has an `id`); on disk when this returns.
+    def append(self, record: R | ErrorRecord) -> None:
+        """Write the record of a finished unit; on disk when this returns.
 
         Raises `OSError` where the disk is full or broken; what is in the journal stays as it is.
         """
-        self._write(record)
-        self.records[str(record["id"])] = record
+        self._write(as_data(record))
+        self.records[record.id] = record
 
-    def _write(self, record: Record) -> None:
+    def _write(self, line: Mapping[str, Any]) -> None:
         try:
-            append_whole(self._file, json.dumps(record, separators=(",", ":")).encode() + b"\n")
+            append_whole(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
             os.fsync(self._file.fileno())
         except OSError as error:
             why = f"{error.strerror}; what is finished is kept: make room and go on with the run"
@@ -156,7 +169,7 @@ class Journal:
         self._file.close()
         self._lock.close()
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Journal[R]:
         return self
 
     def __exit__(
@@ -184,7 +197,7 @@ def _whole(data: bytes) -> int:
     return end - len(last) if end and _object(last) is None else end
 
 
-def _object(line: bytes) -> Record | None:
+def _object(line: bytes) -> dict[str, Any] | None:
     """The JSON object on a line; None where there is none."""
     try:
         value = parse_json(line)
@@ -193,61 +206,96 @@ def _object(line: bytes) -> Record | None:
     return value if isinstance(value, dict) else None
 
 
-def _records(path: Path, lines: list[bytes], damage: Damage) -> dict[str, Record]:
+def _records(path: Path, lines: list[bytes], schema: Schema[R]) -> dict[str, R | ErrorRecord]:
     """The records by id, from the lines of a journal with its header."""
-    records: dict[str, Record] = {}
+    records: dict[str, R | ErrorRecord] = {}
     for number, line in enumerate(lines[1:], 2):
         if not line:
             continue
-        record = _object(line)
-        bad = "not a JSON object" if record is None else _misfit(record, damage)
-        if bad:
-            _log.warning("%s:%d: damaged record, left out: %s", path, number, bad)
-        elif record is not None:
-            records[record["id"]] = record
+        data = _object(line)
+        try:
+            if data is None:
+                raise ValueError("not a JSON object")
+            record = read_record(data, schema)
+        except ValueError as error:
+            _log.warning("%s:%d: damaged record, left out: %s", path, number, error)
+        else:
+            records[record.id] = record
     return records
 
 
-_TEXTS, _COUNTS, _NUMBERS = (
-    ("dataset", "method", "kind", "test_files", "fixer", "tests"),
-    ("problems", "visible_tests", "failing_tests", "n", "k", "m", "max_tokens"),
-    ("budget", "temperature", "top_p"),
-)
-_SETTINGS = {
-    **{name: maybe(str) for name in _TEXTS},
-    **{name: maybe(COUNT) for name in _COUNTS},
-    **{name: maybe(NUMBER) for name in _NUMBERS},
-    **{name: maybe(FLAG) for name in ("vote", "backtrack", "guard", "patch_may_be_wrong")},
-    "model": optional(str),
-    "tester": optional(str),
-    "code_patch": optional(str),
-    "limit": optional(COUNT),
-    "max_candidates": optional(COUNT),
-    "ids": optional([str]),
-}
-"""The settings that more than one package reads out of a header, whatever kind of run it is."""
-_ANY = {"id": str, "status": optional(str)}
-_ERROR = {"id": str, "error": str}
+_Maybe = UnsetType | str
+_MaybeCount = UnsetType | Count
+_MaybeNumber = UnsetType | Number
 
 
-def _misfit(record: Record, damage: Damage) -> str:
-    """What is wrong with a record; "" where nothing is."""
-    if record.get("status") == "error":
-        return misfit(record, _ERROR)
-    return misfit(record, _ANY) or damage(record)
+class _Known(msgspec.Struct):
+    """The settings that more than one package reads out of a header, whatever kind of run it is."""
+
+    dataset: _Maybe = UNSET
+    method: _Maybe = UNSET
+    kind: _Maybe = UNSET
+    test_files: _Maybe = UNSET
+    fixer: _Maybe = UNSET
+    tests: _Maybe = UNSET
+    problems: _MaybeCount = UNSET
+    visible_tests: _MaybeCount = UNSET
+    failing_tests: _MaybeCount = UNSET
+    n: _MaybeCount = UNSET
+    k: _MaybeCount = UNSET
+    m: _MaybeCount = UNSET
+    max_tokens: _MaybeCount = UNSET
+    budget: _MaybeNumber = UNSET
+    temperature: _MaybeNumber = UNSET
+    top_p: _MaybeNumber = UNSET
+    vote: UnsetType | bool = UNSET
+    backtrack: UnsetType | bool = UNSET
+    guard: UnsetType | bool = UNSET
+    patch_may_be_wrong: UnsetType | bool = UNSET
+    model: str | None = None
+    tester: str | None = None
+    code_patch: str | None = None
+    limit: Count | None = None
+    max_candidates: Count | None = None
+    ids: list[str] | None = None
 
 
-def _header(path: Path, line: bytes) -> Record:
-    """The settings in the first line."""
-    header = _object(line)
-    if header is None:
+class _Header(msgspec.Struct):
+    """The first line of a journal."""
+
+    journal: Count
+    settings: dict[str, Any]
+    records: str = ""
+    """Name of the kind; "": of format 1, which does not tell."""
+    schema: Annotated[int, msgspec.Meta(ge=1)] = 1
+
+
+def _header(path: Path, line: bytes) -> _Header:
+    """The header in the first line."""
+    data = _object(line)
+    if data is None:
         raise InputError(f"{path}:1: damaged header; restore the file or start a new run")
-    if header.get("journal") != _FORMAT or misfit(header, {"settings": OBJECT}):
-        raise InputError(f"{path}:1: not a journal that this version of refute can go on with")
-    settings: Record = header["settings"]
-    if bad := misfit(settings, _SETTINGS):
-        raise InputError(f"{path}:1: damaged header ({bad}); restore the file or start a new run")
-    return settings
+    try:
+        header = checked(data, _Header)
+    except ValueError:
+        header = None
+    if header is None or header.journal not in _FORMATS:
+        raise InputError(f"{path}:1: not a journal that this version of refute can resume")
+    try:
+        checked(header.settings, _Known)
+    except ValueError as error:
+        told = f"damaged header ({error})"
+        raise InputError(f"{path}:1: {told}; restore the file or start a new run") from None
+    return header
+
+
+def _check_schema(path: Path, header: _Header, schema: Schema[R]) -> None:
+    if header.records not in ("", schema.name):
+        kinds = f"records of the kind {header.records!r}, not {schema.name!r}"
+        raise InputError(f"{path.parent}: is a run with {kinds}; give another folder")
+    if header.schema > schema.version:
+        newer = f"schema {header.schema}; this version knows up to {schema.version}"
+        raise InputError(f"{path.parent}: was written by a newer refute ({newer}); upgrade refute")
 
 
 def _compare(path: Path, started: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

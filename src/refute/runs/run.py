@@ -11,19 +11,21 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import refute
 from refute.errors import AnswersPending, BudgetExceeded, InputError, LimitReached, Unavailable
 from refute.remarks import remark
-from refute.runs.executors import Concurrent, Executor, Record
-from refute.runs.journal import Damage, Journal, nothing_wrong
+from refute.runs.executors import Concurrent, Executor
+from refute.runs.journal import Journal
 from refute.runs.pool import Failed
+from refute.runs.records import ErrorRecord, Record, Schema
 
 __all__ = ["Ending", "Run", "resumed", "versions"]
 
 Unit = TypeVar("Unit")
 Settings = TypeVar("Settings")
+R = TypeVar("R", bound=Record)
 
 PATIENCE = 5
 """Units that may fail before a run without any result is given up."""
@@ -67,21 +69,21 @@ class Ending:
         return str(self.put_off[-1]) if self.put_off else ""
 
 
-class Run:
+class Run(Generic[R]):
     """An open run. Use as a context manager: leaving it by an exception says how to go on."""
 
     def __init__(
         self,
         directory: Path,
         header: Mapping[str, Any],
+        schema: Schema[R],
         *,
-        damage: Damage = nothing_wrong,
         again: str = "",
     ) -> None:
-        """Start the run, or go on with the one that is there; see `Journal`, also for what is
-        raised. `again`: the command that goes on with it."""
+        """Start the run, or resume the one that is there; see `Journal`, also for what is raised.
+        `again`: the command that resumes it."""
         self.again = again
-        self.journal = Journal(directory, header, damage=damage)
+        self.journal = Journal(directory, header, schema)
 
     @property
     def directory(self) -> Path:
@@ -89,7 +91,7 @@ class Run:
         return self.journal.directory
 
     @property
-    def records(self) -> dict[str, Record]:
+    def records(self) -> dict[str, R | ErrorRecord]:
         """The records so far, by id."""
         return self.journal.records
 
@@ -100,21 +102,20 @@ class Run:
         executor: Executor,
         *,
         progress: Callable[[int], None] = lambda done: None,
-        failed: Callable[[Unit, Record], Record] = lambda unit, record: record,
-        stands: Callable[[Unit, Record], bool] = lambda unit, record: True,
+        stands: Callable[[Unit, R], bool] = lambda unit, record: True,
         unavailable: type[Exception] = Unavailable,
     ) -> Ending:
         """Do the units, by their ids, that have no result; `progress` is told how many have one.
 
         What `start` gives does a pair of id and unit (see the executor).
 
-        A record with `status` "error" is no result, and one that no longer `stands` is made anew. A
-        unit whose answers or budget are wanting gets no record: the next start takes it up again.
-        Any other failure becomes an error record, which `failed` may add to. Bad input ends the
-        run, and so does whatever is unavailable where the first few units all fail for want of it.
+        An error record is no result, and a record that no longer `stands` is made anew. A unit
+        whose answers or budget are wanting gets no record: the next start takes it up again. Any
+        other failure becomes an error record. Bad input ends the run, and so does whatever is
+        unavailable where the first few units all fail for want of it.
         """
         left = self._left(units, stands)
-        todo = _Todo(self.journal, len(units) - len(left), progress, failed, unavailable)
+        todo = _Todo(self.journal, len(units) - len(left), progress, unavailable)
         executor.run(left, start, todo.done)
         return todo.ending
 
@@ -133,11 +134,13 @@ class Run:
         return todo.ending
 
     def _left(
-        self, units: Mapping[str, Unit], stands: Callable[[Unit, Record], bool]
+        self, units: Mapping[str, Unit], stands: Callable[[Unit, R], bool]
     ) -> list[tuple[str, Unit]]:
         def has_result(name: str, unit: Unit) -> bool:
             record = self.records.get(name)
-            return record is not None and record.get("status") != "error" and stands(unit, record)
+            if record is None or isinstance(record, ErrorRecord):
+                return False
+            return stands(unit, record)
 
         return [(name, unit) for name, unit in units.items() if not has_result(name, unit)]
 
@@ -145,7 +148,7 @@ class Run:
         """Release the run; idempotent."""
         self.journal.close()
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> Run[R]:
         return self
 
     def __exit__(
@@ -159,26 +162,25 @@ class Run:
         self.close()
 
 
-class _Todo:
+class _Todo(Generic[R]):
     """What becomes of the units of one call of `Run.do`."""
 
     def __init__(
         self,
-        journal: Journal,
+        journal: Journal[R],
         finished: int,
         progress: Callable[[int], None],
-        failed: Callable[[Any, Record], Record] = lambda unit, record: record,
         unavailable: type[Exception] = Unavailable,
     ) -> None:
         self.ending = Ending()
         self._journal, self._finished = journal, finished
-        self._progress, self._failed, self._unavailable = progress, failed, unavailable
+        self._progress, self._unavailable = progress, unavailable
         self._any_result = False
         progress(finished)
 
     def done(self, unit: tuple[str, Any], result: Record | Failed) -> None:
         """Write down what became of a unit."""
-        name, content = unit
+        name, _ = unit
         if isinstance(result, Failed):
             if result.fatal:
                 raise self._unavailable(result.reason)
@@ -186,11 +188,12 @@ class _Todo:
                 self.ending.put_off.append(result.error)
                 return
             self._give_up(result.error)
-            record = {"id": name, "status": "error", "error": result.reason}
-            result = self._failed(content, record)
-        else:
+            self._journal.append(ErrorRecord(name, result.reason))
+        elif isinstance(result, ErrorRecord | self._journal.schema.type):
             self._any_result = True
-        self._journal.append(result)
+            self._journal.append(result)
+        else:
+            raise TypeError(f"{type(result).__name__} is no {self._journal.schema.type.__name__}")
         self._finished += 1
         self._progress(self._finished)
 

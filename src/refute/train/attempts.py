@@ -7,10 +7,10 @@ the reference returns in the sandbox; inputs that do not tell the two apart fall
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from refute.function.formatting import call_source
 from refute.function.llm.generation import read_proposal, samples, shape_of, test_request
@@ -49,11 +49,6 @@ class Attempt:
     by: Literal["model", "search"]
     answer: str = ""
     """What the model wrote up to and with its call."""
-
-    @classmethod
-    def read(cls, record: Mapping[str, Any]) -> Attempt:
-        """From a record of the stage."""
-        return cls(**record)
 
 
 @dataclass(slots=True)

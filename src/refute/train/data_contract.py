@@ -9,13 +9,15 @@ from typing import Any, Literal, Protocol
 
 from refute.errors import InputError
 from refute.models.contract import Asker, Sampling
+from refute.runs.records import Count, Schema
+from refute.train.attempts import Attempt
 from refute.train.contamination import Index, Match
+from refute.train.corrupt import Fault
 from refute.train.filters import MAX_PROMPT, Solution, admitted
 from refute.train.sources import read_source
 
-__all__ = ["Asking", "Built", "Candidates", "DataSettings", "Record", "Stage"]
+__all__ = ["RECORDS", "Asking", "Built", "Candidates", "DataSettings", "Stage", "TaskRecord"]
 
-Record = dict[str, Any]
 USUAL = Sampling()
 
 
@@ -59,6 +61,25 @@ class Asking(Protocol):
     def asker(self, problem: str) -> Asker: ...
 
 
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """What came of one task of a stage."""
+
+    id: str
+    status: Literal["done"] = "done"
+    dropped: dict[str, Count] = field(default_factory=dict)
+    """Why tries fell out -> how many."""
+    faults: tuple[Fault, ...] = ()
+    """Of stage I."""
+    kept: tuple[Attempt, ...] = ()
+    """Of stage II."""
+    completion: str | None = None
+    """Of stage III."""
+
+
+RECORDS = Schema("task of training data", TaskRecord)
+
+
 @dataclass(slots=True)
 class Stage:
     """What came of a stage: how many went in and out, and why others fell out."""
@@ -77,8 +98,8 @@ class Built:
     contaminated: list[tuple[str, Match]] = field(default_factory=list)
     """Ids of the tasks that are too near to an evaluation problem, with that one."""
     solutions: list[Solution] = field(default_factory=list)
-    rows: list[Record] = field(default_factory=list)
-    validation: list[Record] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    validation: list[dict[str, Any]] = field(default_factory=list)
     """Held-out problems in the form that `refute bench` reads."""
 
 

@@ -16,13 +16,22 @@ from typing import Any
 from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
 from refute.models.contract import Asker
 from refute.runs.executors import Concurrent
+from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.sandbox.pool import AsyncSandbox
 from refute.storage import write_atomically
 from refute.train import attempts, corrupt, rationales, rows
 from refute.train.attempts import Attempt
 from refute.train.corrupt import Corrupted, Fault
-from refute.train.data_contract import Asking, Built, Candidates, DataSettings, Record, Stage
+from refute.train.data_contract import (
+    RECORDS,
+    Asking,
+    Built,
+    Candidates,
+    DataSettings,
+    Stage,
+    TaskRecord,
+)
 from refute.train.filters import Solution, works
 
 __all__ = ["Faults", "Kept", "Making", "Progress", "write_lines"]
@@ -54,41 +63,38 @@ class Making:
         return self.session.asker(name)
 
     async def run(
-        self, stage: Stage, names: Sequence[str], do: Callable[[str], Awaitable[Record]]
-    ) -> dict[str, Record]:
+        self, stage: Stage, names: Sequence[str], do: Callable[[str], Awaitable[TaskRecord]]
+    ) -> dict[str, TaskRecord]:
         """The records of the tasks, in their order, each done once."""
 
-        async def guarded(named: tuple[str, None], leave: Callable[[], None]) -> Record:
+        async def guarded(named: tuple[str, None], leave: Callable[[], None]) -> TaskRecord:
             name, _ = named
             try:
-                return {"id": name, "status": "done", **await do(name)}
+                return await do(name)
             except (Unavailable, LimitReached, InputError):
                 raise
             except Exception as error:  # one odd task must not hold up the others for ever
-                return {
-                    "id": name,
-                    "status": "done",
-                    "dropped": {f"internal error: {type(error).__name__}": 1},
-                }
+                return TaskRecord(name, dropped={f"internal error: {type(error).__name__}": 1})
 
-        with Run(self.directory / "journal" / stage.name, self.header) as run:
+        with Run(self.directory / "journal" / stage.name, self.header, RECORDS) as run:
             ending = await run.do_here(
                 dict.fromkeys(names),
                 lambda: nullcontext(guarded),
                 Concurrent(self.at_once),
                 progress=lambda done: self.progress(stage.name, done, len(names)),
             )
-            records = {name: run.records[name] for name in names if name in run.records}
+            found = {name: run.records[name] for name in names if name in run.records}
         if ending.put_off:
             raise ending.put_off[0]
-        errors = [record["error"] for record in records.values() if record["status"] == "error"]
+        records = {name: one for name, one in found.items() if not isinstance(one, ErrorRecord)}
+        errors = [one.error for one in found.values() if isinstance(one, ErrorRecord)]
         if errors:
             raise ModelUnavailable(
                 f"{stage.name}: {len(errors)} of {len(names)} tasks failed, the first: "
                 f"{errors[0]}; the same command tries them again"
             )
         for record in records.values():
-            stage.dropped.update(record.get("dropped", {}))
+            stage.dropped.update(record.dropped)
         return records
 
     async def solutions(self, built: Built, source: Candidates, limit: int | None) -> None:
@@ -103,12 +109,12 @@ class Making:
                 break
             by_id = {one.id: one for one in chunk}
 
-            async def check(name: str, by_id: dict[str, Solution] = by_id) -> Record:
+            async def check(name: str, by_id: dict[str, Solution] = by_id) -> TaskRecord:
                 reason = await works(by_id[name], self.box)
-                return {"dropped": {} if reason is None else {reason: 1}}
+                return TaskRecord(name, dropped={} if reason is None else {reason: 1})
 
             records = await self.run(stage, list(by_id), check)
-            built.solutions += [by_id[name] for name, r in records.items() if not r["dropped"]]
+            built.solutions += [by_id[name] for name, r in records.items() if not r.dropped]
         stage.taken, stage.made = source.read, len(built.solutions)
         stage.dropped.update(source.dropped)
         built.stages.append(stage)
@@ -120,18 +126,15 @@ class Making:
         stage = Stage("stage1", taken=len(built.solutions))
         by_id = {one.id: one for one in built.solutions}
 
-        async def do(name: str) -> Record:
+        async def do(name: str) -> TaskRecord:
             found = await self.corrupted(by_id[name])
-            return {
-                "faults": [asdict(fault) for fault in found.faults],
-                "dropped": dict(found.dropped),
-            }
+            return TaskRecord(name, faults=tuple(found.faults), dropped=dict(found.dropped))
 
         records = await self.run(stage, list(by_id), do)
         faults: Faults = {}
         for name, record in records.items():
-            for number, fields in enumerate(record.get("faults", ()), 1):
-                faults[f"{name}#{number}"] = by_id[name], Fault(**fields)
+            for number, fault in enumerate(record.faults, 1):
+                faults[f"{name}#{number}"] = by_id[name], fault
         stage.made = len(faults)
         built.stages.append(stage)
         write_lines(
@@ -167,7 +170,7 @@ class Making:
         stage = Stage("stage2", taken=len(faults))
         settings = self.settings
 
-        async def do(name: str) -> Record:
+        async def do(name: str) -> TaskRecord:
             solution, fault = faults[name]
             if settings.inputs == "model":
                 found = await attempts.by_model(
@@ -184,15 +187,13 @@ class Making:
                 )
             if not found.kept:
                 found.dropped["fault without an attacking input"] += 1
-            return {"kept": [asdict(one) for one in found.kept], "dropped": dict(found.dropped)}
+            return TaskRecord(name, kept=tuple(found.kept), dropped=dict(found.dropped))
 
         records = await self.run(stage, list(faults), do)
         kept: Kept = {}
         for name, record in records.items():
-            solution, fault = faults[name]
-            found = [Attempt.read(fields) for fields in record.get("kept", ())]
-            if found:
-                kept[name] = solution, fault, found
+            if record.kept:
+                kept[name] = *faults[name], list(record.kept)
         lines = [
             {"id": f"{name}.{number}", "solution": solution.id, "fault": name, **asdict(one)}
             for name, (solution, _, found) in kept.items()
@@ -212,14 +213,14 @@ class Making:
         }
         stage = Stage("stage3", taken=len(tasks))
 
-        async def do(name: str) -> Record:
+        async def do(name: str) -> TaskRecord:
             solution, fault, attempt = tasks[name]
             text, dropped = await self.answer(name, solution, fault, attempt)
-            return {"completion": text, "dropped": dict(dropped)}
+            return TaskRecord(name, completion=text, dropped=dict(dropped))
 
         records = await self.run(stage, list(tasks), do)
         for name, record in records.items():
-            if record.get("completion"):
+            if record.completion:
                 solution, fault, attempt = tasks[name]
                 built.rows.append(
                     {
@@ -228,7 +229,7 @@ class Making:
                         "fault_by": fault.by,
                         "input_by": attempt.by,
                         "prompt": rows.prompt(solution, fault),
-                        "completion": record["completion"],
+                        "completion": record.completion,
                     }
                 )
         stage.made = len(built.rows)

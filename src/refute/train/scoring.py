@@ -34,7 +34,7 @@ def score(
     They are from the journal in `directory` as far as they are there already. Raises `InputError`,
     `ModelUnavailable`, `SandboxUnavailable`.
     """
-    from refute.function.bench import Settings, damage, load_items, summarize, work_on
+    from refute.function.bench import RECORDS, Settings, load_items, summarize, work_on
     from refute.function.llm.options import Options
     from refute.runs.run import Run
 
@@ -47,7 +47,7 @@ def score(
         options=Options(n=n, m=0, vote=False, max_tokens=max_tokens),
     )
     items = load_items(settings, None)
-    with without_noise(), Run(directory, settings.header(items), damage=damage) as run:
+    with without_noise(), Run(directory, settings.header(items), RECORDS) as run:
         work_on(run, items, settings, models=partial(_models, spec), at_once=128)
         result = summarize(items, settings, run.journal)
     if result.errors or result.missing:

@@ -12,9 +12,11 @@ from refute.datasets.swe import IssueItem
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.grade import Terms
+from refute.issue.grading.grade_records import GradeRecord
 from refute.issue.grading.tasks import GradingSettings, Task, _work
 from refute.issue.predictions import Prediction
 from refute.probe.reading import _report
+from refute.runs.records import ErrorRecord, as_data
 
 from ..shop import KEY, TESTS, Shop, diff, new_file
 
@@ -33,18 +35,20 @@ SURROGATE = new_file("def test_it():\n    assert '\ud800'\n")
 
 
 @pytest.fixture
-def graded(shop: Shop, tmp_path, monkeypatch) -> Callable[[str], dict]:  # type: ignore[no-untyped-def, type-arg]
+def graded(shop: Shop, tmp_path, monkeypatch) -> Callable[[str], GradeRecord | ErrorRecord]:  # type: ignore[no-untyped-def]
     """The record that `refute grade` writes of a patch."""
     monkeypatch.setenv("REFUTE_CACHE", str(shop.states.parent / "cache"))
     from contextlib import nullcontext
 
-    def work(patch: str, types: tuple[str, ...] = ("vanilla",), **terms: object) -> dict:  # type: ignore[type-arg]
+    def work(
+        patch: str, types: tuple[str, ...] = ("vanilla",), **terms: object
+    ) -> GradeRecord | ErrorRecord:
         settings = GradingSettings(
             "data", "predictions", "model", Terms(**{"timeout": 60.0, **terms}), types=types
         )
         task = Task(IssueItem(shop.problem, KEY), Prediction(shop.problem.id, patch))
         record = _work(settings, tmp_path, nullcontext(), (task.item.problem.id, task))
-        json.dumps(record)
+        json.dumps(as_data(record))
         return record
 
     return work
@@ -72,13 +76,13 @@ def graded(shop: Shop, tmp_path, monkeypatch) -> Callable[[str], dict]:  # type:
     ids=["infinite count", "header of 5000 digits", "surrogate", "name", "long name", "NUL"],
 )
 def test_no_prediction_leaves_the_count(graded, patch: str, statuses: set[str]) -> None:  # type: ignore[no-untyped-def]
-    assert graded(patch)["status"] in statuses
+    assert graded(patch).status in statuses
 
 
 @pytest.mark.parametrize("types", [("fuzzy",), ("custom", "vanilla"), ("fuzzy", "vanilla")])
 @pytest.mark.parametrize("patch", [LONG, SURROGATE, f"```diff\n{LONG}```", "@@ -" + "9" * 5000])
 def test_nor_when_it_is_read_otherwise(graded, patch: str, types: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
-    assert graded(patch, types)["status"] not in ("error", "success")
+    assert graded(patch, types).status not in ("error", "success")
 
 
 def test_a_patch_that_takes_all_memory_does_not_apply(
@@ -99,12 +103,12 @@ def test_a_patch_that_takes_all_memory_does_not_apply(
 def test_files_that_do_not_finish_are_the_predictions_choice(graded, shop: Shop) -> None:  # type: ignore[no-untyped-def]
     """An existing test file that never ends is no reason to leave a prediction out."""
     hangs = diff("tests/test_cart.py", TESTS, TESTS + "\nimport time\ntime.sleep(1000)\n")
-    assert graded(hangs, timeout=5.0)["status"] == "timeout"
+    assert graded(hangs, timeout=5.0).status == "timeout"
 
 
 def test_several_scripts_are_no_script(graded) -> None:  # type: ignore[no-untyped-def]
     both = new_file("assert 0\n", "a.py") + new_file("assert 0\n", "b.py")
-    assert graded(both, mode="reproduction")["status"] == "no_test"
+    assert graded(both, mode="reproduction").status == "no_test"
 
 
 def test_whose_fault_it_is_is_tried() -> None:

@@ -10,15 +10,16 @@ stated in the description are not counted, although `hunt` shows them when they 
 
 from __future__ import annotations
 
-from refute.function.bench.records import damage
+from refute.function.bench.records import RECORDS, FunctionRecord
 from refute.function.bench.settings import Settings, load_items
 from refute.function.bench.summary import Result, summarize
 from refute.function.bench.work import predict, work_on
 
 __all__ = [
+    "RECORDS",
+    "FunctionRecord",
     "Result",
     "Settings",
-    "damage",
     "load_items",
     "predict",
     "summarize",

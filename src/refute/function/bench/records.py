@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
+from refute.function.bench.log import StoredLog, stored_log
 from refute.function.contract import MethodResult
 from refute.function.formatting import call_source, expected_source
 from refute.function.grade import (
@@ -18,25 +19,89 @@ from refute.function.grade import (
     grade_program,
     grade_tests,
 )
-from refute.function.llm.results import as_json
 from refute.function.oracle import GroundTruth
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Tally
 from refute.problems import FunctionKey, FunctionPrediction, FunctionProblem, UnitTest
-from refute.runs.shapes import COUNT, FLAG, NUMBER, OBJECT, TALLY, maybe, misfit, optional
+from refute.runs.records import Count, Number, Schema, StoredTally
 from refute.sandbox import Sandbox, values
 
 __all__ = [
-    "Record",
+    "RECORDS",
+    "FunctionRecord",
+    "StoredGrade",
+    "StoredTest",
     "Work",
-    "damage",
     "graded_record",
     "grades",
     "read_grade",
     "work_of",
 ]
 
-Record = dict[str, Any]
+Marks = tuple[bool, bool, bool]
+"""Of a test: valid, attacks, accurate."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTest:
+    """A generated test as text for people, and as data for grading again."""
+
+    call: str
+    expected: str
+    confidence: Number = 1.0
+    source: str = ""
+    expected_data: str | None = None
+    """Base64 of the encoded value, where it is no literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGrade:
+    """The grade of a prediction. Programs are a `0` or `1` for each private test."""
+
+    tests: tuple[Marks, ...]
+    programs: tuple[str, ...]
+    """Of the candidates; of the code under test, where there is none."""
+    fixed: bool
+    sampled: tuple[Marks, ...] | None = None
+    """Of the tests as a model wrote them, before any vote."""
+    rounds: tuple[str, ...] | None = None
+    """Of the program after each round of debugging."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionRecord:
+    """What a method did with one problem, and its grade."""
+
+    id: str
+    """The problem's, and which run over the data set it was, where there are several."""
+    problem: str
+    status: Literal["fixed", "abstained", "passes"]
+    seconds: Number
+    """Of the method."""
+    tried: Count = 0
+    """Candidate programs executed."""
+    grade: StoredGrade
+    function: str = ""
+    code: str
+    """The module under test."""
+    candidates: tuple[str, ...]
+    edits: tuple[tuple[str, ...], ...]
+    """One line for people per edit of each candidate."""
+    tests: tuple[StoredTest, ...]
+    notes: tuple[str, ...]
+    log: StoredLog | None = None
+    """None: no model was asked."""
+    tally: StoredTally | None = None
+
+
+def _flaw(record: FunctionRecord) -> str:
+    grade = record.grade
+    if not grade.programs or len(grade.tests) != len(record.tests):
+        return "grade is of other programs or tests"
+    return ""
+
+
+RECORDS = Schema("function", FunctionRecord, flaw=_flaw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +119,8 @@ class Work:
     """The tests as a model wrote them, before any vote; None among them: not readable."""
     rounds: tuple[str, ...] = ()
     """The program after each round of debugging; the first is the code under test."""
-    log: Mapping[str, Any] = field(default_factory=dict)
-    """What happened, as JSON: see `refute.function.llm.results.as_json`."""
+    log: StoredLog | None = None
+    """What happened."""
     tally: Tally | None = None
     """What asking a model has cost."""
 
@@ -78,7 +143,7 @@ def work_of(
         work,
         sampled=result.trace.sampled,
         rounds=result.trace.codes,
-        log=as_json(result.trace, problem.entry_point),
+        log=stored_log(result.trace, problem.entry_point),
     )
 
 
@@ -90,7 +155,7 @@ def graded_record(
     truth: GroundTruth,
     *,
     name: str,
-) -> Record:
+) -> FunctionRecord:
     """Grade the work and write it down under `name`. Raises `SandboxUnavailable`."""
     prediction = work.prediction
     grade = grade_prediction(prediction, problem, key, box, truth=truth)
@@ -98,143 +163,74 @@ def graded_record(
     for source in work.rounds:
         if source not in graded:
             graded[source] = grade_program(source, key, box, truth=truth)
-    record: Record = {
-        "id": name,
-        "problem": problem.id,
-        "status": prediction.status,
-        "seconds": round(work.seconds, 3),
-        "tried": work.tried,
-        "grade": {
-            "tests": [[v.valid, v.attacks, v.accurate] for v in grade.tests.verdicts],
-            "programs": [_marks(program) for program in grade.programs],
-            "fixed": grade.fixed,
-        },
-        "function": problem.entry_point,
-        "code": problem.code,
-        "candidates": list(prediction.candidates),
-        "edits": [list(lines) for lines in work.edits],
-        "tests": [_test_record(test, problem.entry_point) for test in prediction.tests],
-        "notes": list(work.notes),
-    }
+    sampled = None
     if work.sampled is not None:
         readable = [test for test in work.sampled if test is not None]
         verdicts = iter(grade_tests(readable, problem, key, box).verdicts)
-        sampled = [NEITHER if test is None else next(verdicts) for test in work.sampled]
-        record["grade"]["sampled"] = [[v.valid, v.attacks, v.accurate] for v in sampled]
-    if work.rounds:
-        record["grade"]["rounds"] = [_marks(graded[source]) for source in work.rounds]
-    if work.log:
-        record["log"] = dict(work.log)
-    if work.tally is not None:
-        record["tally"] = asdict(work.tally)
-    return record
+        sampled = _marks(NEITHER if test is None else next(verdicts) for test in work.sampled)
+    return FunctionRecord(
+        id=name,
+        problem=problem.id,
+        status=prediction.status,
+        seconds=round(work.seconds, 3),
+        tried=work.tried,
+        grade=StoredGrade(
+            tests=_marks(grade.tests.verdicts),
+            programs=tuple(map(_bits, grade.programs)),
+            fixed=grade.fixed,
+            sampled=sampled,
+            rounds=tuple(_bits(graded[source]) for source in work.rounds) or None,
+        ),
+        function=problem.entry_point,
+        code=problem.code,
+        candidates=prediction.candidates,
+        edits=work.edits,
+        tests=tuple(_stored_test(test, problem.entry_point) for test in prediction.tests),
+        notes=work.notes,
+        log=work.log,
+        tally=None if work.tally is None else StoredTally.of(work.tally),
+    )
 
 
 NEITHER = TestVerdict(valid=False, attacks=False, accurate=False)
 
 
-_VERDICTS = [[FLAG, FLAG, FLAG]]
-_ATTEMPT = {
-    "number": COUNT,
-    "status": str,
-    "call": maybe(str),
-    "stated": maybe(str),
-    "unreadable": maybe(str),
-    "vote": optional(
-        {
-            "k": COUNT,
-            "asked": COUNT,
-            "counts": [[str, COUNT]],
-            "unreadable": OBJECT,
-            "winner": optional(str),
-        }
-    ),
-}
-_EDIT = {
-    "round": COUNT,
-    "accepted": FLAG,
-    "reason": str,
-    "code": optional(str),
-    "call": optional(str),
-    "feedback": maybe(str),
-    "expected": maybe(str),
-}
-_SHAPE = {
-    "problem": str,
-    "status": frozenset({"fixed", "abstained", "passes"}),
-    "seconds": NUMBER,
-    "grade": {
-        "tests": _VERDICTS,
-        "programs": [str],
-        "fixed": FLAG,
-        "sampled": maybe(_VERDICTS),
-        "rounds": maybe([str]),
-    },
-    "code": str,
-    "candidates": [str],
-    "edits": [[str]],
-    "tests": [{"call": str, "expected": str}],
-    "notes": [str],
-    "log": maybe(
-        {
-            "suites": [[_ATTEMPT]],
-            "edits": [_EDIT],
-            "unreadable": OBJECT,
-            "too_long": maybe(COUNT),
-            "votes_saved": COUNT,
-        }
-    ),
-    "tally": maybe({name: optional(NUMBER) for name in (*TALLY, "requests", "seconds")}),
-}
-
-
-def damage(record: Record) -> str:
-    """What is wrong with a record that has a result, for `Journal`; "" where nothing is."""
-    if bad := misfit(record, _SHAPE):
-        return bad
-    grade, log = record["grade"], record.get("log", {})
-    if not grade["programs"] or len(grade["tests"]) != len(record["tests"]):
-        return "grade is of other programs or tests"
-    votes = [a["vote"] for suite in log.get("suites", ()) for a in suite if a.get("vote")]
-    counted = [log.get("unreadable", {}), *(vote["unreadable"] for vote in votes)]
-    return next((bad for one in counted if (bad := misfit([*one.values()], [COUNT]))), "")
-
-
-def read_grade(record: Record, tests: Literal["tests", "sampled"] = "tests") -> Grade:
+def read_grade(record: FunctionRecord, tests: Literal["tests", "sampled"] = "tests") -> Grade:
     """The grade that a record holds; with the tests that were kept, or as they were sampled."""
-    stored = record["grade"]
+    stored = record.grade
+    marks = stored.tests if tests == "tests" else stored.sampled or ()
     return Grade(
-        problem=str(record.get("problem", record["id"])),
-        tests=TestGrade(tuple(TestVerdict(*row) for row in stored[tests])),
-        programs=tuple(map(_program, stored["programs"])),
-        fixed=stored["fixed"],
+        problem=record.problem,
+        tests=TestGrade(tuple(TestVerdict(*row) for row in marks)),
+        programs=tuple(grades(stored.programs)),
+        fixed=stored.fixed,
     )
 
 
-def grades(marks: Sequence[str]) -> list[ProgramGrade]:
+def grades(programs: Sequence[str]) -> list[ProgramGrade]:
     """The grades of programs that a record holds as `0` and `1` per private test."""
-    return list(map(_program, marks))
+    rows = [tuple(mark == "1" for mark in marks) for marks in programs]
+    return [ProgramGrade(all(verdicts), verdicts, ()) for verdicts in rows]
 
 
-def _marks(program: ProgramGrade) -> str:
+def _bits(program: ProgramGrade) -> str:
     return "".join("01"[verdict] for verdict in program.verdicts)
 
 
-def _program(marks: str) -> ProgramGrade:
-    verdicts = tuple(mark == "1" for mark in marks)
-    return ProgramGrade(all(verdicts), verdicts, ())
+def _marks(verdicts: Iterable[TestVerdict]) -> tuple[Marks, ...]:
+    return tuple((one.valid, one.attacks, one.accurate) for one in verdicts)
 
 
-def _test_record(test: UnitTest, function: str) -> Record:
-    """A generated test as text for people, and as data for grading again."""
-    record: Record = {
-        "call": call_source(test.call, function),
-        "expected": expected_source(test),
-        "confidence": round(test.confidence, 4),
-        "source": test.source,
-    }
+def _stored_test(test: UnitTest, function: str) -> StoredTest:
+    data = None
     try:
         source_of(test.expected)
     except NotLiteral:
-        record["expected_data"] = base64.b64encode(values.encode(test.expected)).decode()
-    return record
+        data = base64.b64encode(values.encode(test.expected)).decode()
+    return StoredTest(
+        call=call_source(test.call, function),
+        expected=expected_source(test),
+        confidence=round(test.confidence, 4),
+        source=test.source,
+        expected_data=data,
+    )

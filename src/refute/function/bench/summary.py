@@ -8,15 +8,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from refute.datasets import Item
 from refute.errors import InputError
 from refute.figures import Figure, mean
-from refute.function.bench.records import Record, damage, grades, read_grade
+from refute.function.bench.records import RECORDS, FunctionRecord, grades, read_grade
 from refute.function.bench.settings import Settings, stored_settings
 from refute.function.grade import metrics
-from refute.runs import Journal, read_run
+from refute.runs.journal import Journal, read_run
+from refute.runs.records import ErrorRecord, StoredTally
 
 __all__ = ["Cost", "Result", "read_result", "record_names", "summarize"]
 
@@ -76,7 +76,9 @@ def record_names(problem: str, runs: int) -> list[str]:
     return [problem, *(f"{problem} run {number}" for number in range(2, runs + 1))]
 
 
-def summarize(items: Sequence[Item], settings: Settings, journal: Journal) -> Result:
+def summarize(
+    items: Sequence[Item], settings: Settings, journal: Journal[FunctionRecord]
+) -> Result:
     """The figures of a finished run, from its journal alone; in the order of the data set."""
     names = [record_names(item.problem.id, settings.runs) for item in items]
     wanted = [row[at] for at in range(settings.runs) for row in names]
@@ -84,16 +86,16 @@ def summarize(items: Sequence[Item], settings: Settings, journal: Journal) -> Re
     return _result(settings, records, journal.directory, missing=len(wanted) - len(records))
 
 
-def read_result(directory: Path) -> tuple[Result, list[Record]]:
+def read_result(directory: Path) -> tuple[Result, list[FunctionRecord | ErrorRecord]]:
     """The figures and the records of a run that may still be under way, problems sorted by id.
 
     Raises `InputError` where there is no run of `refute bench`.
     """
-    header, records = read_run(directory, damage)
+    header, records = read_run(directory, RECORDS)
     if not {"dataset", "method", "problems"} <= header.keys():
         raise InputError(f"{directory}: not a run of refute bench over functions")
     settings = stored_settings(header)
-    records.sort(key=lambda record: _natural(record["id"]))
+    records.sort(key=lambda record: _natural(record.id))
     missing = int(header["problems"]) * settings.runs - len(records)
     return _result(settings, records, directory, missing=missing), records
 
@@ -104,12 +106,16 @@ def _natural(identity: str) -> list[tuple[int, str]]:
 
 
 def _result(
-    settings: Settings, records: Sequence[Record], run: Path, *, missing: int = 0
+    settings: Settings,
+    records: Sequence[FunctionRecord | ErrorRecord],
+    run: Path,
+    *,
+    missing: int = 0,
 ) -> Result:
     """The figures over the records of a run."""
-    good = [record for record in records if record["status"] != "error"]
+    good = [record for record in records if not isinstance(record, ErrorRecord)]
     graded = [read_grade(record) for record in good]
-    seconds = [float(record["seconds"]) for record in good]
+    seconds = [record.seconds for record in good]
     return Result(
         settings=settings,
         n=len(good),
@@ -117,7 +123,7 @@ def _result(
         abstained=sum(not grade.fixed for grade in graded),
         wrong_fixes=sum(grade.fixed and not grade.passed for grade in graded),
         seconds=statistics.median(seconds) if seconds else math.nan,
-        errors={r["id"]: str(r.get("error")) for r in records if r["status"] == "error"},
+        errors={one.id: one.error for one in records if isinstance(one, ErrorRecord)},
         run=run,
         missing=missing,
         rounds=_rounds(good),
@@ -126,62 +132,57 @@ def _result(
     )
 
 
-def _by_run(records: Sequence[Record], runs: int) -> tuple[Mapping[str, Figure], ...]:
+def _by_run(records: Sequence[FunctionRecord], runs: int) -> tuple[Mapping[str, Figure], ...]:
     if runs == 1:
         return ()
-    rows: list[list[Record]] = [[] for _ in range(runs)]
+    rows: list[list[FunctionRecord]] = [[] for _ in range(runs)]
     for record in records:
-        rows[record_names(record["problem"], runs).index(record["id"])].append(record)
+        rows[record_names(record.problem, runs).index(record.id)].append(record)
     return tuple(map(_figures, rows))
 
 
 _OVER_TESTS = ("attack_rate", "output_accuracy", "accuracy_and_attack")
 
 
-def _figures(good: Sequence[Record]) -> dict[str, Figure]:
+def _figures(good: Sequence[FunctionRecord]) -> dict[str, Figure]:
     """The figures over records that have a result; see `refute.function.grade.metrics`.
 
     Where a model wrote the tests, those over the tests are over the tests as they were sampled (the
     paper's intrinsic metrics), and `kept_` before a name means the ones that passed the vote.
     """
     figures = metrics([read_grade(record) for record in good])
-    if any("sampled" in record["grade"] for record in good):
-        sampled = metrics([read_grade(r, "sampled") for r in good if "sampled" in r["grade"]])
+    as_sampled = [record for record in good if record.grade.sampled is not None]
+    if as_sampled:
+        sampled = metrics([read_grade(record, "sampled") for record in as_sampled])
         for name in _OVER_TESTS:
             figures[f"kept_{name}"] = figures[name]
             figures[name] = sampled[name]
     return figures
 
 
-def _rounds(records: Sequence[Record]) -> tuple[Figure, ...]:
+def _rounds(records: Sequence[FunctionRecord]) -> tuple[Figure, ...]:
     """Code accuracy after each round; a problem that ended early keeps its last program."""
     passed = []
     for record in records:
-        marks = record["grade"].get("rounds")
-        if marks:
-            passed.append([program.passed for program in grades(marks)])
+        if record.grade.rounds:
+            passed.append([program.passed for program in grades(record.grade.rounds)])
     longest = max(map(len, passed), default=0)
     return tuple(mean(float(row[min(at, len(row) - 1)]) for row in passed) for at in range(longest))
 
 
-def _cost(records: Sequence[Record]) -> Cost:
-    tallies: list[Mapping[str, Any]] = [record.get("tally", {}) for record in records]
-    logs: list[Mapping[str, Any]] = [record.get("log", {}) for record in records]
-
-    def total(name: str) -> int:
-        return sum(int(tally.get(name) or 0) for tally in tallies)
-
-    prices = [tally.get("usd") for tally in tallies]
-    known = [price for price in prices if price is not None]
+def _cost(records: Sequence[FunctionRecord]) -> Cost:
+    tallies = [record.tally or StoredTally() for record in records]
+    logs = [record.log for record in records if record.log is not None]
+    known = [tally.usd for tally in tallies if tally.usd is not None]
     return Cost(
-        requests=total("requests"),
-        samples=total("samples") + total("cached"),
-        cached=total("cached"),
-        prompt_tokens=total("prompt_tokens"),
-        completion_tokens=total("completion_tokens"),
-        usd=math.fsum(known) if len(known) == len(prices) else None,
-        seconds=math.fsum(float(tally.get("seconds") or 0) for tally in tallies),
-        unreadable=sum(sum(log.get("unreadable", {}).values()) for log in logs),
-        saved=sum(log.get("votes_saved", 0) for log in logs),
-        too_long=sum(log.get("too_long", 0) for log in logs),
+        requests=sum(tally.requests for tally in tallies),
+        samples=sum(tally.samples + tally.cached for tally in tallies),
+        cached=sum(tally.cached for tally in tallies),
+        prompt_tokens=sum(tally.prompt_tokens for tally in tallies),
+        completion_tokens=sum(tally.completion_tokens for tally in tallies),
+        usd=math.fsum(known) if len(known) == len(tallies) else None,
+        seconds=math.fsum(tally.seconds for tally in tallies),
+        unreadable=sum(sum(log.unreadable.values()) for log in logs),
+        saved=sum(log.votes_saved for log in logs),
+        too_long=sum(log.too_long for log in logs),
     )

@@ -18,7 +18,7 @@ from multiprocessing.util import Finalize
 
 from refute.datasets import Item
 from refute.errors import SandboxUnavailable
-from refute.function.bench.records import Record, Work, graded_record, work_of
+from refute.function.bench.records import FunctionRecord, Work, graded_record, work_of
 from refute.function.bench.settings import Settings
 from refute.function.bench.summary import record_names
 from refute.function.contract import MethodResult
@@ -62,7 +62,7 @@ def units_of(items: Sequence[Item], settings: Settings) -> dict[str, Unit]:
 
 
 def work_on(
-    run: Run,
+    run: Run[FunctionRecord],
     items: Sequence[Item],
     settings: Settings,
     *,
@@ -87,7 +87,6 @@ def work_on(
         start,
         executor,
         progress=progress,
-        failed=lambda unit, record: {**record, "problem": unit.item.problem.id},
         unavailable=SandboxUnavailable,
     )
 
@@ -95,7 +94,7 @@ def work_on(
 # -- methods that compute, in a worker process -----------------------------------------------------
 
 
-def start_computing(settings: Settings) -> Callable[[tuple[str, Unit]], Record]:
+def start_computing(settings: Settings) -> Callable[[tuple[str, Unit]], FunctionRecord]:
     """What a worker process does; see `Processes`."""
     from refute.sandbox.local import LocalSandbox
 
@@ -105,7 +104,7 @@ def start_computing(settings: Settings) -> Callable[[tuple[str, Unit]], Record]:
     return partial(_computed, settings, box)
 
 
-def _computed(settings: Settings, box: Sandbox, named: tuple[str, Unit]) -> Record:
+def _computed(settings: Settings, box: Sandbox, named: tuple[str, Unit]) -> FunctionRecord:
     _, unit = named
     problem, key = unit.item.problem, unit.item.key
     truth = expected_outputs(key, box)
@@ -133,13 +132,13 @@ def predict(
 @asynccontextmanager
 async def start_asking(
     settings: Settings, models: Models, jobs: int | None
-) -> AsyncIterator[Callable[[tuple[str, Unit], Callable[[], None]], Awaitable[Record]]]:
+) -> AsyncIterator[Callable[[tuple[str, Unit], Callable[[], None]], Awaitable[FunctionRecord]]]:
     """What is done in the event loop; see `Concurrent`."""
     size = jobs or cores()
     with SandboxPool(size) as box, SandboxPool(size) as graders:
         async with models() as opened:
 
-            async def do(named: tuple[str, Unit], leave: Callable[[], None]) -> Record:
+            async def do(named: tuple[str, Unit], leave: Callable[[], None]) -> FunctionRecord:
                 _, unit = named
                 problem = unit.item.problem
                 if settings.failing_tests:
@@ -181,6 +180,6 @@ def _shown(item: Item, count: int, box: Sandbox) -> FunctionProblem:
     return with_failing_tests(item.problem, item.key, box, count)
 
 
-def _graded(work: Work, problem: FunctionProblem, unit: Unit, box: Sandbox) -> Record:
+def _graded(work: Work, problem: FunctionProblem, unit: Unit, box: Sandbox) -> FunctionRecord:
     truth = expected_outputs(unit.item.key, box)
     return graded_record(work, problem, unit.item.key, box, truth, name=unit.name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from refute.combinators import Ballot
 from refute.function.contract import Candidate, MethodResult
-from refute.function.formatting import call_source, value_source
+from refute.function.formatting import value_source
 from refute.problems import FunctionProblem, Invocation, UnitTest
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ __all__ = [
     "Trace",
     "Unreadable",
     "Vote",
-    "as_json",
     "conclusion",
 ]
 
@@ -258,66 +257,3 @@ def _notes(
             notes.append(f"{len(suites[0].tests)} tests from {len(attempts)} answers ({rest})")
     notes += [f"round {edit.round}: {edit.reason}" for edit in edits]
     return tuple(notes)
-
-
-# -- the journal -----------------------------------------------------------------------------------
-
-
-def as_json(trace: Trace, function: str) -> dict[str, Any]:
-    """The record of what happened for the journal; calls are shown with the name `function`."""
-    return {
-        "suites": [
-            [_attempt(attempt, function) for attempt in suite.attempts] for suite in trace.suites
-        ],
-        "edits": [_edit(edit, function) for edit in trace.edits],
-        "codes": list(trace.codes),
-        "unreadable": dict(sorted(trace.unreadable.items())),
-        "too_long": trace.too_long,
-        "votes_saved": trace.saved,
-    }
-
-
-def _attempt(attempt: Attempt, function: str) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "number": attempt.number,
-        "status": attempt.status,
-        "answer": attempt.answer,
-    }
-    if attempt.call is not None:
-        record["call"] = call_source(attempt.call, function)
-    if attempt.stated is not None:
-        record["stated"] = str(attempt.stated)
-    if attempt.unreadable is not None:
-        record["unreadable"] = attempt.unreadable.value
-    if attempt.vote is not None:
-        record["vote"] = {
-            "k": attempt.vote.k,
-            "asked": attempt.vote.asked,
-            "counts": [[str(output), count] for output, count in attempt.vote.counts],
-            "unreadable": {kind.value: count for kind, count in attempt.vote.unreadable},
-            "winner": None if attempt.vote.winner is None else str(attempt.vote.winner),
-        }
-    if attempt.test is not None:
-        record["expected"] = str(Output(attempt.test.expected, attempt.test.raises))
-    return record
-
-
-def _edit(edit: EditRound, function: str) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "round": edit.round,
-        "accepted": edit.accepted,
-        "reason": edit.reason,
-        "answer": edit.answer,
-        "code": edit.code,
-        "before": edit.before,
-        "after": edit.after,
-        "total": edit.total,
-    }
-    if edit.test is not None:
-        record["call"] = call_source(edit.test.call, function)
-        record["expected"] = str(Output(edit.test.expected, edit.test.raises))
-    if edit.feedback:
-        record["feedback"] = edit.feedback
-    if edit.unreadable is not None:
-        record["unreadable"] = edit.unreadable.value
-    return record

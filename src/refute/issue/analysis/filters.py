@@ -9,8 +9,9 @@ from pathlib import Path
 
 from refute.errors import InputError
 from refute.issue.analysis.inference import Interval, wilson
-from refute.issue.grading.filtering import Judged, damage, read_judged
-from refute.runs import read_header, read_run
+from refute.issue.grading.filtering import RECORDS, Judged
+from refute.runs.journal import read_header, read_run
+from refute.runs.records import ErrorRecord
 
 __all__ = ["FilterResult", "FilterRun", "Point", "filter_result", "filters_of", "read_filter"]
 
@@ -108,13 +109,13 @@ class FilterRun:
 
 def read_filter(directory: Path) -> FilterRun:
     """The filter in a folder of `refute bench --filter`. Raises `InputError`."""
-    header, rows = read_run(directory, damage)
+    header, records = read_run(directory, RECORDS)
     if header.get("kind") != "filter":
         raise InputError(f"{directory}: not a filter of fixes")
-    records = {str(row["id"]): row for row in rows}
-    errors = {id: str(row["error"]) for id, row in records.items() if row["status"] == "error"}
+    judged = tuple(one for one in records if not isinstance(one, ErrorRecord))
+    errors = {one.id: one.error for one in records if isinstance(one, ErrorRecord)}
     names = (header["dataset"], header["fixer"], header["tests"])
-    return FilterRun(directory, *names, tuple(read_judged(records)), errors)
+    return FilterRun(directory, *names, judged, errors)
 
 
 def filters_of(run: Path) -> list[FilterRun]:

@@ -44,7 +44,7 @@ class Share:
 def share(run: GradedRun, group: Group) -> Share:
     """S of a run in a group."""
     graded = run.graded
-    found = [graded[id]["status"] == "success" for id in group.ids if id in graded]
+    found = [graded[id].status == "success" for id in group.ids if id in graded]
     return Share(sum(found), len(found))
 
 

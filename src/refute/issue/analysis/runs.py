@@ -9,10 +9,11 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.issue import bench
-from refute.issue.bench import given_words
-from refute.issue.grading.grade_records import Record, damage
-from refute.issue.grading.grade_summary import best_records
-from refute.runs import read_header, read_run
+from refute.issue.bench import PredictionRecord, given_words
+from refute.issue.grading.grade_records import RECORDS, GradeRecord
+from refute.issue.grading.grade_summary import Grades, best_records
+from refute.runs.journal import read_header, read_run
+from refute.runs.records import ErrorRecord
 
 __all__ = ["GradedRun", "read_graded", "run_labels", "solved"]
 
@@ -25,14 +26,14 @@ class GradedRun:
     method: str
     """The method's name, or `model_name_or_path` of predictions that we did not make."""
     folder: Path
-    grades: Mapping[str, Record]
-    """Instance id -> record of `refute grade`; errors included."""
+    grades: Grades
+    """Errors included."""
     model: str | None = None
     given: tuple[str, ...] = ()
     """What the method was given besides the issue and the repository (Table 5), in words."""
-    work: tuple[Record, ...] = ()
+    work: tuple[PredictionRecord | ErrorRecord, ...] = ()
     """Records of `refute bench`, one per instance; () where the predictions came from elsewhere."""
-    samples: tuple[Mapping[str, Record], ...] = ()
+    samples: tuple[Grades, ...] = ()
     """Grades of each sample, where the method drew several."""
     oracle: bool = False
     """pass@k: the best sample by its grade. A bound, no method: not compared with methods."""
@@ -40,14 +41,14 @@ class GradedRun:
     """Instances of the run that have no grade yet."""
 
     @property
-    def graded(self) -> dict[str, Record]:
+    def graded(self) -> dict[str, GradeRecord]:
         """The records that are grades: infrastructure's errors are left out."""
-        return {id: r for id, r in self.grades.items() if r["status"] != "error"}
+        return {id: r for id, r in self.grades.items() if not isinstance(r, ErrorRecord)}
 
 
-def solved(grades: Mapping[str, Record]) -> frozenset[str]:
+def solved(grades: Grades) -> frozenset[str]:
     """Ids of the instances with success (S)."""
-    return frozenset(id for id, record in grades.items() if record["status"] == "success")
+    return frozenset(id for id, record in grades.items() if record.status == "success")
 
 
 def read_graded(directory: Path) -> list[GradedRun]:
@@ -74,8 +75,8 @@ def read_graded(directory: Path) -> list[GradedRun]:
     return [GradedRun(header["dataset"], header["model"], directory, _records(directory))]
 
 
-def _of_bench(directory: Path, header: Mapping[str, Any], grades: dict[str, Record]) -> GradedRun:
-    _, work = read_run(directory, bench.damage)
+def _of_bench(directory: Path, header: Mapping[str, Any], grades: Grades) -> GradedRun:
+    _, work = read_run(directory, bench.RECORDS)
     return GradedRun(
         dataset=header["dataset"],
         method=header["method"],
@@ -89,7 +90,7 @@ def _of_bench(directory: Path, header: Mapping[str, Any], grades: dict[str, Reco
 
 
 def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
-    samples: list[Mapping[str, Record]] = []
+    samples: list[Grades] = []
     while read_header(folder := grades / f"predictions.{len(samples)}") is not None:
         samples.append(_records(folder))
     if not samples:
@@ -106,9 +107,9 @@ def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
     return [run, best]
 
 
-def _records(directory: Path) -> dict[str, Record]:
-    _, records = read_run(directory, damage)
-    return {str(record["id"]): record for record in records}
+def _records(directory: Path) -> Grades:
+    _, records = read_run(directory, RECORDS)
+    return {record.id: record for record in records}
 
 
 def run_labels(runs: Sequence[GradedRun]) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refute.figures import Figure, mean
 from refute.issue.analysis.runs import GradedRun
-from refute.issue.grading.grade_records import Record
+from refute.runs.records import ErrorRecord
 
 __all__ = ["Cost", "cost", "pass_at"]
 
@@ -25,7 +24,7 @@ def pass_at(run: GradedRun) -> tuple[Figure, ...]:
     common = set.intersection(*(set(records) for records in run.samples))
     counts = []
     for id in sorted(common):
-        states = [records[id]["status"] for records in run.samples]
+        states = [records[id].status for records in run.samples]
         if "error" not in states:
             counts.append(states.count("success"))
     return tuple(
@@ -58,16 +57,16 @@ class Cost:
 
 def cost(run: GradedRun, successes: int) -> Cost | None:
     """The cost of a run of `refute bench`; None where the predictions came from elsewhere."""
-    done = [record for record in run.work if record["status"] != "error"]
+    done = [record for record in run.work if not isinstance(record, ErrorRecord)]
     if not done:
         return None
-    tallies: Sequence[Record] = [record["tally"] for record in done if record.get("tally")]
-    prices = [tally["usd"] for tally in tallies]
+    tallies = [record.tally for record in done if record.tally is not None]
+    prices = [tally.usd for tally in tallies if tally.usd is not None]
     return Cost(
         instances=len(done),
-        samples=sum(tally["samples"] + tally["cached"] for tally in tallies),
-        tokens=sum(tally["prompt_tokens"] + tally["completion_tokens"] for tally in tallies),
-        usd=None if None in prices else sum(prices),
-        seconds=sum(float(record["seconds"]) for record in done),
+        samples=sum(tally.samples + tally.cached for tally in tallies),
+        tokens=sum(tally.prompt_tokens + tally.completion_tokens for tally in tallies),
+        usd=sum(prices) if len(prices) == len(tallies) else None,
+        seconds=sum(record.seconds for record in done),
         solved=successes,
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
@@ -25,11 +25,11 @@ from refute.issue.grading.verdict import Transition, transitions
 from refute.issue.patches import file_patches, split_tests
 from refute.problems import IssueProblem
 from refute.runs.journal import Journal
-from refute.runs.shapes import maybe, misfit
+from refute.runs.records import ErrorRecord, Schema
 from refute.workspace.contract import Workspace
 from refute.workspace.repositories import Clone
 
-__all__ = ["REASONS", "Built", "Opener", "Settings", "build", "damage"]
+__all__ = ["REASONS", "RECORDS", "Built", "Opener", "PullRecord", "Settings", "build"]
 
 REASONS = {
     "not merged": 1,
@@ -61,18 +61,53 @@ class Settings:
     """Seconds for one run of the golden test files."""
 
 
-_BY_KIND = {kind: [str] for kind in ("f2p", "f2f", "p2p", "p2f")}
-_ROW = dict.fromkeys(("instance_id", "repo", "base_commit", "problem_statement"), str)
-_SHAPE = (
-    {"dropped": str},
-    {"row": {**_ROW, "patch": str, "test_patch": str}},
-    {"golden": _BY_KIND, "existing": maybe(_BY_KIND)},
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRow:
+    """The row of a pull request before its tests were run: SWE-bench's fields."""
+
+    instance_id: str
+    repo: str
+    base_commit: str
+    problem_statement: str
+    hints_text: str = ""
+    created_at: str = ""
+    patch: str
+    test_patch: str
+    version: str = ""
+    environment_setup_commit: str = ""
 
 
-def damage(record: dict[str, Any]) -> str:
-    """What is wrong with a record of `build`, for `Journal`; "" where nothing is."""
-    return misfit(record, _SHAPE)
+ByKind = dict[str, list[str]]
+"""Ids of tests by what becomes of them: f2p, p2p, f2f, p2f (x: skipped, or not there)."""
+_KINDS = ("f2p", "f2f", "p2p", "p2f")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRecord:
+    """What a stage found out about a pull request: one of the three."""
+
+    id: str
+    dropped: str | None = None
+    """Why it is not part of the benchmark (one of `REASONS`)."""
+    row: StoredRow | None = None
+    """Of the stages 1 and 2."""
+    golden: ByKind | None = None
+    """Of a run of stage 3: the golden tests."""
+    existing: ByKind | None = None
+    """... and in its first run what these files held before."""
+
+
+def _flaw(record: PullRecord) -> str:
+    found = [one for one in (record.dropped, record.row, record.golden) if one is not None]
+    if len(found) != 1:
+        return "not one of dropped, row and golden"
+    for tests in (record.golden, record.existing):
+        if tests is not None and not tests.keys() >= set(_KINDS):
+            return "tests of a kind are missing"
+    return ""
+
+
+RECORDS = Schema("pull request", PullRecord, flaw=_flaw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +131,7 @@ def build(
     issues: Mapping[int, Issue],
     clone: Clone,
     opener: Opener,
-    journal: Journal,
+    journal: Journal[PullRecord],
     settings: Settings,
     *,
     fields: Mapping[str, Any] | None = None,
@@ -133,23 +168,29 @@ def _candidate(
     identity: str,
     issues: Mapping[int, Issue],
     clone: Clone,
-    journal: Journal,
+    journal: Journal[PullRecord],
     fields: dict[str, Any],
 ) -> dict[str, Any]:
     """The row of a pull request before its tests were run. Raises `_Dropped`."""
-    known = journal.records.get(f"pull:{identity}")
+    name = f"pull:{identity}"
+    known = _known(journal, name)
     if known is None:
         try:
-            known = {"row": _row(pull, identity, issues, clone)}
+            known = PullRecord(id=name, row=_row(pull, identity, issues, clone))
         except _Dropped as reason:
-            known = {"dropped": str(reason)}
-        journal.append({"id": f"pull:{identity}", **known})
-    if "dropped" in known:
-        raise _Dropped(known["dropped"])
-    return {**known["row"], **fields}
+            known = PullRecord(id=name, dropped=str(reason))
+        journal.append(known)
+    if known.row is None:
+        raise _Dropped(known.dropped)
+    return {**asdict(known.row), **fields}
 
 
-def _row(pull: Pull, identity: str, issues: Mapping[int, Issue], clone: Clone) -> dict[str, Any]:
+def _known(journal: Journal[PullRecord], name: str) -> PullRecord | None:
+    record = journal.records.get(name)
+    return None if isinstance(record, ErrorRecord) else record
+
+
+def _row(pull: Pull, identity: str, issues: Mapping[int, Issue], clone: Clone) -> StoredRow:
     if not pull.merged:
         raise _Dropped("not merged")
     change = change_of(pull, clone)
@@ -170,40 +211,40 @@ def _row(pull: Pull, identity: str, issues: Mapping[int, Issue], clone: Clone) -
         raise _Dropped("binary or undecodable")
     if not test_files(tests):
         raise _Dropped("no Python test file")
-    return {
-        "instance_id": identity,
-        "repo": pull.repo,
-        "base_commit": change.base,
-        "problem_statement": texts_of(known, issues),
-        "hints_text": "",
-        "created_at": pull.created_at,
-        "patch": patch,
-        "test_patch": tests,
-        "version": "",
-        "environment_setup_commit": change.base,
-    }
+    return StoredRow(
+        instance_id=identity,
+        repo=pull.repo,
+        base_commit=change.base,
+        problem_statement=texts_of(known, issues),
+        created_at=pull.created_at,
+        patch=patch,
+        test_patch=tests,
+        environment_setup_commit=change.base,
+    )
 
 
 # -- stage 3 ---------------------------------------------------------------------------------------
 
 
 def _validated(
-    row: dict[str, Any], opener: Opener, journal: Journal, settings: Settings
+    row: dict[str, Any], opener: Opener, journal: Journal[PullRecord], settings: Settings
 ) -> dict[str, Any]:
     """The row with its lists of tests. Raises `_Dropped`, `WorkspaceUnavailable`."""
     identity = row["instance_id"]
-    runs: list[dict[str, list[str]]] = []
+    runs: list[ByKind] = []
+    existing: ByKind = {}
     kept: set[str] | None = None
     for number in range(1, settings.runs + 1):
         name = f"run:{identity}:{number}"
-        record = journal.records.get(name)
+        record = _known(journal, name)
         if record is None:
-            record = _run(row, opener, settings, first=number == 1)
-            journal.append({"id": name, **record})
-        if "dropped" in record:
-            raise _Dropped(record["dropped"])
-        runs.append(record["golden"])
-        passing = set(record["golden"]["f2p"])
+            record = _run(name, row, opener, settings, first=number == 1)
+            journal.append(record)
+        if record.golden is None:
+            raise _Dropped(record.dropped)
+        runs.append(record.golden)
+        existing = existing or record.existing or {}
+        passing = set(record.golden["f2p"])
         kept = passing if kept is None else kept & passing
         if not kept:
             first = "no test fails before and passes after"
@@ -213,13 +254,13 @@ def _validated(
         **row,
         "FAIL_TO_PASS": [test for test in runs[0]["f2p"] if test in (kept or ())],
         "PASS_TO_PASS": [test for test in runs[0]["p2p"] if test in stays],
-        "measured": _measured(journal.records[f"run:{identity}:1"], settings.runs),
+        "measured": _measured(existing, runs[0], settings.runs),
     }
 
 
 def _run(
-    row: Mapping[str, Any], opener: Opener, settings: Settings, *, first: bool
-) -> dict[str, Any]:
+    name: str, row: Mapping[str, Any], opener: Opener, settings: Settings, *, first: bool
+) -> PullRecord:
     """One run of the golden tests on both codes; the first one runs the existing tests as well."""
     problem = IssueProblem(
         id=row["instance_id"],
@@ -241,35 +282,33 @@ def _run(
         try:
             before = standing(State("", tests, files, kept=False))
             after = standing(State(fix, tests, files, kept=False))
-            record = {"golden": _by_kind(transitions(before, after))}
+            golden, existing = _by_kind(transitions(before, after)), None
             if first:
                 own = tuple(p.old for p in file_patches(tests) if p.old and p.old in files)
                 old = standing(State("", "", own, kept=False))
                 new = standing(State(fix, "", own, kept=False))
-                record["existing"] = _by_kind(transitions(old, new))
+                existing = _by_kind(transitions(old, new))
         except PatchRejected:
-            return {"dropped": "does not apply"}
+            return PullRecord(id=name, dropped="does not apply")
         except _Dropped as reason:
-            return {"dropped": str(reason)}
-    return record
+            return PullRecord(id=name, dropped=str(reason))
+    return PullRecord(id=name, golden=golden, existing=existing)
 
 
 _LETTERS = {"pass": "p", "fail": "f", "none": "x", "unknown": "x"}
 
 
-def _by_kind(rows: Mapping[str, Transition]) -> dict[str, list[str]]:
-    """Test ids by kind: f2p, p2p, f2f, p2f; x is for tests that are skipped or not there."""
-    found: dict[str, list[str]] = {kind: [] for kind in ("f2p", "f2f", "p2p", "p2f")}
+def _by_kind(rows: Mapping[str, Transition]) -> ByKind:
+    found: ByKind = {kind: [] for kind in _KINDS}
     for test, row in rows.items():
         kind = f"{_LETTERS[row.before]}2{_LETTERS[row.after]}"
         found.setdefault(kind, []).append(test)
     return found
 
 
-def _measured(record: Mapping[str, Any], runs: int) -> dict[str, Any]:
+def _measured(existing: ByKind, golden: ByKind, runs: int) -> dict[str, Any]:
     """Figures of Table 1, of the first run: tests by kind without the golden tests, those by kind
     that the golden tests add, how many they add and take away."""
-    existing, golden = record["existing"], record["golden"]
     old = {test for tests in existing.values() for test in tests}
     new = {test for tests in golden.values() for test in tests}
     return {

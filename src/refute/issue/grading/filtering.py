@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
 from refute.errors import WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.control import turned_green
 from refute.issue.grading.coverage import counted_lines
-from refute.issue.grading.grade_records import Record
 from refute.issue.grading.states import State, StateStore, run_lane, test_files
 from refute.issue.grading.statuses import statuses
 from refute.issue.grading.verdict import Status, judge, transitions
@@ -32,24 +31,16 @@ from refute.issue.patches import split_fix, touched_files
 from refute.issue.workspaces import spawner
 from refute.methods import Spawn
 from refute.problems import IssueKey
-from refute.runs import shared_slots
 from refute.runs.executors import Processes
+from refute.runs.records import ErrorRecord, Number, Schema
 from refute.runs.run import Ending, Run
-from refute.runs.shapes import FLAG, NUMBER, misfit
+from refute.runs.spawning import shared_slots
 from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.contract import TestReport
 from refute.workspace.factory import Backend
 
-__all__ = [
-    "FilterSettings",
-    "FilterTask",
-    "Judged",
-    "damage",
-    "judge_fix",
-    "judge_fixes",
-    "read_judged",
-]
+__all__ = ["RECORDS", "FilterSettings", "FilterTask", "Judged", "judge_fix", "judge_fixes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +92,11 @@ class Judged:
     """By the golden tests."""
     verdict: Status
     """Status of the generated tests with the fix in the golden patch's place."""
-    confidence: float
+    confidence: Number
+    content: str = ""
+    """A digest of the task; see `FilterTask.content`."""
+    repo: str = ""
+    seconds: Number = 0.0
 
     @property
     def kept(self) -> bool:
@@ -109,8 +104,11 @@ class Judged:
         return self.status == "judged" and self.verdict == "success"
 
 
+RECORDS = Schema("judgement", Judged)
+
+
 def judge_fixes(
-    run: Run,
+    run: Run[Judged],
     tasks: Sequence[FilterTask],
     settings: FilterSettings,
     *,
@@ -130,28 +128,8 @@ def judge_fixes(
         Processes(jobs),
         progress=progress,
         unavailable=WorkspaceUnavailable,
-        stands=lambda task, record: bool(record.get("content") == task.content),
+        stands=lambda task, record: record.content == task.content,
     )
-
-
-def read_judged(records: Mapping[str, Record]) -> list[Judged]:
-    """The judgements in the records of a journal; errors are left out."""
-    names = Judged.__dataclass_fields__
-    good = (record for record in records.values() if record["status"] != "error")
-    return [Judged(**{name: record[name] for name in names}) for record in good]
-
-
-_SHAPE = {
-    "status": str,
-    "resolved": FLAG,
-    "verdict": frozenset(get_args(Status)),
-    "confidence": NUMBER,
-}
-
-
-def damage(record: Record) -> str:
-    """What is wrong with the record of a judgement, for `Journal`; "" where nothing is."""
-    return misfit(record, _SHAPE)
 
 
 def judge_fix(
@@ -258,13 +236,13 @@ def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
 
 def _start(
     settings: FilterSettings, slots: AbstractContextManager[Any]
-) -> Callable[[tuple[str, FilterTask]], Record]:
+) -> Callable[[tuple[str, FilterTask]], Judged | ErrorRecord]:
     return partial(_work, settings, slots)
 
 
 def _work(
     settings: FilterSettings, slots: AbstractContextManager[Any], named: tuple[str, FilterTask]
-) -> Record:
+) -> Judged | ErrorRecord:
     id, task = named
     start, problem = time.monotonic(), task.item.problem
     store = StateStore(cache_folder() / "states", problem, settings.workspace)
@@ -276,6 +254,6 @@ def _work(
             lambda _: Judged(id, "judged", False, "not_trusted", task.confidence),
         )
     except WorkspaceUnavailable as error:
-        return {"id": id, "status": "error", "error": " ".join(str(error).split())}
+        return ErrorRecord(id, " ".join(str(error).split()))
     seconds = round(time.monotonic() - start, 3)
-    return {**asdict(judged), "content": task.content, "repo": problem.repo, "seconds": seconds}
+    return replace(judged, content=task.content, repo=problem.repo, seconds=seconds)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args
 
 from refute.errors import InputError
 from refute.files import read_file, unpack
@@ -18,78 +16,114 @@ from refute.issue.grading.statuses import TestStatus
 from refute.issue.grading.verdict import Status, Transition, Verdict
 from refute.issue.report_cache import read_report, report_data
 from refute.jsontext import parse_json
-from refute.runs.shapes import COUNT, FLAG, NUMBER, maybe, misfit, optional
+from refute.runs.records import Count, Number, Schema
 from refute.storage import write_atomically
 
-__all__ = ["Record", "damage", "grade_record", "read_evidence", "read_grade", "write_evidence"]
+__all__ = [
+    "RECORDS",
+    "GoldenCheck",
+    "GradeRecord",
+    "StoredCoverage",
+    "grade_record",
+    "read_evidence",
+    "read_grade",
+    "write_evidence",
+]
 
-Record = dict[str, Any]
-
-
-_LINES = [[str, COUNT]]
-_COVERAGE = optional(
-    {"removed": _LINES, "added": _LINES, "covered_removed": _LINES, "covered_added": _LINES}
-)
-_STANDING = frozenset(get_args(TestStatus))
-_SHAPE = {
-    "status": frozenset(get_args(Status)),
-    "own": [[str, _STANDING, _STANDING, FLAG]],
-    "broken": [str],
-    "remarks": [str],
-    "others": [str],
-    "coverage": _COVERAGE,
-    "golden_coverage": _COVERAGE,
-    "golden": optional({"works": FLAG, "missing": [str]}),
-    "seconds": maybe(NUMBER),
-    "repo": maybe(str),
-}
+Lines = tuple[tuple[str, Count], ...]
+"""Pairs of file and line."""
 
 
-def damage(record: Record) -> str:
-    """What is wrong with the record of a grade, for `Journal`; "" where nothing is."""
-    missing = [name for name in ("coverage", "golden_coverage") if name not in record]
-    return f"{missing[0]} is missing" if missing else misfit(record, _SHAPE)
+@dataclass(frozen=True, slots=True)
+class StoredCoverage:
+    """Changed lines, and those of them that tests execute; see `ChangeCoverage`."""
+
+    removed: Lines
+    added: Lines
+    covered_removed: Lines
+    covered_added: Lines
 
 
-def grade_record(grade: IssueGrade) -> Record:
-    """A grade as JSON data, without its evidence."""
+@dataclass(frozen=True, slots=True)
+class GoldenCheck:
+    """Whether the golden tests reproduce the issue here."""
+
+    works: bool
+    missing: tuple[str, ...]
+    """Tests of the row's FAIL_TO_PASS that do not go from fail to pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradeRecord:
+    """The grade of one prediction, without its evidence."""
+
+    id: str
+    status: Status
+    own: tuple[tuple[str, TestStatus, TestStatus, bool], ...]
+    """Each test of the patch: before, after, and whether it is flaky."""
+    broken: tuple[str, ...]
+    remarks: tuple[str, ...]
+    others: tuple[str, ...]
+    coverage: StoredCoverage | None
+    golden_coverage: StoredCoverage | None
+    golden: GoldenCheck | None = None
+    seconds: Number | None = None
+    repo: str | None = None
+
+
+RECORDS = Schema("grade", GradeRecord)
+
+
+def grade_record(
+    grade: IssueGrade,
+    *,
+    golden: GoldenCheck | None = None,
+    repo: str | None = None,
+    seconds: float | None = None,
+) -> GradeRecord:
+    """A grade as it is stored, without its evidence. `seconds`: what grading took."""
     verdict = grade.verdict
-    return {
-        "id": grade.id,
-        "status": verdict.status,
-        "own": [[one.test, one.before, one.after, one.flaky] for one in verdict.own],
-        "broken": list(verdict.broken),
-        "remarks": list(verdict.remarks),
-        "others": list(grade.others),
-        "coverage": None if grade.coverage is None else asdict(grade.coverage),
-        "golden_coverage": None if grade.golden_coverage is None else asdict(grade.golden_coverage),
-    }
-
-
-def read_grade(record: Mapping[str, Any], evidence: Evidence | None = None) -> IssueGrade:
-    """The grade in a record of a journal."""
-    verdict = Verdict(
-        record["status"],
-        tuple(Transition(*row) for row in record["own"]),
-        tuple(record["broken"]),
-        tuple(record["remarks"]),
+    return GradeRecord(
+        id=grade.id,
+        status=verdict.status,
+        own=tuple((one.test, one.before, one.after, one.flaky) for one in verdict.own),
+        broken=verdict.broken,
+        remarks=verdict.remarks,
+        others=grade.others,
+        coverage=_stored(grade.coverage),
+        golden_coverage=_stored(grade.golden_coverage),
+        golden=golden,
+        seconds=None if seconds is None else round(seconds, 3),
+        repo=repo,
     )
+
+
+def read_grade(record: GradeRecord, evidence: Evidence | None = None) -> IssueGrade:
+    """The grade in a record of a journal."""
+    own = tuple(Transition(*row) for row in record.own)
     return IssueGrade(
-        record["id"],
-        verdict,
-        _coverage(record["coverage"]),
-        _coverage(record["golden_coverage"]),
-        tuple(record["others"]),
+        record.id,
+        Verdict(record.status, own, record.broken, record.remarks),
+        _coverage(record.coverage),
+        _coverage(record.golden_coverage),
+        record.others,
         evidence,
     )
 
 
-def _coverage(data: Mapping[str, Any] | None) -> ChangeCoverage | None:
-    if data is None:
+_LINES = [one.name for one in fields(StoredCoverage)]
+
+
+def _stored(coverage: ChangeCoverage | None) -> StoredCoverage | None:
+    if coverage is None:
         return None
-    return ChangeCoverage(
-        **{name: tuple((file, line) for file, line in lines) for name, lines in data.items()}
-    )
+    return StoredCoverage(**{name: getattr(coverage, name) for name in _LINES})
+
+
+def _coverage(stored: StoredCoverage | None) -> ChangeCoverage | None:
+    if stored is None:
+        return None
+    return ChangeCoverage(**{name: getattr(stored, name) for name in _LINES})
 
 
 def write_evidence(run: Path, grade: IssueGrade) -> None:

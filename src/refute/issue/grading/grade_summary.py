@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from refute.figures import Figure, mean
 from refute.issue.grading.coverage import counted_lines
 from refute.issue.grading.grade import IssueGrade
-from refute.issue.grading.grade_records import Record, read_grade
+from refute.issue.grading.grade_records import GradeRecord, read_grade
 from refute.problems import IssueKey
+from refute.runs.records import ErrorRecord
 
-__all__ = ["FIGURES", "Summary", "best_records", "summarize"]
+__all__ = ["FIGURES", "Grades", "Summary", "best_records", "summarize"]
+
+Grades = Mapping[str, GradeRecord | ErrorRecord]
+"""Instance id -> its grade, or why there is none."""
 
 FIGURES: Mapping[str, str] = {
     "applicable": "A   applicable",
@@ -46,14 +50,14 @@ class Summary:
     """Predictions that touch files besides tests."""
 
 
-def summarize(keys: Sequence[IssueKey], records: Mapping[str, Record]) -> Summary:
+def summarize(keys: Sequence[IssueKey], records: Grades) -> Summary:
     """The figures over the instances that have a record, in the order of `keys`.
 
     ΔC is 0 for a prediction whose tests were not run. An instance is left out of it when its golden
     patch changes no line of Python, or none that the original or golden tests execute.
     """
     found = [records[key.id] for key in keys if key.id in records]
-    graded = [record for record in found if record["status"] != "error"]
+    graded = [record for record in found if not isinstance(record, ErrorRecord)]
     grades = [read_grade(record) for record in graded]
     by_id = {key.id: key for key in keys}
     covered = [(grade, c) for grade in grades if (c := _delta(grade, by_id[grade.id])) is not None]
@@ -74,32 +78,30 @@ def summarize(keys: Sequence[IssueKey], records: Mapping[str, Record]) -> Summar
             "coverage_other": mean(v for g, v in covered if not g.verdict.success),
         },
         statuses=dict(Counter(grade.verdict.status for grade in grades).most_common()),
-        errors={r["id"]: str(r.get("error")) for r in found if r["status"] == "error"},
+        errors={one.id: one.error for one in found if isinstance(one, ErrorRecord)},
         flaky=sum(any(one.flaky for one in grade.verdict.own) for grade in grades),
-        doubtful=tuple(
-            r["id"] for r in graded if r.get("golden") is not None and not r["golden"]["works"]
-        ),
+        doubtful=tuple(r.id for r in graded if r.golden is not None and not r.golden.works),
         others=sum(bool(grade.others) for grade in grades),
     )
 
 
-def best_records(samples: Sequence[Mapping[str, Record]]) -> dict[str, Record]:
+def best_records(samples: Sequence[Grades]) -> dict[str, GradeRecord | ErrorRecord]:
     """Of several samples of each instance the best graded one: the oracle of pass@k.
 
     Success counts most, then F→P, then ΔC, then applicability (the reference's order). An instance
     is without a grade when one of its samples is, and none succeeds.
     """
-    best: dict[str, Record] = {}
+    best: dict[str, GradeRecord | ErrorRecord] = {}
     for id in dict.fromkeys(id for records in samples for id in records):
         rows = [records[id] for records in samples if id in records]
-        errors = [row for row in rows if row["status"] == "error"]
-        graded = [row for row in rows if row["status"] != "error"]
+        errors = [row for row in rows if isinstance(row, ErrorRecord)]
+        graded = [row for row in rows if not isinstance(row, ErrorRecord)]
         top = max(graded, key=_goodness) if graded else errors[0]
-        best[id] = errors[0] if errors and top["status"] != "success" else top
+        best[id] = errors[0] if errors and top.status != "success" else top
     return best
 
 
-def _goodness(record: Record) -> tuple[bool, bool, float, bool]:
+def _goodness(record: GradeRecord) -> tuple[bool, bool, float, bool]:
     grade = read_grade(record)
     delta = grade.coverage.value if grade.coverage is not None else None
     verdict = grade.verdict

@@ -23,16 +23,23 @@ from refute.errors import InputError, WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.gold_check import missing_fail_to_pass, works
 from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
-from refute.issue.grading.grade_records import Record, grade_record, write_evidence
+from refute.issue.grading.grade_records import (
+    GoldenCheck,
+    GradeRecord,
+    grade_record,
+    write_evidence,
+)
 from refute.issue.grading.states import StateStore
 from refute.issue.grading.verdict import Verdict
 from refute.issue.predictions import PatchType, Prediction, patch_of
 from refute.issue.workspaces import spawner
 from refute.methods import Spawn
 from refute.problems import IssuePrediction
-from refute.runs import cores, shared_slots
 from refute.runs.executors import Executor, Processes
+from refute.runs.pool import cores
+from refute.runs.records import ErrorRecord
 from refute.runs.run import Ending, Run
+from refute.runs.spawning import shared_slots
 from refute.storage import cache_folder
 from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
@@ -87,7 +94,7 @@ def default_jobs() -> int:
 
 
 def grade_tasks(
-    run: Run,
+    run: Run[GradeRecord],
     tasks: Sequence[Task],
     settings: GradingSettings,
     *,
@@ -116,7 +123,7 @@ def grade_tasks(
 
 def _start(
     settings: GradingSettings, run: Path, slots: AbstractContextManager[Any]
-) -> Callable[[tuple[str, Task]], Record]:
+) -> Callable[[tuple[str, Task]], GradeRecord | ErrorRecord]:
     return partial(_work, settings, run, slots)
 
 
@@ -125,7 +132,7 @@ def _work(
     run: Path,
     slots: AbstractContextManager[Any],
     named: tuple[str, Task],
-) -> Record:
+) -> GradeRecord | ErrorRecord:
     """The record of one instance; its evidence is on disk when this returns."""
     _, task = named
     start = time.monotonic()
@@ -139,15 +146,15 @@ def _work(
             lambda reason: IssueGrade(key.id, Verdict("not_trusted", remarks=(reason,))),
         )
     except (WorkspaceUnavailable, InputError) as error:
-        return {"id": key.id, "status": "error", "error": " ".join(str(error).split())}
+        return ErrorRecord(key.id, " ".join(str(error).split()))
+    check = None
     if grade.evidence is not None:
         write_evidence(run, grade)
-    record = grade_record(grade)
-    if grade.evidence is not None and settings.terms.mode == "tests":
-        golden = grade.evidence.golden
-        missing = missing_fail_to_pass(golden, key)
-        record["golden"] = {"works": works(golden), "missing": list(missing)}
-    return {**record, "repo": problem.repo, "seconds": round(time.monotonic() - start, 3)}
+        if settings.terms.mode == "tests":
+            golden = grade.evidence.golden
+            check = GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
+    seconds = time.monotonic() - start
+    return grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
 
 
 def _grade(
