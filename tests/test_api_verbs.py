@@ -16,6 +16,9 @@ import pytest
 
 import refute
 from refute import cli
+from refute.api.benchmarks import statistics
+from refute.api.reporting import report
+from refute.api.training_data import training_data
 from refute.methods import NoOptions
 from refute.registry import EXECUTORS, METHODS
 from refute.runs.executors import Done, ExecutorSpec
@@ -279,3 +282,53 @@ def test_a_method_that_only_this_process_has(rows: Path, monkeypatch: pytest.Mon
     result = refute.bench(rows, method="here")
     assert isinstance(result, refute.BenchResult)
     assert result.figures["code_accuracy"].value == 1.0
+
+
+ROW = {
+    "id": "t/0",
+    "entry_point": "f",
+    "code": "def f(n):\n    return n\n",
+    "reference": "def f(n):\n    return n + 1\n",
+    "inputs": [[1], [2]],
+    "description": "One more than n.",
+}
+ISSUE = {
+    "instance_id": "me__shop-1",
+    "repo": "me/shop",
+    "base_commit": "0" * 40,
+    "problem_statement": "It is wrong.",
+    "patch": "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n",
+    "test_patch": "--- a/test_m.py\n+++ b/test_m.py\n@@ -1 +1 @@\n-y = 1\n+y = 2\n",
+}
+
+
+def test_a_report_is_the_same_document(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (file.parent / "rows.jsonl").write_text(json.dumps(ROW) + "\n")
+    refute.bench("rows.jsonl", method="none", run="run", jobs=1)
+    found = report("run", "run")
+    assert found.to_dict()["runs"][0]["n"] == 1
+    assert printed(capsys, "report", "run") == (0, found.to_dict())
+    found.write("page.html")
+    assert "t/0" in Path("page.html").read_text()
+    with pytest.raises(refute.InputError, match="no-such"):
+        found.write("no-such/page.html")
+
+
+def test_statistics_are_the_same_document(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (file.parent / "issues.jsonl").write_text(json.dumps(ISSUE) + "\n")
+    found = statistics("issues.jsonl")
+    assert found.instances == 1
+    assert printed(capsys, "data", "statistics", "issues.jsonl") == (0, found.to_dict())
+    assert "words" in str(found)
+
+
+def test_a_plan_of_training_data_is_the_same_document(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REFUTE_DATA", raising=False)
+    found = training_data(file.parent, "out", faults=3, dry_run=True)
+    arguments = ("train", "data", str(file.parent), "-o", "out", "--faults", "3", "--dry-run")
+    document = json.loads(json.dumps(found.to_dict()))
+    assert printed(capsys, *arguments) == (0, document)
+    assert document["settings"]["faults"] == 3
+    assert not Path("out").exists()

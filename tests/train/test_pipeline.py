@@ -54,16 +54,15 @@ KILLED = """
 import os, signal, sys
 import torch
 torch.set_num_threads(1)
-from refute.cli import run, train_fit
+from refute.api.training import train
 
-def kill_later():
-    def report(record):
-        if record["step"] == 12:
-            os.kill(os.getpid(), signal.SIGKILL)
-    return report
+def told(record):
+    if record["step"] == 12:
+        os.kill(os.getpid(), signal.SIGKILL)
 
-train_fit._reporting = kill_later
-sys.exit(run(sys.argv[1:]))
+source, output, model = sys.argv[1:]
+sizes = dict(max_steps=20, save_steps=10, batch=2, learning_rate=0.005)
+train(source, output, model=model, n=1, problems=1, max_tokens=8, told=told, **sizes)
 """
 
 
@@ -83,7 +82,7 @@ def test_from_functions_to_an_adapter(
         *("--max-steps", "20", "--save-steps", "10", "--batch", "2", "--learning-rate", "0.005"),
         *("-n", "1", "--problems", "1", "--max-tokens", "8", "--json"),
     ]
-    command = [sys.executable, "-c", KILLED, *arguments]
+    command = [sys.executable, "-c", KILLED, str(source), str(output), str(tiny_base)]
     ended = subprocess.run(command, capture_output=True, timeout=900, env={**os.environ})
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()[-2000:]
     first = read_log(output / "run" / "log.jsonl")

@@ -19,10 +19,9 @@ from refute.function.llm.generation import test_request as request_for
 from refute.models.contract import Sampling
 from refute.models.hf import open_hf
 from refute.train import select as selecting
-from refute.train.pipeline import train_and_select
 from refute.train.select import SELECTION, select
 from refute.train.settings import resolve
-from refute.train.sft import prepare
+from refute.train.sft import prepare, train
 from refute.train.synthetic.corpus import corpus
 from refute.train.synthetic.family import tasks
 
@@ -75,9 +74,10 @@ def run(
     output = tmp_path_factory.mktemp("runs") / "run"
     resolved = resolve(str(tiny_base), SETTINGS)
     prepared = prepare(rows, resolved.settings)
-    outcome = train_and_select(prepared, validation, resolved, output, n=1, max_tokens=8)
-    assert [path.name for path in outcome.trained.checkpoints] == ["checkpoint-2", "checkpoint-4"]
-    names = [score.name for score in outcome.selection.scores]
+    trained = train(prepared, resolved, output)
+    assert [path.name for path in trained.checkpoints] == ["checkpoint-2", "checkpoint-4"]
+    selection = select(output, validation, n=1, max_tokens=8)
+    names = [score.name for score in selection.scores]
     assert names == ["base", "checkpoint-2", "checkpoint-4"]
     return output
 

@@ -11,15 +11,18 @@ import click
 from refute.cli.issue_options import bounds_options
 from refute.cli.method_options import MethodCommand
 from refute.cli.options import (
-    FILE,
     given_names,
     json_option,
     model_options,
-    seed_option,
-    workspace_option,
 )
-from refute.cli.output import consoles, print_json
-from refute.cli.run_options import executor_option, run_options, selecting_options, split_ids
+from refute.cli.output import consoles, show
+from refute.cli.run_options import (
+    bench_options,
+    executor_option,
+    run_options,
+    selecting_options,
+    split_ids,
+)
 from refute.errors import UNAVAILABLE, InputError
 
 if TYPE_CHECKING:
@@ -28,61 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_OF_FUNCTIONS = (
-    click.option(
-        "--runs", type=click.IntRange(1), default=1, metavar="N", help="Repeat with N seeds (1)."
-    ),
-    seed_option,
-    click.option(
-        "--visible-tests",
-        type=click.IntRange(0),
-        default=0,
-        metavar="N",
-        help="Show N asserts (MBPP).",
-    ),
-    click.option(
-        "--failing-tests",
-        type=click.IntRange(0),
-        default=0,
-        metavar="N",
-        help="Give N right failing tests with each problem.",
-    ),
-)
-_OF_ISSUES = (
-    click.option(
-        "--given-tests",
-        "test_files",
-        type=click.Choice(["none", "golden"]),
-        default="none",
-        help="Issues: tell the method the golden tests' files (Table 5).",
-    ),
-    click.option(
-        "--given-patch",
-        "code_patch",
-        default="",
-        metavar="golden|FILE",
-        help="Issues: show it the golden patch, or a proposal (predictions' file).",
-    ),
-    click.option(
-        "--patch-may-be-wrong", is_flag=True, help="Issues: ... and say that it may be wrong."
-    ),
-    click.option("--grade", is_flag=True, help="Issues: grade the predictions as well."),
-    click.option(
-        "--filter",
-        "fixes",
-        type=FILE,
-        metavar="FIXES",
-        help="Issues: judge these fixes (SWE-bench predictions) by the tests of --run.",
-    ),
-    workspace_option,
-)
-
-
-def _options(command: Any) -> Any:
-    for option in reversed((*_OF_FUNCTIONS, *_OF_ISSUES)):
-        command = option(command)
-    return command
-
 
 @click.command("bench", cls=MethodCommand, levels=("function", "issue"))
 @click.argument("dataset")
@@ -90,7 +38,7 @@ def _options(command: Any) -> Any:
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes (default: cores).")
 @executor_option
 @model_options
-@_options
+@bench_options
 @bounds_options
 @run_options
 @json_option
@@ -127,7 +75,7 @@ def command(
     rows: dict[str, Any] = {"data": data, "limit": settings["limit"], "ids": split_ids(ids)}
     settings |= {**asdict(bounds), "ids": rows["ids"]}
     given = {name: settings[name] for name in given_names(context) if name in settings}
-    out, err = consoles()
+    err = consoles()[1]
     result: BenchResult | IssueBenchResult | FilterResult
     with counting(err) as progress:
         if fixes is not None:
@@ -148,8 +96,5 @@ def command(
                 progress=progress,
                 **given,
             )
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        result.print(out)
+    show(result, as_json=as_json)
     return 0 if result.complete else UNAVAILABLE

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from refute.cli.options import json_option, workspace_option
-from refute.cli.output import consoles, print_json
+from refute.cli.output import consoles, show
 from refute.cli.run_options import run_options, selecting_options, split_ids
 from refute.errors import UNAVAILABLE
 
@@ -78,11 +78,8 @@ def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **ho
     from refute.api.grading import grade
     from refute.report.terminal import counting
 
-    out, err = consoles()
+    err = consoles()[1]
     with counting(err) as progress:
         result = grade(dataset, predictions, ids=split_ids(ids), progress=progress, **how)
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        result.print(out)
+    show(result, as_json=as_json)
     return 0 if result.complete else UNAVAILABLE

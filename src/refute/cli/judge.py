@@ -17,7 +17,7 @@ from refute.cli.options import (
     session_options,
     tests_option,
 )
-from refute.cli.output import consoles, print_json
+from refute.cli.output import consoles, show
 
 if TYPE_CHECKING:
     from refute.models.asking import Asked
@@ -55,13 +55,10 @@ def command(
     from refute.api.judging import judge
     from refute.report import terminal
 
-    out, err = consoles()
+    err = consoles()[1]
     given = {name: value for name, value in (("n", n), ("k", k)) if value is not None}
     asked = replace(asked, model=None if asked.model == "none" else asked.model, options=given)
     with terminal.working(f"judging {len(candidates)} candidates", err):
         result = judge(target, candidates, asked=asked, **what)
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        result.print(out)
+    show(result, as_json=as_json)
     return 0

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["consoles", "print_json", "remark", "show_remarks"]
+__all__ = ["consoles", "print_json", "remark", "show", "show_remarks"]
 
 
 def consoles() -> tuple[Console, Console]:
@@ -45,6 +45,14 @@ def show_remarks() -> None:
 class _Remarks(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         remark(consoles()[1], [record.getMessage()])
+
+
+def show(result: Any, *, as_json: bool) -> None:
+    """Print the result of an API function on stdout, for people or as its JSON document."""
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        result.print(consoles()[0])
 
 
 def print_json(document: Any) -> None:

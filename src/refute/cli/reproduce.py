@@ -11,7 +11,7 @@ from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
 from refute.cli.options import FILE, json_option, reproducer_options
-from refute.cli.output import consoles, print_json
+from refute.cli.output import consoles, show
 from refute.remarks import remark
 
 if TYPE_CHECKING:
@@ -50,17 +50,14 @@ def command(
     from refute.api.issues import reproduce
     from refute.report.terminal import working
 
-    out, err = consoles()
+    err = consoles()[1]
     with working("reproducing the issue", err) as spinner:
 
         def chosen(name: str) -> None:
             spinner.say(f"reproducing the issue ({name})")
 
         result = reproduce(issue, asked=asked, bounds=bounds, chosen=chosen, **checkout)
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        result.print(out)
+    show(result, as_json=as_json)
     if result.patch and output is not None:
         output.write_text(result.patch, encoding="utf-8")
         remark([f"test patch written to {output}"])

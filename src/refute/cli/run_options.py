@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from refute.cli.options import FILE
+from refute.cli.options import FILE, seed_option, workspace_option
 
-__all__ = ["executor_option", "run_options", "selecting_options", "split_ids"]
+__all__ = ["bench_options", "executor_option", "run_options", "selecting_options", "split_ids"]
 
 
 _SELECTING = (
@@ -26,6 +26,54 @@ _RUN = (
         "--runs-dir", type=FILE, default=Path("runs"), show_default=True, help="Where runs go."
     ),
 )
+_OF_FUNCTIONS = (
+    click.option(
+        "--runs", type=click.IntRange(1), default=1, metavar="N", help="Repeat with N seeds (1)."
+    ),
+    seed_option,
+    click.option(
+        "--visible-tests",
+        type=click.IntRange(0),
+        default=0,
+        metavar="N",
+        help="Show N asserts (MBPP).",
+    ),
+    click.option(
+        "--failing-tests",
+        type=click.IntRange(0),
+        default=0,
+        metavar="N",
+        help="Give N right failing tests with each problem.",
+    ),
+)
+_OF_ISSUES = (
+    click.option(
+        "--given-tests",
+        "test_files",
+        type=click.Choice(["none", "golden"]),
+        default="none",
+        help="Issues: tell the method the golden tests' files (Table 5).",
+    ),
+    click.option(
+        "--given-patch",
+        "code_patch",
+        default="",
+        metavar="golden|FILE",
+        help="Issues: show it the golden patch, or a proposal (predictions' file).",
+    ),
+    click.option(
+        "--patch-may-be-wrong", is_flag=True, help="Issues: ... and say that it may be wrong."
+    ),
+    click.option("--grade", is_flag=True, help="Issues: grade the predictions as well."),
+    click.option(
+        "--filter",
+        "fixes",
+        type=FILE,
+        metavar="FIXES",
+        help="Issues: judge these fixes (SWE-bench predictions) by the tests of --run.",
+    ),
+    workspace_option,
+)
 executor_option = click.option(
     "--executor", metavar="NAME", help="What does the work: processes, or a plugin's."
 )
@@ -34,6 +82,11 @@ executor_option = click.option(
 def selecting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options `data`, `limit` and `ids`."""
     return _with(command, _SELECTING)
+
+
+def bench_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command what `bench` alone has, for functions and for issues."""
+    return _with(command, (*_OF_FUNCTIONS, *_OF_ISSUES))
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
 from refute.cli.options import FILE, json_option, reproducer_options
-from refute.cli.output import consoles, print_json
+from refute.cli.output import consoles, show
 
 if TYPE_CHECKING:
     from refute.methods import Bounds
@@ -54,11 +54,8 @@ def command(
     from refute.api.issues import vet
     from refute.report.terminal import working
 
-    out, err = consoles()
+    err = consoles()[1]
     with working(f"vetting {fix}", err):
         result = vet(fix, asked=asked, bounds=bounds, **what)
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        result.print(out)
+    show(result, as_json=as_json)
     return 0 if result.verdict == "fixed" else FOUND

@@ -19,7 +19,7 @@ from refute.sandbox.values import MalformedValue
 if TYPE_CHECKING:
     from rich.status import Status
 
-__all__ = ["Working", "asking", "counting", "working"]
+__all__ = ["Working", "asking", "counting", "counting_stages", "working"]
 
 MOST_CHOICES = 26
 
@@ -78,6 +78,23 @@ def counting(console: Console) -> Iterator[Callable[[int, int], None]]:
             if not console.is_terminal and tenth > shown:
                 shown = tenth
                 console.print(f"refute: {done}/{total} problems done", markup=False)
+
+        yield count
+
+
+@contextmanager
+def counting_stages(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """As `counting`, with a bar for each stage that is named; nothing where stderr is not a
+    terminal."""
+    from rich.progress import Progress, TaskID
+
+    bars: dict[str, TaskID] = {}
+    with Progress(console=console, disable=not console.is_terminal) as progress:
+
+        def count(stage: str, done: int, total: int) -> None:
+            if stage not in bars:
+                bars[stage] = progress.add_task(stage, total=total)
+            progress.update(bars[stage], completed=done, total=total)
 
         yield count
 

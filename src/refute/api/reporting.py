@@ -1,0 +1,166 @@
+"""`report`.
+
+>>> refute.api.reporting.report("runs/a", "runs/b").to_dict()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from refute.api.calling import Shown, path_of
+from refute.errors import InputError
+from refute.runs.journal import read_header
+
+if TYPE_CHECKING:
+    from refute.issue.analysis.filters import FilterRun
+    from refute.issue.analysis.study import Study
+    from refute.report.page import Run
+
+__all__ = ["FunctionReport", "IssueReport", "report"]
+
+
+class _Report(Shown):
+    __slots__ = ()
+
+    def page(self) -> str:
+        """A self-contained HTML page."""
+        raise NotImplementedError
+
+    def write(self, path: Path | str) -> None:
+        """Write the page. Raises `InputError`."""
+        try:
+            Path(path).write_text(self.page(), encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionReport(_Report):
+    """Runs over functions, beside each other."""
+
+    runs: tuple[Run, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.compare import compare_document
+
+        return compare_document([run.result for run in self.runs])
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.compare import print_comparison
+
+        print_comparison([run.result for run in self.runs], console)
+
+    def page(self) -> str:
+        """A self-contained HTML page."""
+        from refute.report.page import render_page
+
+        return render_page(self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class IssueReport(_Report):
+    """Graded runs over issues, by dataset, and filters of fixes."""
+
+    studies: tuple[Study, ...]
+    filters: tuple[FilterRun, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.filters import filter_document
+        from refute.report.study_documents import study_document
+
+        return {
+            "studies": [study_document(study) for study in self.studies],
+            "filters": [filter_document(one) for one in self.filters],
+        }
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.filters import print_filter
+        from refute.report.studies import print_study
+
+        for study in self.studies:
+            print_study(study, console)
+        for one in self.filters:
+            print_filter(one, console)
+
+    def page(self) -> str:
+        """A self-contained HTML page."""
+        from refute.report.study_page import render_studies
+
+        return render_studies(self.studies, self.filters)
+
+
+def report(
+    *runs: Path | str,
+    data: Path | str | None = None,
+    fixes: Sequence[Path | str] = (),
+    cutoff: str | None = None,
+) -> FunctionReport | IssueReport:
+    """Compare runs of `bench`, `grade` and of filters, with each other and with the paper.
+
+    Over issues: `data`, the dataset's file or folder; `fixes`, files of what fixes resolve
+    (SWE-bench's results); `cutoff`, a day (YYYY-MM-DD) that tells issues until then and later ones
+    apart. Raises `InputError` for folders that hold no run, or runs of both levels.
+    """
+    directories = list(dict.fromkeys(map(Path, runs)))
+    kinds = {path: (read_header(path) or {}).get("kind") for path in directories}
+    others = [path for path, kind in kinds.items() if kind not in ("issues", "grades", "filter")]
+    if not others:
+        return _of_issues(kinds, path_of(data), list(map(Path, fixes)), cutoff)
+    if len(others) < len(directories):
+        raise InputError(f"{others[0]}: not a run over issues; report on them one kind at a time")
+    if fixes or cutoff:
+        raise InputError("--fixes and --cutoff are for runs over issues")
+    from refute.function.bench.summary import read_result
+    from refute.report.page import Run
+
+    return FunctionReport(tuple(Run(*read_result(directory)) for directory in directories))
+
+
+def _of_issues(
+    kinds: Mapping[Path, str | None], data: Path | None, fixes: Sequence[Path], cutoff: str | None
+) -> IssueReport:
+    from refute.issue.analysis.filters import filters_of, read_filter
+    from refute.issue.analysis.fixes import read_resolved
+
+    runs = [path for path, kind in kinds.items() if kind != "filter"]
+    found = [read_filter(path) for path, kind in kinds.items() if kind == "filter"]
+    given = {one.folder for one in found}
+    found += [one for path in runs for one in filters_of(path) if one.folder not in given]
+    resolved: dict[str, Collection[str]] = {path.stem: read_resolved(path) for path in fixes}
+    for one in found:
+        resolved[f"{one.fixer} ({one.folder.name})"] = one.result.resolved_ids
+    return IssueReport(tuple(_studies(runs, data, resolved, cutoff)), tuple(found))
+
+
+def _studies(
+    directories: Sequence[Path],
+    data: Path | None,
+    resolved: Mapping[str, Collection[str]],
+    cutoff: str | None,
+) -> list[Study]:
+    """One study for each dataset."""
+    from refute.datasets.swe import load_issues
+    from refute.issue.analysis.groups import is_day
+    from refute.issue.analysis.runs import read_graded
+    from refute.issue.analysis.study import study
+
+    if cutoff is not None and not is_day(cutoff):
+        raise InputError(f"--cutoff {cutoff}: not a day like 2023-04-30")
+    runs = [run for directory in directories for run in read_graded(directory)]
+    studies = []
+    for dataset in dict.fromkeys(run.dataset for run in runs):
+        chosen = [run for run in runs if run.dataset == dataset]
+        ids = dict.fromkeys(id for run in chosen for id in run.grades)
+        if not ids:
+            raise InputError(f"{chosen[0].folder}: no instance has a grade yet")
+        items = load_issues(dataset, data=data, ids=ids)
+        problems, keys = [item.problem for item in items], [item.key for item in items]
+        studies.append(study(dataset, chosen, problems, keys, fixes=resolved, cutoff=cutoff))
+    return studies

@@ -1,0 +1,36 @@
+"""A benchmark of issues, as tables: how it was made, and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from refute.issue.benchmark.build import REASONS, Built
+from refute.issue.benchmark.statistics import Figure
+
+__all__ = ["print_built", "print_statistics"]
+
+
+def print_built(title: str, built: Built, console: Console) -> None:
+    """How many pull requests each stage dropped, and how many are kept."""
+    table = Table("stage", "", "pull requests", title=title)
+    for reason, stage in REASONS.items():
+        if built.dropped.get(reason):
+            table.add_row(str(stage), reason, str(built.dropped[reason]))
+    if built.unavailable:
+        table.add_row("3", "tests cannot be run (call again)", str(len(built.unavailable)))
+    table.add_row("", "kept", str(len(built.rows)))
+    console.print(table)
+
+
+def print_statistics(title: str, figures: Sequence[Figure], console: Console) -> None:
+    """Mean and maximum of each figure, by group."""
+    table = Table("", "", "mean", "max", "instances", title=title)
+    group = ""
+    for one in figures:
+        name = one.group if one.group != group else ""
+        group = one.group
+        table.add_row(name, one.name, f"{one.mean:,.1f}", f"{one.max:,.0f}", str(one.instances))
+    console.print(table)
