@@ -42,7 +42,7 @@ from typing import Any
 
 from refute.train.scoring import score
 from refute.train.select import SHOWN
-from refute.train.synthetic.family import Part, Task, tasks
+from refute.train.synthetic.family import Part, SyntheticTask, tasks
 from refute.train.synthetic.scratch import Scratch, pretrain
 from refute.train.synthetic.steps import Kind
 
@@ -201,10 +201,10 @@ def _tasks(
     count: int,
     *,
     faulty: bool,
-    fit: Callable[[Task], bool] = lambda task: True,
-) -> list[Task]:
+    fit: Callable[[SyntheticTask], bool] = lambda task: True,
+) -> list[SyntheticTask]:
     """Tasks of a part, each description once."""
-    found: dict[str, Task] = {}
+    found: dict[str, SyntheticTask] = {}
     for task in tasks(random.Random(part), faulty=faulty, kinds=kinds, part=part):
         if fit(task):
             found.setdefault(task.description, task)
@@ -213,7 +213,7 @@ def _tasks(
     return list(found.values())
 
 
-def _shows(task: Task) -> bool:
+def _shows(task: SyntheticTask) -> bool:
     """Whether some of the private inputs show the fault."""
     inputs = [args[0] for args in task.key().inputs]
     return any(task.trace(value)[-1] != task.right.trace(value)[-1] for value in inputs)

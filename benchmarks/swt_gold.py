@@ -23,7 +23,7 @@ from refute.issue.grading.grade import Terms
 from refute.issue.grading.grade_records import RECORDS, GradeRecord, read_evidence, read_grade
 from refute.issue.grading.grade_summary import Summary, summarize
 from refute.issue.grading.statuses import statuses
-from refute.issue.grading.tasks import GradingSettings, Task, default_jobs, grade_tasks
+from refute.issue.grading.tasks import GradingSettings, GradingTask, default_jobs, grade_tasks
 from refute.issue.predictions import Prediction, gold_predictions
 from refute.runs.journal import Journal
 from refute.runs.records import ErrorRecord
@@ -36,7 +36,7 @@ def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summa
     found = gold_predictions(keys)
     if model != "gold":
         found = {key.id: Prediction(key.id, "", model) for key in keys}
-    tasks = [Task(item, found[item.key.id]) for item in items]
+    tasks = [GradingTask(item, found[item.key.id]) for item in items]
     settings = GradingSettings("swt", model, model, Terms())
     with Run(run, settings.header(tasks), RECORDS) as opened:
         grade_tasks(opened, tasks, settings, jobs=jobs, progress=partial(say, model, len(tasks)))

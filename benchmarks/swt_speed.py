@@ -36,7 +36,7 @@ from refute.issue.grading.grade import grade_prediction
 from refute.issue.grading.states import StateStore, test_files
 from refute.problems import IssuePrediction
 from refute.workspace.base import Base
-from refute.workspace.contract import Selection, Workspace
+from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.factory import open_workspace, prepare
 
 IDS = (
@@ -101,8 +101,8 @@ def ways(item: IssueItem) -> dict[str, Callable[[Workspace], object]]:
     traced = shlex.join(["python", "-c", TRACING, pattern, kind, target, *arguments])
     return {
         "bare": lambda w: w.run(bare, timeout=1800),
-        "results": lambda w: w.run_tests(Selection(files), timeout=1800),
-        "counted": lambda w: w.run_tests(Selection(files), count_lines=lines, timeout=1800),
+        "results": lambda w: w.run_tests(TestSelection(files), timeout=1800),
+        "counted": lambda w: w.run_tests(TestSelection(files), count_lines=lines, timeout=1800),
         "traced": lambda w: w.run(traced, timeout=1800),
     }
 
@@ -124,7 +124,7 @@ def warm(base: Base, item: IssueItem, store: StateStore, rounds: int) -> tuple[f
             with open_workspace(base) as workspace:
                 for patch in filter(None, (one[0], key.test_patch)):
                     workspace.apply(patch)
-                workspace.run_tests(Selection(files), count_lines=one[1], timeout=1800)
+                workspace.run_tests(TestSelection(files), count_lines=one[1], timeout=1800)
 
         start = time.monotonic()
         with ThreadPoolExecutor(2) as pool:

@@ -35,7 +35,7 @@ from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from refute.function.bench import RECORDS, Settings, load_items, work_on
+from refute.function.bench import RECORDS, BenchSettings, load_items, work_on
 from refute.function.llm.options import Options
 from refute.models.cache import SampleCache
 from refute.models.openai import OpenAIModel
@@ -83,7 +83,7 @@ def measure(
     os.environ["REFUTE_CACHE"] = str(scratch)
     data = scratch / "sums.jsonl"
     data.write_text("".join(row(at) for at in range(problems)))
-    settings = Settings(str(data), "utgen", model="openai:m", options=Options())
+    settings = BenchSettings(str(data), "utgen", model="openai:m", options=Options())
     items = load_items(settings, None)
 
     @asynccontextmanager

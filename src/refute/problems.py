@@ -15,6 +15,7 @@ from refute.workspace.recipe import Recipe
 
 __all__ = [
     "Call",
+    "DoctestSession",
     "Expression",
     "FunctionKey",
     "FunctionPrediction",
@@ -23,7 +24,6 @@ __all__ = [
     "IssueKey",
     "IssuePrediction",
     "IssueProblem",
-    "Session",
     "Trust",
     "UnitTest",
     "Want",
@@ -49,7 +49,7 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class DoctestSession:
     """Doctest examples that run in order in one namespace, as `doctest` runs them.
 
     It returns what its last example showed: (text printed, last line of the exception or None,
@@ -75,13 +75,13 @@ class Session:
         return "\n".join(lines)
 
 
-Invocation = Call | Expression | Session
+Invocation = Call | Expression | DoctestSession
 """What a unit test runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What the last example of a `Session` must show, compared by `doctest`'s rules."""
+    """What the last example of a `DoctestSession` must show, compared by `doctest`'s rules."""
 
     text: str | None
     """Expected output, ending in a line feed; "": none; None: it does not matter."""
@@ -108,9 +108,9 @@ class Trust(IntEnum):
 class UnitTest:
     """A unit test (UT): an input and its expected output (UTGen, section 2).
 
-    `expected` is a plain value (see `refute.sandbox.values`), for a `Session` a `Want`. `raises`,
-    when set, is the name of the exception type that the call must raise, and `expected` is then
-    ignored.
+    `expected` is a plain value (see `refute.sandbox.values`), for a `DoctestSession` a `Want`.
+    `raises`, when set, is the name of the exception type that the call must raise, and `expected`
+    is then ignored.
     """
 
     call: Invocation

@@ -18,7 +18,7 @@ from refute import cli
 from refute.datasets import load
 from refute.datasets.swe import load_issues
 from refute.errors import DatasetError
-from refute.function.bench import Settings
+from refute.function.bench import BenchSettings
 from refute.sandbox.values import Iterated, NDArray, Opaque
 
 ROW = {
@@ -53,7 +53,7 @@ def test_nested_inputs(form: str, depth: int, tmp_path: Path) -> None:
         row = json.dumps({**ROW, "inputs": texts[form]})
     path.write_text(row + "\n")
     with suppress(DatasetError):
-        Settings("jsonl", "none").header(load(path))
+        BenchSettings("jsonl", "none").header(load(path))
 
 
 @pytest.mark.parametrize("field", ["test", "reference", "code", "tests", "contract", "description"])

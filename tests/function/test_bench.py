@@ -16,7 +16,7 @@ import pytest
 
 from refute import cli
 from refute.errors import InputError
-from refute.function.bench import RECORDS, Settings, load_items, summarize, work_on
+from refute.function.bench import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
 from refute.registry import METHODS
 from refute.runs.journal import read_header
@@ -119,16 +119,16 @@ def test_a_run_goes_on_with_its_own_settings(
 
 def test_stored_settings_are_kept_unless_given_again() -> None:
     options = METHODS.get("search").options(budget=2.5)
-    stored = Settings("d", "search", limit=3, ids=("a",), seed=7, options=options)
+    stored = BenchSettings("d", "search", limit=3, ids=("a",), seed=7, options=options)
     header = json.loads(json.dumps({**stored.header([]), "new": 1}))
-    now = Settings("d", "none", options=type(options)())
+    now = BenchSettings("d", "none", options=type(options)())
     assert resumed(now, header, set()) == stored
     assert resumed(now, header, {"method"}).method == "none"
     assert resumed(now, header, {"budget"}).options.budget == now.options.budget
 
 
 def test_errors_are_counted_apart_and_retried(data: Path, tmp_path: Path) -> None:
-    settings = Settings(str(data), "none")
+    settings = BenchSettings(str(data), "none")
     items = load_items(settings, None)
     told: list[int] = []
     with Run(tmp_path / "run", settings.header(items), RECORDS) as run:
@@ -163,9 +163,9 @@ def test_runs_of_one_problem_are_one_cluster() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [(Settings("nope", "none"), "nope"), (Settings("he-fix", "none"), "he-fix")],
+    [(BenchSettings("nope", "none"), "nope"), (BenchSettings("he-fix", "none"), "he-fix")],
 )
-def test_wrong_data(tmp_path: Path, settings: Settings, message: str) -> None:
+def test_wrong_data(tmp_path: Path, settings: BenchSettings, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         load_items(settings, tmp_path)
     assert "\n" not in str(caught.value)

@@ -13,7 +13,7 @@ import pytest
 from refute.function.examples import understood
 from refute.function.examples.scripts import scripts, slice_of
 from refute.function.search import search
-from refute.problems import Call, FunctionProblem, Session, Trust, UnitTest
+from refute.problems import Call, DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox
@@ -178,7 +178,7 @@ def test_a_call_is_taken_from_a_session_only_where_it_does_the_same(box: LocalSa
     calls = [test.call for test in tests]
     assert calls[0] == Call(([1],))
     assert calls[2] == Call(([4],))
-    assert calls[1] == Session(("xs = [1]\n", "f(xs)\n", "xs.append(2)\n", "f(xs)\n"))
+    assert calls[1] == DoctestSession(("xs = [1]\n", "f(xs)\n", "xs.append(2)\n", "f(xs)\n"))
 
 
 def test_a_call_has_the_arguments_that_the_session_makes_it_with(box: LocalSandbox) -> None:
@@ -196,7 +196,7 @@ def test_a_call_has_the_arguments_that_the_session_makes_it_with(box: LocalSandb
         [3]
     """
     _, tests, _ = verdict(box, problem(docstring, code))
-    assert [type(test.call) for test in tests] == [Session, Session, Call]
+    assert [type(test.call) for test in tests] == [DoctestSession, DoctestSession, Call]
     docstring = """
         >>> a = []
         >>> f(a)
@@ -208,7 +208,7 @@ def test_a_call_has_the_arguments_that_the_session_makes_it_with(box: LocalSandb
     """
     _, tests, _ = verdict(box, problem(docstring, code))
     assert tests[0].call == Call(([],))
-    assert [type(test.call) for test in tests] == [Call, Session]
+    assert [type(test.call) for test in tests] == [Call, DoctestSession]
 
 
 def test_a_call_of_another_function_of_that_name_is_none(box: LocalSandbox) -> None:
@@ -221,13 +221,13 @@ def test_a_call_of_another_function_of_that_name_is_none(box: LocalSandbox) -> N
         2
     """
     _, tests, _ = verdict(box, problem(docstring, code))
-    assert [type(test.call) for test in tests] == [Call, Session]
+    assert [type(test.call) for test in tests] == [Call, DoctestSession]
 
 
 def test_a_session_leaves_out_what_its_outcome_does_not_hang_on(box: LocalSandbox) -> None:
     docstring = ">>> import math\n>>> a = f(1)\n>>> b = [7]\n>>> print(b)\n[7]\n>>> print(a)\n2"
     _, tests, _ = verdict(box, problem(docstring))
-    assert [t.call for t in tests if isinstance(t.call, Session)][-1] == Session(
+    assert [t.call for t in tests if isinstance(t.call, DoctestSession)][-1] == DoctestSession(
         ("a = f(1)\n", "print(a)\n")
     )
 
@@ -259,7 +259,7 @@ def test_a_module_that_the_examples_forgot_to_import_is_imported(box: LocalSandb
     one = problem(">>> json.dumps([1])\n'[1]'\n>>> nosuch.dumps(2)\n3", code, "dumps")
     colour, tests, notes = verdict(box, one)
     assert colour == "green"
-    assert [test.call for test in tests] == [Session(("import json\n", "json.dumps([1])\n"))]
+    assert [test.call for test in tests] == [DoctestSession(("import json\n", "json.dumps([1])\n"))]
     assert notes == ("1 of 2 doctest examples not understood: a name of its own is missing (1)",)
 
 

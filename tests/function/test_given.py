@@ -10,7 +10,7 @@ import pytest
 
 from refute.errors import InputError
 from refute.function.given_tests import GivenTests, read_tests
-from refute.problems import Call, Expression, Session, UnitTest
+from refute.problems import Call, DoctestSession, Expression, UnitTest
 
 
 def read(tmp_path: Path, text: str, *, predicate: bool = False) -> GivenTests:
@@ -27,7 +27,7 @@ def pairs(tests: tuple[UnitTest, ...]) -> list[Any]:
             t.raises or t.expected,
         )
         for t in tests
-        if not isinstance(t.call, Session)  # the whole test, see test_testmodule.py
+        if not isinstance(t.call, DoctestSession)  # the whole test, see test_testmodule.py
     ]
 
 

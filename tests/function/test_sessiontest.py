@@ -13,7 +13,7 @@ import pytest
 from refute.function.contract import FailingTest
 from refute.function.target import open_target
 from refute.function.testfile import render
-from refute.problems import Session, UnitTest, Want
+from refute.problems import DoctestSession, UnitTest, Want
 from refute.sandbox import Returned
 from refute.sandbox.values import encode
 
@@ -61,7 +61,9 @@ def failing(text: str) -> FailingTest:
     for flag, on in examples[-1].options.items():
         options |= flag if on else 0
     want = Want(examples[-1].want, examples[-1].exc_msg, options)
-    test = UnitTest(Session(tuple(one.source for one in examples)), want, source="doctest line 1")
+    test = UnitTest(
+        DoctestSession(tuple(one.source for one in examples)), want, source="doctest line 1"
+    )
     return FailingTest(test, Returned(encode(("", None, False))))
 
 

@@ -17,7 +17,7 @@ from refute.cli import run as run_cli
 from refute.cli.exit_statuses import fail_for
 from refute.errors import PatchRejected
 from refute.issue.drafting.submission import only_tests
-from refute.issue.methods.zeroshot import Draft
+from refute.issue.methods.zeroshot import ReadAnswer
 from refute.problems import IssuePrediction
 
 from ..models.loopback import Loopback, Reply, chat
@@ -229,7 +229,7 @@ def test_only_tests_are_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever a method predicts, nothing but tests that fail comes into the checkout."""
-    draft = Draft("", with_test(*OTHERS))
+    draft = ReadAnswer("", with_test(*OTHERS))
     monkeypatch.setattr("refute.issue.methods.zeroshot._read", lambda *_: draft)
     status, _, err = refute(capsys, "reproduce", "issue.md", *WITH, "--write")
     assert git(mine.folder, "status", "--porcelain", "-uall") == "?? tests/test_new.py\n"

@@ -10,8 +10,8 @@ import pytest
 
 from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import Trial
-from refute.issue.methods.libro import Judged, chosen, libro, says_yes
+from refute.issue.drafting.original import TrialRun
+from refute.issue.methods.libro import JudgedDraft, chosen, libro, says_yes
 from refute.issue.methods.zeroshot import zeroshot, zeroshotplus
 from refute.methods import Context, Given, MethodSpec
 from refute.models.contract import Message
@@ -198,7 +198,7 @@ def test_libro_always_answers_where_anything_applies(project: Project) -> None:
 
 
 def test_ties_go_to_the_earlier_draft() -> None:
-    a, b = (Judged(Trial(patch, rejected="")) for patch in ("aa", "bb"))
+    a, b = (JudgedDraft(TrialRun(patch, rejected="")) for patch in ("aa", "bb"))
     assert chosen([a, b]) is None, "what was not run cannot be chosen"
 
 

@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError
-from refute.models.batchfile import Part, RequestFile, read_answers
+from refute.models.batchfile import BatchPart, RequestFile, read_answers
 
 DIGEST = "0123456789" * 4
-PART = Part(DIGEST, 0, 1)
+PART = BatchPart(DIGEST, 0, 1)
 
 
-def body(part: Part) -> dict[str, Any]:
+def body(part: BatchPart) -> dict[str, Any]:
     return {"model": "m", "n": part.n}
 
 
-def parts(folder: Path) -> list[Part | None]:
+def parts(folder: Path) -> list[BatchPart | None]:
     lines = (folder / "requests.jsonl").read_text().splitlines()
-    return [Part.of(json.loads(line)["custom_id"]) for line in lines]
+    return [BatchPart.of(json.loads(line)["custom_id"]) for line in lines]
 
 
-def good(part: Part = PART, text: str = "x") -> str:
+def good(part: BatchPart = PART, text: str = "x") -> str:
     body = {"choices": [{"message": {"content": text}}]}
     return json.dumps({"custom_id": part.custom_id, "response": {"status_code": 200, "body": body}})
 
@@ -36,27 +36,27 @@ def good(part: Part = PART, text: str = "x") -> str:
     "name", ["", "request-1", DIGEST, f"{DIGEST}-0", f"{DIGEST}-0-x", f"{DIGEST}-0-1 ", "é-0-1"]
 )
 def test_foreign_ids(name: str) -> None:
-    assert Part.of(name) is None
+    assert BatchPart.of(name) is None
 
 
 def test_ids_go_both_ways_and_are_short_enough() -> None:
-    part = Part(DIGEST, 10**8, 10**4)
-    assert Part.of(part.custom_id) == part
+    part = BatchPart(DIGEST, 10**8, 10**4)
+    assert BatchPart.of(part.custom_id) == part
     assert len(part.custom_id) <= 64
 
 
 def test_runs_of_numbers_share_a_request(tmp_path: Path) -> None:
     RequestFile(tmp_path, [], "").add(DIGEST, [0, 1, 2, 5, 6, 8], body, alone={5})
-    assert parts(tmp_path) == [Part(DIGEST, *run) for run in [(0, 3), (5, 1), (6, 1), (8, 1)]]
+    assert parts(tmp_path) == [BatchPart(DIGEST, *run) for run in [(0, 3), (5, 1), (6, 1), (8, 1)]]
 
 
 def test_answered_requests_go_and_open_ones_stay(tmp_path: Path) -> None:
     RequestFile(tmp_path, [], "").add(DIGEST, [0, 2], body)
     (tmp_path / "responses.jsonl").write_text(good() + "\n")
     again = RequestFile(tmp_path, read_answers(tmp_path), "")
-    assert parts(tmp_path) == [Part(DIGEST, 2, 1)]
+    assert parts(tmp_path) == [BatchPart(DIGEST, 2, 1)]
     again.add(DIGEST, [2, 3], body)
-    assert parts(tmp_path) == [Part(DIGEST, 2, 1), Part(DIGEST, 3, 1)]
+    assert parts(tmp_path) == [BatchPart(DIGEST, 2, 1), BatchPart(DIGEST, 3, 1)]
 
 
 def test_a_file_taken_away_is_written_anew(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_torn_request_is_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture
     with file.path.open("a") as torn:
         torn.write('{"custom_id": "')
     RequestFile(tmp_path, [], "").add(DIGEST, [0, 1], body)
-    assert parts(tmp_path) == [PART, Part(DIGEST, 1, 1)]
+    assert parts(tmp_path) == [PART, BatchPart(DIGEST, 1, 1)]
     assert "requests.jsonl:2: left out a torn last line" in capsys.readouterr().err
 
 
@@ -82,7 +82,7 @@ def test_a_whole_last_line_without_line_feed_counts(tmp_path: Path) -> None:
     file.add(DIGEST, [0], body)
     file.path.write_bytes(file.path.read_bytes().rstrip())
     RequestFile(tmp_path, [], "").add(DIGEST, [0, 1], body)
-    assert parts(tmp_path) == [PART, Part(DIGEST, 1, 1)]
+    assert parts(tmp_path) == [PART, BatchPart(DIGEST, 1, 1)]
 
 
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
@@ -124,7 +124,10 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_answers_of_several_files_in_any_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    second, foreign = Part(DIGEST, 1, 1), json.dumps({"custom_id": "not ours", "response": None})
+    second, foreign = (
+        BatchPart(DIGEST, 1, 1),
+        json.dumps({"custom_id": "not ours", "response": None}),
+    )
     (tmp_path / "responses.jsonl").write_text(f"{good(second)}\n\n{foreign}\n")
     (tmp_path / "responses-2.jsonl").write_text(good() + "\n" + good(second)[:30])
     found = read_answers(tmp_path)

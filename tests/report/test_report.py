@@ -13,7 +13,7 @@ import pytest
 from refute import cli
 from refute.figures import Figure
 from refute.function.bench.summary import read_result
-from refute.report.charts import Line, Row, dot_plot, line_plot
+from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot
 from refute.report.page import run_labels
 from refute.report.paper import claims, paper_figures
 
@@ -197,12 +197,16 @@ def test_labels_say_no_more_than_they_must(tmp_path: Path) -> None:
 
 def test_charts_escape_and_leave_out_what_is_not_there() -> None:
     nothing, half = Figure(math.nan, math.nan), Figure(0.5, 0.1)
-    dots = dot_plot([Row("<b>", (half, None)), Row("none", (nothing, None))], ["<i>", "b"])
+    dots = dot_plot(
+        [ChartRow("<b>", (half, None)), ChartRow("none", (nothing, None))], ["<i>", "b"]
+    )
     assert "<b>" not in dots
     assert "&lt;b&gt;" in dots
     assert dots.count("<circle") == 1
     assert "nan" not in dots
-    lines = line_plot([Line("a", ((1.0, half), (3.0, nothing), (5.0, Figure(1.0, math.nan))))], "n")
+    lines = line_plot(
+        [ChartLine("a", ((1.0, half), (3.0, nothing), (5.0, Figure(1.0, math.nan))))], "n"
+    )
     assert lines.count("<circle") == 2
     assert "nan" not in lines
     ys = [float(y) for y in re.findall(r'<circle[^>]* cy="([\d.]+)"', lines)]

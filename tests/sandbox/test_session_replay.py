@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from refute.problems import Call, Session, UnitTest, Want
+from refute.problems import Call, DoctestSession, UnitTest, Want
 from refute.sandbox import Limits, Program, Returned, TimedOut
 from refute.sandbox.doctest_check import shows
 from refute.sandbox.equality import expect_test, matches
@@ -31,7 +31,7 @@ def box() -> Iterator[LocalSandbox]:
 
 
 def shown(box: LocalSandbox, *steps: str, watched: int = 1, seed: int = 0) -> Any:
-    session = Session(tuple(f"{step}\n" for step in steps), watched)
+    session = DoctestSession(tuple(f"{step}\n" for step in steps), watched)
     limits = Limits(cpu=1.0, seed=seed)
     (outcome,) = box.run(Program(CODE, "f", filename="/m.py"), [session], limits)
     assert isinstance(outcome, Returned), outcome
@@ -47,7 +47,8 @@ def test_values_are_displayed_and_printed_text_is_kept(box: LocalSandbox) -> Non
 def test_steps_share_a_namespace_that_is_not_the_module_s(box: LocalSandbox) -> None:
     assert shown(box, "LIMIT = 5", "x = [1]", "x.append(f(1))", "x")[0] == "[1, 3]\n"
     outcomes = box.run(
-        Program(CODE, "f"), [Session(("LIMIT = 5\n",)), Session(("LIMIT\n",)), Call((1,))]
+        Program(CODE, "f"),
+        [DoctestSession(("LIMIT = 5\n",)), DoctestSession(("LIMIT\n",)), Call((1,))],
     )
     assert [o.value for o in outcomes if isinstance(o, Returned)][1:] == [("3\n", None, False), 3]
 
@@ -70,13 +71,15 @@ def test_the_module_s_future_features_hold_in_its_examples(box: LocalSandbox) ->
 def test_files_lie_in_a_directory_of_the_session(box: LocalSandbox) -> None:
     steps = ["print('hello', file=open('a.txt', 'w'), flush=True)", "open('a.txt').read()"]
     assert shown(box, *steps)[0] == "'hello\\n'\n"
-    listing = Session(("import os\n", "os.listdir('.')\n"))
-    outcomes = box.run(Program(CODE, "f"), [Session((f"{steps[0]}\n",)), listing, Call((1,))])
+    listing = DoctestSession(("import os\n", "os.listdir('.')\n"))
+    outcomes = box.run(
+        Program(CODE, "f"), [DoctestSession((f"{steps[0]}\n",)), listing, Call((1,))]
+    )
     assert [o.value for o in outcomes if isinstance(o, Returned)][1:] == [("[]\n", None, False), 3]
 
 
 def test_a_step_that_does_not_end_is_cut(box: LocalSandbox) -> None:
-    session = Session(("while True: pass\n",))
+    session = DoctestSession(("while True: pass\n",))
     (outcome,) = box.run(Program(CODE, "f"), [session], Limits(cpu=0.2))
     assert isinstance(outcome, TimedOut)
 
@@ -115,7 +118,7 @@ def test_verdicts_are_doctest_s(box: LocalSandbox, docstring: str, passes: bool)
     examples = doctest.DocTestParser().get_examples(docstring)
     options = sum(flag for flag, on in examples[-1].options.items() if on)
     want = Want(examples[-1].want, examples[-1].exc_msg, options)
-    session = Session(tuple(example.source for example in examples))
+    session = DoctestSession(tuple(example.source for example in examples))
     outcomes = box.run(Program(CODE, "f"), [session])
     assert matches(outcomes[0], expect_test(UnitTest(session, want))) is passes
     namespace: dict[str, Any] = {}
@@ -140,12 +143,12 @@ def test_typed_numbers(box: LocalSandbox) -> None:
 
 
 def test_a_session_is_written_with_its_prompts() -> None:
-    session = Session(("x = 1\n", "for i in range(x):\n    print(i)\n\n"))
+    session = DoctestSession(("x = 1\n", "for i in range(x):\n    print(i)\n\n"))
     assert session.source == ">>> x = 1\n>>> for i in range(x):\n...     print(i)"
 
 
 def made(box: LocalSandbox, *steps: str, code: str = CODE) -> Any:
-    session = Session(tuple(f"{step}\n" for step in steps), len(steps), observed=True)
+    session = DoctestSession(tuple(f"{step}\n" for step in steps), len(steps), observed=True)
     (outcome,) = box.run(Program(code, "f", filename="/m.py"), [session])
     assert isinstance(outcome, Returned), outcome
     return outcome.value

@@ -24,11 +24,11 @@ from refute.registry import METHODS
 from refute.sandbox import Program, Returned
 from refute.sandbox.pool import SandboxPool
 from refute.train import attempts, corrupt, rationales, rows
-from refute.train.attempts import Attempt
+from refute.train.attempts import AttackingInput
 from refute.train.contamination import Index
 from refute.train.corrupt import Fault
 from refute.train.data import build
-from refute.train.data_contract import Built, DataSettings
+from refute.train.data_contract import BuiltData, DataSettings
 from refute.train.filters import Solution, admitted
 from refute.train.sources import Raw
 
@@ -196,7 +196,7 @@ def test_references_that_give_no_unit_test(code: str, reason: str, box: SandboxP
 
 # -- stage III -------------------------------------------------------------------------------------
 
-ATTEMPT = Attempt("above([1, 2, 3], 2)", "[3]", "search")
+ATTEMPT = AttackingInput("above([1, 2, 3], 2)", "[3]", "search")
 
 
 def reasons(box: SandboxPool, *answers: str | Completion) -> rationales.Rationale:
@@ -263,7 +263,7 @@ def test_the_completion_has_the_form_that_the_prompt_asks_for(box: SandboxPool) 
     said = rows.said_before(proposal("above([1, 2, 3], 2)"))
     assert said is not None
     hypothesis, about = said
-    text = rows.completion(ATTEMPT, rows.Answer(hypothesis, about, "Only 3 is above 2."))
+    text = rows.completion(ATTEMPT, rows.TrainingAnswer(hypothesis, about, "Only 3 is above 2."))
     assert text == proposal("above([1, 2, 3], 2)", "[3]").replace(
         "It is not above.", "Only 3 is above 2."
     )
@@ -273,13 +273,13 @@ def test_the_completion_has_the_form_that_the_prompt_asks_for(box: SandboxPool) 
     headings = [line for line in form.split("\n") if line.startswith("#")]
     assert [line for line in text.split("\n") if line.startswith("#")] == headings
     assert asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, box))
-    bare = rows.completion(ATTEMPT, rows.Answer(None, "", ""))
+    bare = rows.completion(ATTEMPT, rows.TrainingAnswer(None, "", ""))
     assert asyncio.run(rows.reads_back(bare, solution(), FAULT, ATTEMPT, box))
 
 
 def test_reasoning_that_leads_the_reader_astray_is_noticed(box: SandboxPool) -> None:
     astray = f"Compare Arguments: {FENCE}above([7], 1){FENCE}, for which\nOutput: {FENCE}[7]{FENCE}"
-    text = rows.completion(ATTEMPT, rows.Answer(None, "", astray))
+    text = rows.completion(ATTEMPT, rows.TrainingAnswer(None, "", astray))
     assert not asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, box))
 
 
@@ -300,12 +300,12 @@ def teacher(messages: Sequence[Message], number: int) -> str:
 
 def make(
     box: SandboxPool, tmp_path: Path, name: str, answer: Any, **settings: Any
-) -> tuple[Built, ScriptedModel]:
+) -> tuple[BuiltData, ScriptedModel]:
     (tmp_path / "rows.jsonl").write_text(json.dumps(SOURCE) + "\n")
     session, model = asking(answer)
     chosen = DataSettings(**{"by_model": 1.0, "inputs": "model", "rationales": "model", **settings})
 
-    async def run() -> Built:
+    async def run() -> BuiltData:
         async with session:
             return await build(
                 str(tmp_path / "rows.jsonl"),
@@ -397,7 +397,7 @@ def test_without_a_model_and_held_out_problems(box: SandboxPool, tmp_path: Path)
     source = tmp_path / "rows.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in (SOURCE, other)))
 
-    def run(limit: int | None) -> Built:
+    def run(limit: int | None) -> BuiltData:
         settings = DataSettings()
         return asyncio.run(
             build(str(source), tmp_path / "out", settings, index=NONE, box=box, limit=limit)

@@ -17,7 +17,7 @@ from refute.problems import Call, Trust, UnitTest
 from refute.sandbox import Limits, Program, Returned, Sandbox
 from refute.sandbox.local import LocalSandbox
 from refute.train.synthetic.corpus import SORTS, USUAL, answer, attacking_input, corpus
-from refute.train.synthetic.family import ENTRY_POINT, Task, part_of, random_input, tasks
+from refute.train.synthetic.family import ENTRY_POINT, SyntheticTask, part_of, random_input, tasks
 from refute.train.synthetic.steps import KINDS
 
 
@@ -27,7 +27,7 @@ def box() -> Iterator[Sandbox]:
         yield opened
 
 
-def some(count: int, seed: int = 0) -> list[Task]:
+def some(count: int, seed: int = 0) -> list[SyntheticTask]:
     return list(islice(tasks(random.Random(seed), faulty=True), count))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute.testing.workspaces import FILES, FIX, SECRET_LATER, git, make_repository
-from refute.workspace.base import Base, Limits
+from refute.workspace.base import Base, WorkspaceLimits
 from refute.workspace.local import ALL_MEASURES, LocalBackend
 from refute.workspace.working_copy import WorkingCopy
 
@@ -30,7 +30,7 @@ LEVELS = {
     "bare": frozenset({"landlock"}),
 }
 
-LIMITS = Limits(memory=2 << 30, processes=200, disk=64 << 20)
+LIMITS = WorkspaceLimits(memory=2 << 30, processes=200, disk=64 << 20)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Shop:
     base: Base
 
 
-def opened(base: Base, level: str, limits: Limits = LIMITS) -> WorkingCopy:
+def opened(base: Base, level: str, limits: WorkspaceLimits = LIMITS) -> WorkingCopy:
     room = LocalBackend(base, limits=limits, measures=LEVELS[level])
     if level != "bare" and not room.protections()["namespaces"]:
         room.close()

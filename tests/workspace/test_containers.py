@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.workspace.base import Limits
+from refute.workspace.base import WorkspaceLimits
 from refute.workspace.containers import ContainerBackend
-from refute.workspace.contract import Selection
+from refute.workspace.contract import TestSelection
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.working_copy import WorkingCopy
@@ -25,7 +25,7 @@ from refute.workspace.working_copy import WorkingCopy
 from .shops import FIX, Shop
 
 Open = Callable[[], WorkingCopy]
-TESTS = Selection(("tests/test_cart.py",))
+TESTS = TestSelection(("tests/test_cart.py",))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def container(shop: Shop, engine: Path) -> WorkingCopy:
     room = ContainerBackend(
         base,
         "podman",
-        limits=Limits(memory=1 << 30, processes=99),
+        limits=WorkspaceLimits(memory=1 << 30, processes=99),
         tree=str(engine / "testbed"),
         packages=str(Path(sys.executable).parent),
         own=str(engine / "own"),

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.workspace.base import Limits
-from refute.workspace.contract import Selection
+from refute.workspace.base import WorkspaceLimits
+from refute.workspace.contract import TestSelection
 from refute.workspace.working_copy import WorkingCopy
 
 from .shops import FILES, Shop, opened
@@ -33,7 +33,7 @@ def python(workspace: WorkingCopy, code: str, timeout: float = 60.0) -> str:
 
 def still_works(workspace: WorkingCopy) -> None:
     """As a fresh one: the tests run, and files can be made where programs make them."""
-    report = workspace.run_tests(Selection(("tests/test_cart.py",)), timeout=120)
+    report = workspace.run_tests(TestSelection(("tests/test_cart.py",)), timeout=120)
     assert (report.status, report.trusted) == ("finished", True), report
     assert {r.id.split("::")[1]: r.outcome for r in report.results} == {
         "test_sum": "passed",
@@ -254,13 +254,13 @@ HOGS = {
 @pytest.mark.parametrize("kind", HOGS)
 @WALLED
 def test_shared_memory_counts(shop: Shop, level: str, kind: str) -> None:
-    limits = Limits(memory=200 << 20, processes=100, disk=1 << 30)
+    limits = WorkspaceLimits(memory=200 << 20, processes=100, disk=1 << 30)
     source = (
         f"import time\ndef test_a():\n    n = 400 << 20\n    {HOGS[kind]}\n    time.sleep(600)\n"
     )
     with opened(shop.base, level, limits) as workspace:
         workspace.write("tests/test_big.py", source.encode())
-        report = workspace.run_tests(Selection(("tests/test_big.py",)), timeout=60)
+        report = workspace.run_tests(TestSelection(("tests/test_big.py",)), timeout=60)
         assert report.status == "memory", report
         workspace.reset()
         still_works(workspace)
@@ -268,7 +268,7 @@ def test_shared_memory_counts(shop: Shop, level: str, kind: str) -> None:
 
 @WALLED
 def test_what_several_map_counts_once(shop: Shop, level: str) -> None:
-    limits = Limits(memory=200 << 20, processes=100, disk=1 << 30)
+    limits = WorkspaceLimits(memory=200 << 20, processes=100, disk=1 << 30)
     code = (
         "import mmap, os, time\n"
         "held = mmap.mmap(-1, 80 << 20); held.write(b'x' * (80 << 20))\n"

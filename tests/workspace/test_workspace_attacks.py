@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.workspace.base import Limits
-from refute.workspace.contract import Selection
+from refute.workspace.base import WorkspaceLimits
+from refute.workspace.contract import TestSelection
 from refute.workspace.working_copy import WorkingCopy
 
 from .shops import FILES, FIX, Shop, opened
@@ -128,7 +128,7 @@ time.sleep(0.3)
 
 
 def test_processes_are_bounded(shop: Shop, level: str) -> None:
-    limits = Limits(memory=1 << 30, processes=40, disk=16 << 20)
+    limits = WorkspaceLimits(memory=1 << 30, processes=40, disk=16 << 20)
     with opened(shop.base, level, limits) as workspace:
         code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"
         if level == "bare":  # without walls: many processes, but not ever more of them
@@ -146,20 +146,20 @@ def test_processes_are_bounded(shop: Shop, level: str) -> None:
 
 
 def test_memory_is_bounded(shop: Shop, level: str) -> None:
-    limits = Limits(memory=200 << 20, processes=100, disk=16 << 20)
+    limits = WorkspaceLimits(memory=200 << 20, processes=100, disk=16 << 20)
     with opened(shop.base, level, limits) as workspace:
         workspace.write(
             "tests/test_big.py",
             b"import time\ndef test_a():\n    x = bytearray(400 << 20)\n    time.sleep(600)\n",
         )
-        report = workspace.run_tests(Selection(("tests/test_big.py",)), timeout=120)
+        report = workspace.run_tests(TestSelection(("tests/test_big.py",)), timeout=120)
         assert report.status == "memory", report
         assert still_works(workspace)
 
 
 @WALLED
 def test_disk_is_bounded(shop: Shop, level: str) -> None:
-    with opened(shop.base, level, Limits(processes=100, disk=8 << 20)) as workspace:
+    with opened(shop.base, level, WorkspaceLimits(processes=100, disk=8 << 20)) as workspace:
         for target in (".", "/tmp", "/dev/shm"):
             fill = f"for i in 1 2 3 4 5 6; do head -c 4000000 /dev/zero > {target}/f$i; done"
             assert "space" in workspace.run(fill).output
@@ -252,7 +252,7 @@ def test_a():
     assert False
 """
     workspace.write("tests/test_forged.py", forged.encode())
-    report = workspace.run_tests(Selection(("tests/test_forged.py",)), timeout=120)
+    report = workspace.run_tests(TestSelection(("tests/test_forged.py",)), timeout=120)
     assert not any(result.outcome == "passed" for result in report.results)
     assert report.status != "finished" or not report.trusted or report.results
 

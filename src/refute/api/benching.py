@@ -46,7 +46,7 @@ __all__ = [
 class BenchResult(Shown):
     """What a run over functions came to."""
 
-    result: functions.Result
+    result: functions.BenchSummary
 
     @property
     def directory(self) -> Path:
@@ -81,7 +81,7 @@ class BenchResult(Shown):
 class IssueBenchResult(Shown):
     """What a run over issues came to."""
 
-    settings: issues.Settings
+    settings: issues.IssueBenchSettings
     directory: Path
     """The run's folder."""
     ids: tuple[str, ...]
@@ -140,7 +140,7 @@ def bench(
     name (methods that compute). `grade`: grade the predictions for issues as well.
 
     `settings`: those of the run (`limit`, `ids`, `seed`... for functions
-    `refute.function.bench.Settings`, for issues `refute.issue.bench.Settings` and
+    `refute.function.bench.Settings`, for issues `refute.issue.bench.IssueBenchSettings` and
     `refute.Bounds`) and options of the method, by name. What is not given is as the run was
     started with.
 
@@ -209,7 +209,7 @@ def _say_put_off(ending: Ending, what: str, again: str) -> None:
 def _bench_functions(
     where: _Where, asked: Asked, settings: Mapping[str, Any], grade: bool, progress: Progress
 ) -> BenchResult:
-    own = {field.name for field in fields(functions.Settings)}
+    own = {field.name for field in fields(functions.BenchSettings)}
     asked, mine, header, given = _started(where, asked, settings, own)
     spec = chosen_method(asked, "function")
     if mine.get("runs", 1) > 1 and not spec.asks_model:
@@ -219,7 +219,7 @@ def _bench_functions(
     if grade:
         raise InputError("--grade is for issues: runs over functions are graded always")
     made = resumed(
-        functions.Settings(
+        functions.BenchSettings(
             dataset=where.dataset,
             method=spec.name,
             model=asked.model,
@@ -260,13 +260,13 @@ def _bench_issues(
     where: _Where, asked: Asked, settings: Mapping[str, Any], grade: bool, progress: Progress
 ) -> IssueBenchResult:
     bounds = {field.name for field in fields(Bounds)}
-    own = {field.name for field in fields(issues.Settings)} | bounds
+    own = {field.name for field in fields(issues.IssueBenchSettings)} | bounds
     asked, mine, header, given = _started(where, asked, settings, own)
     if where.executor is not None:
         raise InputError("--executor is for methods that compute; those for issues run tests")
     name, spec, options = chosen_reproducer(asked, graded=True)
     limits = Bounds(**{one: mine.pop(one) for one in bounds & mine.keys()})
-    made = issues.Settings(
+    made = issues.IssueBenchSettings(
         dataset=where.dataset,
         method=name,
         model=asked.model,

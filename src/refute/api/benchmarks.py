@@ -19,7 +19,7 @@ from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.files import read_file
 from refute.issue.benchmark import statistics as table1
-from refute.issue.benchmark.build import RECORDS, Built, Opener, Settings, build
+from refute.issue.benchmark.build import RECORDS, BuildSettings, BuiltBenchmark, Opener, build
 from refute.issue.benchmark.pull_requests import read_issues, read_pulls
 from refute.jsontext import parse_json
 from refute.remarks import remark
@@ -41,7 +41,7 @@ class BuildResult(Shown):
     """Its rows, JSON lines."""
     pulls: int
     """Pull requests that were looked at."""
-    built: Built
+    built: BuiltBenchmark
 
     @property
     def complete(self) -> bool:
@@ -71,7 +71,7 @@ class StatisticsResult(Shown):
 
     name: str
     instances: int
-    figures: tuple[table1.Figure, ...]
+    figures: tuple[table1.BenchmarkFigure, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
@@ -128,7 +128,7 @@ def build_swt(
             found,
             opener,
             opened.journal,
-            Settings(runs, timeout),
+            BuildSettings(runs, timeout),
             fields=fields,
             progress=lambda line: remark([line]),
         )

@@ -18,7 +18,7 @@ from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.function.contract import Ask, Candidate, FailingTest, State, overall
 from refute.function.parallel import Found
-from refute.function.service import Collected, Opened, Subject, collect, open_subject
+from refute.function.service import Collected, FunctionTargets, Opened, collect, open_subject
 from refute.function.target import Module, Skipped
 from refute.function.verbs import Fix, Hunt, mended
 from refute.models.asking import Asked
@@ -317,12 +317,12 @@ def _subject(
     budget: float,
     seed: int,
     jobs: int | None,
-) -> Subject:
+) -> FunctionTargets:
     if not targets:
         raise InputError("name a target: FILE.py::FUNCTION, FILE.py, a folder or a module")
     if not budget > 0:
         raise InputError(f"budget = {budget}: must be above 0 seconds")
-    return Subject(
+    return FunctionTargets(
         targets=tuple(map(str, targets)),
         tests=None if tests is None else Path(tests),
         description=None if description is None else Path(description),

@@ -20,7 +20,7 @@ from refute.issue.grading.grade_summary import Grades, Summary, best_records, su
 from refute.issue.grading.reference_logs import grade_logs
 from refute.issue.grading.reference_reports import reference_report, write_reports
 from refute.issue.grading.reference_reports import summary as reference_summary
-from refute.issue.grading.tasks import GradingSettings, Task, grade_tasks
+from refute.issue.grading.tasks import GradingSettings, GradingTask, grade_tasks
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
 from refute.remarks import remark
@@ -212,7 +212,7 @@ def grade_samples(
     return found
 
 
-def _tasks(items: Sequence[IssueItem], predictions: str) -> tuple[list[Task], str]:
+def _tasks(items: Sequence[IssueItem], predictions: str) -> tuple[list[GradingTask], str]:
     """What is graded, and the name of the model that predicted it."""
     if predictions == "gold":
         found = gold_predictions(item.key for item in items)
@@ -227,7 +227,8 @@ def _tasks(items: Sequence[IssueItem], predictions: str) -> tuple[list[Task], st
         remark([f"{missing} instances have no prediction; they count as empty patches"])
     model = next((one.model for one in found.values() if one.model), "None")
     tasks = [
-        Task(item, found.get(id, Prediction(id, ""))) for id, item in zip(ids, items, strict=True)
+        GradingTask(item, found.get(id, Prediction(id, "")))
+        for id, item in zip(ids, items, strict=True)
     ]
     return tasks, model
 

@@ -20,7 +20,7 @@ from refute.files import read_file
 from refute.issue.checkout import Checkout, in_checkout
 from refute.issue.choosing import chosen_reproducer
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import WHOLE, Original, Trial
+from refute.issue.drafting.original import WHOLE, Original, TrialRun
 from refute.issue.drafting.submission import only_tests
 from refute.issue.issue_text import read_issue
 from refute.issue.vet import MOST, Vetted, vet_fix
@@ -41,7 +41,7 @@ class ReproduceResult(Shown):
 
     method: str
     found: Reproduction
-    trial: Trial | None
+    trial: TrialRun | None
     """How its tests fail now; None where there is no test."""
 
     @property

@@ -17,7 +17,7 @@ from refute.runs.journal import read_header
 if TYPE_CHECKING:
     from refute.issue.analysis.filters import FilterRun
     from refute.issue.analysis.study import Study
-    from refute.report.page import Run
+    from refute.report.page import PageRun
 
 __all__ = ["FunctionReport", "IssueReport", "report"]
 
@@ -41,7 +41,7 @@ class _Report(Shown):
 class FunctionReport(_Report):
     """Runs over functions, beside each other."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[PageRun, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
@@ -118,9 +118,9 @@ def report(
     if fixes or cutoff:
         raise InputError("--fixes and --cutoff are for runs over issues")
     from refute.function.bench.summary import read_result
-    from refute.report.page import Run
+    from refute.report.page import PageRun
 
-    return FunctionReport(tuple(Run(*read_result(directory)) for directory in directories))
+    return FunctionReport(tuple(PageRun(*read_result(directory)) for directory in directories))
 
 
 def _of_issues(

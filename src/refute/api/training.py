@@ -17,7 +17,7 @@ from refute.remarks import remark
 
 if TYPE_CHECKING:
     from refute.train.estimate import Estimate
-    from refute.train.select import Selection
+    from refute.train.select import CheckpointChoice
     from refute.train.settings import Resolved
     from refute.train.sft import Prepared, Trained
 
@@ -82,7 +82,7 @@ class SftResult(Shown):
 class SelectResult(Shown):
     """The checkpoints with their scores, and the best one."""
 
-    selection: Selection
+    selection: CheckpointChoice
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""

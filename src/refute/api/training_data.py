@@ -27,7 +27,7 @@ from refute.train.data_contract import Candidates, DataSettings
 from refute.train.data_plan import Plan, plan
 
 if TYPE_CHECKING:
-    from refute.train.data_contract import Built
+    from refute.train.data_contract import BuiltData
 
 __all__ = ["DataPlan", "StageProgress", "TrainingData", "training_data"]
 
@@ -44,7 +44,7 @@ class TrainingData(Shown):
     """Rows to train on, and validation problems to choose a checkpoint by."""
 
     directory: Path
-    built: Built
+    built: BuiltData
     figures: Mapping[str, Any]
     """The data card as data."""
 
@@ -129,7 +129,7 @@ def training_data(
         return DataPlan(settings, plan(found, settings, limit=limit))
     size = jobs or cores()
 
-    async def work() -> Built:
+    async def work() -> BuiltData:
         async with AsyncExitStack() as stack:
             session = None
             if asked.model is not None:

@@ -8,10 +8,10 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["Output", "drop_output", "prepare_streams"]
+__all__ = ["SafeStream", "drop_output", "prepare_streams"]
 
 
-class Output(io.FileIO):
+class SafeStream(io.FileIO):
     """A stream that takes everything, also what the disk behind it does not: the work goes on, and
     what it writes to files is written. The reader of a pipe that has gone ends it as ever."""
 
@@ -32,7 +32,7 @@ class Output(io.FileIO):
             return memoryview(data).nbytes
 
 
-def prepare_streams() -> tuple[Output, Output]:
+def prepare_streams() -> tuple[SafeStream, SafeStream]:
     """Make all three usable, and return what is below stdout and stderr.
 
     A closed one becomes the null device: else the next file that is opened would get its number,
@@ -47,12 +47,12 @@ def prepare_streams() -> tuple[Output, Output]:
             os.set_inheritable(number, True)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    out, err = Output(1, "w", closefd=False), Output(2, "w", closefd=False)
+    out, err = SafeStream(1, "w", closefd=False), SafeStream(2, "w", closefd=False)
     sys.stdout, sys.stderr = _text(out, sys.stdout), _text(err, sys.stderr)
     return out, err
 
 
-def _text(raw: Output, before: Any) -> io.TextIOWrapper:
+def _text(raw: SafeStream, before: Any) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=getattr(before, "encoding", "utf-8"),
@@ -62,7 +62,7 @@ def _text(raw: Output, before: Any) -> io.TextIOWrapper:
     )
 
 
-def drop_output(*streams: Output) -> None:
+def drop_output(*streams: SafeStream) -> None:
     """Where a reader has gone, what is left for it is dropped: Python does not try it again."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(BrokenPipeError):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from refute.datasets.item import Item, Options, with_code
+from refute.datasets.item import Item, LoaderOptions, with_code
 from refute.datasets.rows import Row
 from refute.datasets.spec import DatasetSpec, Keep
 from refute.errors import DatasetError
@@ -45,7 +45,7 @@ def load(
     Raises `DatasetError`: no data, a malformed row, an unknown id.
     """
     spec, path = _where(str(name_or_path), data)
-    options = Options(visible_tests=visible_tests)
+    options = LoaderOptions(visible_tests=visible_tests)
     wanted = None if ids is None else {str(i) for i in ids}
     found: list[Item] = []
     seen: set[str] = set()

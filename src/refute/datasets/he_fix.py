@@ -19,7 +19,7 @@ from pathlib import Path
 
 from refute.datasets import humaneval_plus
 from refute.datasets.hub import hub_rows
-from refute.datasets.item import Item, Options
+from refute.datasets.item import Item, LoaderOptions
 from refute.datasets.originfmt import is_extractable
 from refute.datasets.rows import Row, find_file, read_rows
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
@@ -34,7 +34,7 @@ STARTS = ("humanevalpack-python", "humanevalpack_python", "humanevalpack")
 _NOT_EXTRACTABLE = frozenset({14, 15, 83, 100, 130, 139})
 
 
-def items(path: Path | None, options: Options, keep: Keep) -> Iterator[Item]:
+def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Item]:
     """The problems of the rows that HE-Fix keeps, in order. Raises `DatasetError`.
 
     The files of HumanEval+ lie beside its own; None: both are on the hub.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from refute.datasets.item import Item, Options
+from refute.datasets.item import Item, LoaderOptions
 from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
@@ -30,7 +30,7 @@ CHECKERS = {"find_zero": "polynomial_root"}
 """Entry point -> checker, as in EvalPlus's `unsafe_execute` (data set ``humaneval``)."""
 
 
-def item(row: Row, options: Options) -> Item:
+def item(row: Row, options: LoaderOptions) -> Item:
     """One row as problem and key. Raises `DatasetError`."""
     answer = key(row)
     try:

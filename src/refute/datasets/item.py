@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from refute.problems import FunctionKey, FunctionProblem
 
-__all__ = ["Item", "Options", "with_code"]
+__all__ = ["Item", "LoaderOptions", "with_code"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LoaderOptions:
     """What a caller may ask of a loader."""
 
     visible_tests: int = 0

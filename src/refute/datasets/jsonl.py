@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.datasets.asserts import read_asserts
-from refute.datasets.item import Item, Options
+from refute.datasets.item import Item, LoaderOptions
 from refute.datasets.literals import parse
 from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row, read_rows
@@ -42,7 +42,7 @@ from refute.sandbox.equality import CHECKERS
 __all__ = ["JSONL"]
 
 
-def item(row: Row, options: Options) -> Item:
+def item(row: Row, options: LoaderOptions) -> Item:
     """One row as problem and key. Raises `DatasetError`."""
     identity = row.id("id", "task_id")
     name = row.text("entry_point")
@@ -120,7 +120,7 @@ def _list(row: Row, field: str) -> list[Any]:
     return list(value)
 
 
-def _items(path: Path | None, options: Options, keep: Keep) -> Iterator[Item]:
+def _items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Item]:
     if path is None or not path.is_file():
         raise DatasetError("jsonl: give the file with --data FILE")
     return made(filter(keep, read_rows(path)), lambda row: item(row, options))

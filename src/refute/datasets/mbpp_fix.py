@@ -14,7 +14,7 @@ Nothing of the private tests is in there.
 from __future__ import annotations
 
 from refute.datasets.asserts import read_asserts
-from refute.datasets.item import Item, Options
+from refute.datasets.item import Item, LoaderOptions
 from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
 from refute.datasets.spec import DatasetSpec, from_rows
@@ -28,7 +28,7 @@ STARTS_HARD = ("MBPP+Fix_hard_test", "MBPP+Fix_hard")
 """How the names of the hard half's files begin."""
 
 
-def item(row: Row, options: Options) -> Item:
+def item(row: Row, options: LoaderOptions) -> Item:
     """One row as problem and key. Raises `DatasetError`."""
     name = row.text("entry_point")
     code = test_code(row)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from refute.datasets.humaneval_plus import arguments
-from refute.datasets.item import Item, Options
+from refute.datasets.item import Item, LoaderOptions
 from refute.datasets.mbpp_fix import visible
 from refute.datasets.originfmt import test_code
 from refute.datasets.rows import Row
@@ -49,7 +49,7 @@ CHECKERS = {
 """Entry point -> checker, as in EvalPlus's `unsafe_execute` (data set ``mbpp``)."""
 
 
-def item(row: Row, options: Options) -> Item:
+def item(row: Row, options: LoaderOptions) -> Item:
     """One row, of either form, as problem and key. Raises `DatasetError`."""
     sentence, asserts, field = _prompt(row)
     key = _key(row)

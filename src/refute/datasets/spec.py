@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from refute.datasets.hub import hub_rows
-from refute.datasets.item import Options
+from refute.datasets.item import LoaderOptions
 from refute.datasets.rows import Row, find_file, read_rows
 from refute.errors import DatasetError
 from refute.methods import Level
@@ -22,7 +22,7 @@ __all__ = ["DatasetSpec", "Items", "Keep", "from_rows", "made", "rows_at"]
 ItemT = TypeVar("ItemT", covariant=True)
 Keep = Callable[[Row], bool]
 """Whether a row may be wanted: building an item costs more than reading a row."""
-Items = Callable[[Path | None, Options, Keep], Iterator[ItemT]]
+Items = Callable[[Path | None, LoaderOptions, Keep], Iterator[ItemT]]
 """Items from a file or folder (None: the public hub), in order. Raises `DatasetError`."""
 
 
@@ -72,14 +72,14 @@ def rows_at(
 def from_rows(
     name: str,
     starts: tuple[str, ...],
-    item: Callable[[Row, Options], ItemT],
+    item: Callable[[Row, LoaderOptions], ItemT],
     *,
     without: tuple[str, ...] = (),
     avoid: tuple[str, ...] = (),
 ) -> Items[ItemT]:
     """Items of a data set each of whose rows makes one; the rest as in `rows_at`."""
 
-    def items(path: Path | None, options: Options, keep: Keep) -> Iterator[ItemT]:
+    def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[ItemT]:
         rows = rows_at(name, path, starts, without=without, avoid=avoid)
         return made(filter(keep, rows), lambda row: item(row, options))
 

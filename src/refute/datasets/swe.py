@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.datasets.item import Options
+from refute.datasets.item import LoaderOptions
 from refute.datasets.literals import parse
 from refute.datasets.rows import Row, find_file, read_rows
 from refute.datasets.spec import DatasetSpec, Items, Keep, made, rows_at
@@ -112,7 +112,7 @@ def load_issues(
         seen.add(identity)
         return wanted is None or identity in wanted
 
-    for item in items(None if path is None else Path(path), Options(), keep):
+    for item in items(None if path is None else Path(path), LoaderOptions(), keep):
         if limit is not None and len(found) >= limit:
             return found
         found.append(item)
@@ -131,7 +131,7 @@ def load_issues(
     return found
 
 
-def _in_file(path: Path | None, options: Options, keep: Keep) -> Iterator[IssueItem]:
+def _in_file(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[IssueItem]:
     assert path is not None
     return made(filter(keep, read_rows(path)), _item)
 
@@ -143,7 +143,7 @@ def _published(name: str) -> Items[IssueItem]:
     starts = (*_STARTS[subset], *swe) if kind == "swt" else swe
     dropped = excluded(subset) if kind == "swt" else frozenset[str]()
 
-    def items(path: Path | None, options: Options, keep: Keep) -> Iterator[IssueItem]:
+    def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[IssueItem]:
         if path is not None and find_file(path, *starts) is None:
             raise DatasetError(f"{path}: {name} needs {swe[0]}*.jsonl[.gz] there")
         rows = rows_at(f"swe-{subset}" if path is None else name, path, starts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from refute.literals import NotLiteral, source_of
-from refute.problems import Call, Invocation, Session, UnitTest, Want
+from refute.problems import Call, DoctestSession, Invocation, UnitTest, Want
 from refute.sandbox import (
     Killed,
     NotRun,
@@ -77,7 +77,11 @@ def describe(outcome: Outcome, call: Invocation | None = None) -> str:
         case Returned():
             try:
                 value = outcome.value
-                if isinstance(call, Session) and isinstance(value, tuple) and len(value) == 3:
+                if (
+                    isinstance(call, DoctestSession)
+                    and isinstance(value, tuple)
+                    and len(value) == 3
+                ):
                     text = _shown(str(value[0]), None if value[1] is None else str(value[1]))
                 else:
                     text = value_source(value)

@@ -17,7 +17,7 @@ from refute.function.project import surroundings
 from refute.function.target import Module, is_predicate
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral, parse_literal, read_call
-from refute.problems import Expression, Invocation, Session, UnitTest, Want
+from refute.problems import DoctestSession, Expression, Invocation, UnitTest, Want
 from refute.syntax import parse_expression
 
 __all__ = [
@@ -191,7 +191,7 @@ def _session(source: str, expected: str, where: str) -> Iterator[UnitTest]:
         options |= flag if on else 0
     text = None if expected == NO_EXCEPTION else examples[-1].want
     want = Want(text, examples[-1].exc_msg, options)
-    yield UnitTest(Session(tuple(one.source for one in examples)), want, source=where)
+    yield UnitTest(DoctestSession(tuple(one.source for one in examples)), want, source=where)
 
 
 def _test(row: dict[str, Any], where: str, entry_point: str) -> Iterator[UnitTest]:

@@ -17,7 +17,7 @@ from refute.sandbox.interpreter import OLDEST, Interpreter
 from refute.workspace.infer import own_interpreter
 
 if TYPE_CHECKING:
-    from refute.workspace.interpreter_facts import Facts
+    from refute.workspace.interpreter_facts import InterpreterFacts
 
 __all__ = ["interpreter_of", "with_interpreter"]
 
@@ -72,7 +72,7 @@ def interpreter_of(root: Path | None, python: Path | None = None) -> Interpreter
     )
 
 
-def _program(python: Path, facts: Facts, own: str) -> str | None:
+def _program(python: Path, facts: InterpreterFacts, own: str) -> str | None:
     """The program behind an interpreter: an installation's, outside of folder `own`."""
     name = f"python{_told(facts.version)}"
     for home in (os.path.realpath(python), *(f"{path}/bin/{name}" for path in facts.readable)):

@@ -83,7 +83,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class JudgeEvidence:
     """What a judge goes by."""
 
     tests: tuple[UnitTest, ...] = ()
@@ -97,7 +97,7 @@ class Judge(Protocol):
 
     async def __call__(
         self, problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
-    ) -> Evidence:
+    ) -> JudgeEvidence:
         """The evidence on `candidates`, module sources that all define the problem's function.
 
         Raises what asking a model raises, and `SandboxUnavailable`.
@@ -155,7 +155,7 @@ def by_tests(ask: Asker, *, options: Options, seed: int) -> Judge:
 
     async def evidence(
         problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
-    ) -> Evidence:
+    ) -> JudgeEvidence:
         suites = await together(
             build_ut(
                 replace(problem, code=code),
@@ -169,7 +169,7 @@ def by_tests(ask: Asker, *, options: Options, seed: int) -> Judge:
             for code in dict.fromkeys(candidates)
         )
         tests = [test for suite in suites for test in suite.tests]
-        return Evidence(tests=collated(tests, problem.entry_point))
+        return JudgeEvidence(tests=collated(tests, problem.entry_point))
 
     return evidence
 
@@ -179,12 +179,12 @@ def by_reward(scorer: Scorer) -> Judge:
 
     async def evidence(
         problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
-    ) -> Evidence:
+    ) -> JudgeEvidence:
         prompt = render(
             "write_code", signature=problem.signature, description=problem.description.strip()
         )
         answers = [render("code_answer", code=code.strip("\n")) for code in candidates]
-        return Evidence(scores=tuple(await scorer.score(prompt, answers)))
+        return JudgeEvidence(scores=tuple(await scorer.score(prompt, answers)))
 
     return evidence
 
@@ -194,8 +194,8 @@ def by_behaviour() -> Judge:
 
     async def evidence(
         problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
-    ) -> Evidence:
-        return Evidence()
+    ) -> JudgeEvidence:
+        return JudgeEvidence()
 
     return evidence
 

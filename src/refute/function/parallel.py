@@ -24,7 +24,7 @@ from refute.registry import METHODS
 from refute.runs.pool import Failed, run_tasks
 from refute.sandbox import Sandbox
 
-__all__ = ["Found", "Searching", "Solving", "Tests", "Unit", "units_of", "work_on"]
+__all__ = ["Found", "FunctionUnit", "Searching", "Solving", "Tests", "units_of", "work_on"]
 
 FEW = 3
 """So many units are done in this process: workers take a while to start."""
@@ -36,7 +36,7 @@ Solving = Callable[[Module, Sandbox], AbstractContextManager[Solver]]
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class FunctionUnit:
     """Functions of one module that are looked at together, with the tests given for them."""
 
     module: Module
@@ -70,27 +70,29 @@ class Searching:
     """`debug`: each function is looked at on top of what is only proposed for others, too."""
 
 
-def units_of(modules: Sequence[Module], tests: Sequence[Tests], *, fixing: bool) -> list[Unit]:
+def units_of(
+    modules: Sequence[Module], tests: Sequence[Tests], *, fixing: bool
+) -> list[FunctionUnit]:
     """The units of work in order; `tests` are those given for each module."""
-    units: list[Unit] = []
+    units: list[FunctionUnit] = []
     for module, given in zip(modules, tests, strict=True):
         if fixing:
-            units.append(Unit(module, given))
+            units.append(FunctionUnit(module, given))
             continue
         for name in module.functions:
-            units.append(Unit(replace(module, functions=(name,)), given))
+            units.append(FunctionUnit(replace(module, functions=(name,)), given))
     return units
 
 
 def work_on(
-    units: Sequence[Unit],
+    units: Sequence[FunctionUnit],
     settings: Searching,
     *,
     jobs: int,
     opened: Callable[[Sandbox], None] | None = None,
     solving: Solving | None = None,
     ask: Callable[[str], Ask] | None = None,
-) -> Iterator[tuple[Unit, Found | Skipped]]:
+) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
     """What was found out about each function, in the order in which they are done.
 
     A unit that cannot be worked on (its module does not load) is `Skipped`. `opened` is told of
@@ -111,18 +113,18 @@ def work_on(
             yield unit, one
 
 
-def _present(unit: Unit, box: ProjectSandbox) -> tuple[Unit, list[Skipped]]:
+def _present(unit: FunctionUnit, box: ProjectSandbox) -> tuple[FunctionUnit, list[Skipped]]:
     """The unit with the functions that its module holds once it is loaded, and the others."""
     known = len(unit.module.skipped)
     module = present(unit.module, box)
     path = module.source.path
     left = [line.partition(": ") for line in module.skipped[known:]]
     gone = [Skipped(f"{path}::{name}", "not there as written", why) for name, _, why in left]
-    return Unit(module, unit.tests), gone
+    return FunctionUnit(module, unit.tests), gone
 
 
 def _solved(
-    unit: Unit,
+    unit: FunctionUnit,
     settings: Searching,
     solver: Solver,
     box: Sandbox,
@@ -176,11 +178,11 @@ class _Worker:
     def __exit__(self, *exc: object) -> None:
         self._close()
 
-    def __call__(self, unit: Unit) -> tuple[Found | Skipped, ...]:
+    def __call__(self, unit: FunctionUnit) -> tuple[Found | Skipped, ...]:
         """All that `each` yields: the task of a worker process."""
         return tuple(self.each(unit))
 
-    def each(self, unit: Unit) -> Iterator[Found | Skipped]:
+    def each(self, unit: FunctionUnit) -> Iterator[Found | Skipped]:
         """What is found out about the functions of a unit, one after the other."""
         box, settings = self._open(unit.module), self._settings
         if box is None:

@@ -15,7 +15,7 @@ from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult, State
 from refute.function.given_tests import ModuleTests, read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
-from refute.function.parallel import Found, Searching, Tests, Unit, units_of, work_on
+from refute.function.parallel import Found, FunctionUnit, Searching, Tests, units_of, work_on
 from refute.function.project_sandbox import open_box
 from refute.function.target import Module, Skipped, Targets, open_targets
 from refute.function.verbs import Solver
@@ -29,8 +29,8 @@ from refute.selection import chosen_method, options_of
 
 __all__ = [
     "Collected",
+    "FunctionTargets",
     "Opened",
-    "Subject",
     "collect",
     "given_tests",
     "open_subject",
@@ -40,7 +40,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class FunctionTargets:
     """Which functions are looked at, what is known about them, and how long."""
 
     targets: tuple[str, ...]
@@ -91,7 +91,7 @@ class Collected:
         return sum(one.trouble for _, one in self.results)
 
 
-def open_subject(subject: Subject) -> Opened:
+def open_subject(subject: FunctionTargets) -> Opened:
     """Open the targets and read the tests; what is left out is said.
 
     Raises `InputError`, also where none of the modules has a test in `subject.tests`.
@@ -139,7 +139,7 @@ def share_read(path: Path | None, given: Sequence[ModuleTests]) -> float | None:
 
 
 def collect(
-    subject: Subject,
+    subject: FunctionTargets,
     opened: Opened,
     asked: Asked,
     *,
@@ -195,17 +195,17 @@ def summary(counted: Counter[State], reasons: Counter[str]) -> str:
 
 
 def _stream(
-    subject: Subject,
+    subject: FunctionTargets,
     opened: Opened,
     asked: Asked,
     spec: MethodSpec[Any, MethodResult],
     settings: Searching,
     ask: Callable[[str], Ask] | None,
-) -> Iterator[tuple[Unit, Found | Skipped]]:
+) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
     modules = opened.targets.modules
     units = units_of(modules, opened.tests, fixing=settings.fixing)
     if not spec.cpu_bound or ask is not None:  # one session with the model for each module
-        units = [Unit(*pair) for pair in zip(modules, opened.tests, strict=True)]
+        units = [FunctionUnit(*pair) for pair in zip(modules, opened.tests, strict=True)]
     return work_on(
         units,
         settings,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from textwrap import indent
 
 from refute.literals import NotLiteral, parse_literal, source_of
-from refute.problems import Session, Want
+from refute.problems import DoctestSession, Want
 from refute.syntax import bound_names, read_names, try_parse_statements
 
 __all__ = ["Body", "session_body"]
@@ -28,7 +28,7 @@ class Body:
     """Names of the module under test."""
 
 
-def session_body(session: Session, want: Want, names: Collection[str], module: str) -> Body:
+def session_body(session: DoctestSession, want: Want, names: Collection[str], module: str) -> Body:
     """The body that passes exactly where `doctest` does. `names`: what the module binds; `module`:
     source of an expression for its globals, where the session cannot run inside of a function."""
     parsed = [try_parse_statements(step) for step in session.steps]
@@ -126,7 +126,7 @@ def _raising(body: Body, code: str, want: Want) -> None:
         body.lines.append(f"assert str(caught.value) == {source_of(message)}")
 
 
-def _whole(session: Session, want: Want, module: str) -> Body:
+def _whole(session: DoctestSession, want: Want, module: str) -> Body:
     """The session as text for `doctest` itself."""
     shown = want.text or ""
     if want.raised is not None:
@@ -155,7 +155,7 @@ def _block(text: str) -> str:
 
 
 def _fits_a_function(
-    session: Session, parsed: Sequence[list[ast.stmt] | None], names: Collection[str]
+    session: DoctestSession, parsed: Sequence[list[ast.stmt] | None], names: Collection[str]
 ) -> bool:
     """Whether the lines mean in a function what they mean at the top of a module."""
     for step in parsed:

@@ -20,7 +20,7 @@ from refute.function.formatting import describe
 from refute.function.session_tests import session_body
 from refute.function.target import Module
 from refute.literals import NotLiteral, needed_imports, source_of
-from refute.problems import Call, Invocation, Session, Trust, Want
+from refute.problems import Call, DoctestSession, Invocation, Trust, Want
 from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
 from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque, printable
 from refute.storage import write_atomically
@@ -129,14 +129,14 @@ class _Page:
                 raise NotLiteral(_line(item.reason))
             return [self.call(item.call, function, self.room)]
         test = item.test
-        if isinstance(test.call, Session) and isinstance(test.expected, Want):
+        if isinstance(test.call, DoctestSession) and isinstance(test.expected, Want):
             return self.session(test.call, test.expected)
         if test.raises is not None:
             self.pytest = True
             return self.raising(test.raises, self.call(test.call, function, self.room - 4))
         return self.equality(self.call(test.call, function, self.room), test.expected)
 
-    def session(self, session: Session, want: Want) -> list[str]:
+    def session(self, session: DoctestSession, want: Want) -> list[str]:
         body = session_body(session, want, self.globals, "vars(_module)")
         self.fixtures = body.fixtures
         self.imports |= body.imports - {"import pytest"}

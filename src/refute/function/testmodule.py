@@ -15,7 +15,7 @@ from itertools import product
 from math import prod
 
 from refute.function.bindings import NotUnderstood, parameter_names, row_values
-from refute.problems import Session
+from refute.problems import DoctestSession
 from refute.syntax import bound_names, first_line, parse_module, read_names
 
 __all__ = ["Whole", "whole_tests"]
@@ -34,7 +34,7 @@ _BUILT_IN = {
 class Whole:
     """A test function of the file, or one row of it."""
 
-    session: Session
+    session: DoctestSession
     name: str
     first: int
     last: int
@@ -157,7 +157,7 @@ class _Top:
         fixture = isinstance(node, ast.FunctionDef) and node.name in self.fixtures
         return _plain(node) if fixture and isinstance(node, ast.FunctionDef) else node
 
-    def sessions(self, owner: ast.ClassDef | None, test: _TestFunction) -> Iterator[Session]:
+    def sessions(self, owner: ast.ClassDef | None, test: _TestFunction) -> Iterator[DoctestSession]:
         """One for each row of the test's table, or one that loops over it.
 
         Raises `NotUnderstood`.
@@ -198,7 +198,7 @@ class _Top:
                 return value
         return node
 
-    def alone(self, node: ast.stmt) -> Session:
+    def alone(self, node: ast.stmt) -> DoctestSession:
         """A statement of the top level with what it needs."""
         needed = [
             index for index in self.needed(read_names(node)) if self.statements[index] != node
@@ -262,8 +262,8 @@ class _Top:
         return list(found.items())
 
 
-def _session(before: Sequence[str], last: str) -> Session:
-    return Session(tuple(f"{source}\n" for source in (*before, last)))
+def _session(before: Sequence[str], last: str) -> DoctestSession:
+    return DoctestSession(tuple(f"{source}\n" for source in (*before, last)))
 
 
 def _call(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from refute.function.examples.scripts import imported_packages
 from refute.function.examples.session_calls import Made, calls_made, looking_at, makes
-from refute.problems import Expression, FunctionProblem, Session, UnitTest, Want
+from refute.problems import DoctestSession, Expression, FunctionProblem, UnitTest, Want
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
@@ -133,11 +133,11 @@ def _agreeing(rows: Sequence[tuple[UnitTest, bool]]) -> list[tuple[UnitTest, boo
     return kept
 
 
-def _look(test: UnitTest, tests: Sequence[UnitTest], entry_point: str) -> Session | None:
+def _look(test: UnitTest, tests: Sequence[UnitTest], entry_point: str) -> DoctestSession | None:
     """What to run to see which calls a test makes; None where nothing hangs on it."""
     if is_whole(test):
         checked = any(not is_whole(one) and _holds(test, one) for one in tests)
-        return looking_at(test.call) if checked and isinstance(test.call, Session) else None
+        return looking_at(test.call) if checked and isinstance(test.call, DoctestSession) else None
     if isinstance(test.call, Expression) and not _foreign(test.call.source, entry_point):
         return looking_at(test.call)
     return None
@@ -147,7 +147,7 @@ def _is_made(
     test: UnitTest, outcome: Outcome, there: Sequence[Made], made: Mapping[int, Sequence[Made]]
 ) -> bool:
     """Whether a check is what its test does, and stands there as it was written."""
-    if isinstance(test.call, Session):
+    if isinstance(test.call, DoctestSession):
         return False
     return makes(there, test.call, outcome, made.get(id(test), ()))
 

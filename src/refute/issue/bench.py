@@ -41,8 +41,8 @@ from refute.workspace.factory import Backend, open_workspace
 __all__ = [
     "PREDICTIONS",
     "RECORDS",
+    "IssueBenchSettings",
     "PredictionRecord",
-    "Settings",
     "StoredPrediction",
     "given_away",
     "given_words",
@@ -85,7 +85,7 @@ RECORDS = Schema("prediction", PredictionRecord)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class IssueBenchSettings:
     """Everything that the predictions depend on; goes into the journal's header."""
 
     dataset: str
@@ -150,7 +150,7 @@ def variant(settings: Mapping[str, Any]) -> str:
     return "+".join(re.sub(r"[^\w.+@-]+", "-", word) for word in words)
 
 
-def given_away(items: Sequence[IssueItem], settings: Settings) -> dict[str, Given]:
+def given_away(items: Sequence[IssueItem], settings: IssueBenchSettings) -> dict[str, Given]:
     """What the settings give away of the keys (Table 5), or of proposed patches, by problem's id.
 
     Raises `InputError` for a file of proposals that cannot be read.
@@ -166,7 +166,7 @@ def given_away(items: Sequence[IssueItem], settings: Settings) -> dict[str, Give
     return {item.problem.id: _given(item.key, settings, proposals) for item in items}
 
 
-def _given(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) -> Given:
+def _given(key: IssueKey, settings: IssueBenchSettings, proposals: Mapping[str, str]) -> Given:
     files: tuple[str, ...] = ()
     if settings.test_files == "golden":
         touched = (part.path for part in file_patches(key.test_patch))
@@ -178,7 +178,7 @@ def _given(key: IssueKey, settings: Settings, proposals: Mapping[str, str]) -> G
 def predict_issues(
     run: Run[PredictionRecord],
     problems: Sequence[IssueProblem],
-    settings: Settings,
+    settings: IssueBenchSettings,
     *,
     given: Mapping[str, Given],
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
@@ -202,7 +202,7 @@ _Do = Callable[[tuple[str, IssueProblem], Callable[[], None]], Awaitable[Predict
 
 @asynccontextmanager
 async def _predicting(
-    settings: Settings,
+    settings: IssueBenchSettings,
     given: Mapping[str, Given],
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
 ) -> AsyncIterator[_Do]:
@@ -235,7 +235,9 @@ def _place(problem: IssueProblem, backend: Backend) -> Spawn:
     return lambda: open_workspace(base, backend=backend)
 
 
-def save_predictions(journal: Journal[PredictionRecord], settings: Settings) -> list[Path]:
+def save_predictions(
+    journal: Journal[PredictionRecord], settings: IssueBenchSettings
+) -> list[Path]:
     """The run's predictions in the reference's format, as files in its folder.
 
     `predictions.jsonl` holds each issue's prediction. Where a method drew several samples, sample i

@@ -14,14 +14,14 @@ from typing import Literal
 
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import MOST, neighbouring_tests
-from refute.issue.drafting.original import Original, Trial
+from refute.issue.drafting.original import Original, TrialRun
 from refute.issue.grading.control import turned_green
 from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.grading.statuses import newly_failing, statuses
 from refute.issue.patches import knows_of_tests, split_fix, touched_files
 from refute.methods import Bounds
 from refute.workspace.applying import applied, rejection
-from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
+from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
 __all__ = ["MOST", "Vetted", "vet_fix"]
 
@@ -87,7 +87,7 @@ def vet_fix(
 
 
 def _verdict(
-    trial: Trial | None,
+    trial: TrialRun | None,
     fixed: TestReport | None,
     still: Sequence[TestResult],
     broken: Sequence[TestResult],
@@ -117,7 +117,7 @@ def _verdict(
 def _vetted(
     verdict: Verdict,
     reason: str,
-    trial: Trial | None,
+    trial: TrialRun | None,
     still: Sequence[TestResult],
     broken: Sequence[TestResult],
     near: tuple[str, ...],
@@ -127,7 +127,7 @@ def _vetted(
     return Vetted(verdict, reason, reproducing, tuple(still), tuple(broken), near, tuple(notes))
 
 
-def _usable(trial: Trial | None) -> bool:
+def _usable(trial: TrialRun | None) -> bool:
     return trial is not None and bool(trial.failing)
 
 
@@ -138,12 +138,12 @@ def _run(
     try:
         with applied(workspace, *patches):
             there = files_with_tests(workspace, files)
-            return workspace.run_tests(Selection(there), timeout=bounds.test_seconds)
+            return workspace.run_tests(TestSelection(there), timeout=bounds.test_seconds)
     except PatchRejected:
         return None
 
 
-def _still_failing(trial: Trial | None, fixed: TestReport | None) -> tuple[TestResult, ...]:
+def _still_failing(trial: TrialRun | None, fixed: TestReport | None) -> tuple[TestResult, ...]:
     """Reproducing tests that do not pass with the fix; all of them where it could not be run."""
     if trial is None or not trial.failing:
         return ()

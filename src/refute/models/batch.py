@@ -33,7 +33,7 @@ from typing import Any
 
 from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
 from refute.files import read_file
-from refute.models.batchfile import Answer, Part, RequestFile, read_answers
+from refute.models.batchfile import BatchAnswer, BatchPart, RequestFile, read_answers
 from refute.models.chat import completions, request_body
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.serialization import digest
@@ -86,7 +86,7 @@ class BatchModel:
         """What the model is called where the requests are sent: prices go by it."""
         self.base_url = ""
         """Nobody's address: the requests are sent by hand, not to a server on this machine."""
-        self._answers: dict[str, list[Answer]] = defaultdict(list)
+        self._answers: dict[str, list[BatchAnswer]] = defaultdict(list)
         answers = read_answers(folder)
         for answer in answers:
             self._answers[answer.part.digest].append(answer)
@@ -120,7 +120,7 @@ class BatchModel:
             return [samples[number] for number in range(first, first + n)]
         _refuse(answers, missing)
 
-        def body(part: Part) -> dict[str, Any]:
+        def body(part: BatchPart) -> dict[str, Any]:
             return self._body(messages, sampling, part)
 
         # A server that gave fewer choices than asked for is asked for the rest one by one.
@@ -133,14 +133,16 @@ class BatchModel:
     async def close(self) -> None:
         """Nothing to release: files are closed after each use."""
 
-    def _body(self, messages: Sequence[Message], sampling: Sampling, part: Part) -> dict[str, Any]:
+    def _body(
+        self, messages: Sequence[Message], sampling: Sampling, part: BatchPart
+    ) -> dict[str, Any]:
         settings = self._settings
         body = request_body(settings.model, messages, sampling, n=part.n, first=part.first)
         kept = {name: value for name, value in body.items() if name not in settings.omit}
         return {**kept, **settings.body}
 
 
-def _refuse(answers: Sequence[Answer], missing: Sequence[int]) -> None:
+def _refuse(answers: Sequence[BatchAnswer], missing: Sequence[int]) -> None:
     """Raise where the latest word on a missing sample is an error that does not pass."""
     for number in missing:
         words = [a for a in answers if a.part.first <= number < a.part.first + a.part.n]

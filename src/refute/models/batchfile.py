@@ -26,7 +26,7 @@ from refute.models.contract import Sampling
 from refute.models.dialects import read_complaint
 from refute.storage import write_atomically
 
-__all__ = ["Answer", "Part", "RequestFile", "read_answers"]
+__all__ = ["BatchAnswer", "BatchPart", "RequestFile", "read_answers"]
 
 REQUESTS = "requests.jsonl"
 Fault = Literal["", "passing", "context", "refused"]
@@ -39,7 +39,7 @@ _FAULTS: dict[str, Fault] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BatchPart:
     """Samples number `first` to `first + n - 1` of the request with this digest."""
 
     digest: str
@@ -53,17 +53,17 @@ class Part:
         return f"{self.digest}-{self.first}-{self.n}"
 
     @classmethod
-    def of(cls, custom_id: str) -> Part | None:
+    def of(cls, custom_id: str) -> BatchPart | None:
         """None: not an id of ours."""
         match = re.fullmatch(r"([0-9a-f]{40})-(\d{1,9})-(\d{1,5})", custom_id)
         return match and cls(match[1], int(match[2]), int(match[3]))
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class BatchAnswer:
     """One row of an answer file."""
 
-    part: Part
+    part: BatchPart
     where: str
     """FILE:LINE."""
     body: Mapping[str, Any] | None
@@ -77,7 +77,7 @@ class Answer:
 class RequestFile:
     """`requests.jsonl`, safe for several threads and processes."""
 
-    def __init__(self, folder: Path, answers: Sequence[Answer], tag: str) -> None:
+    def __init__(self, folder: Path, answers: Sequence[BatchAnswer], tag: str) -> None:
         """Make the folder where it is missing; drop requests that are answered, and those whose
         digests do not begin with `tag` (asked of another model). Raises `InputError`.
         """
@@ -109,7 +109,7 @@ class RequestFile:
         self,
         digest: str,
         numbers: Sequence[int],
-        body: Callable[[Part], Mapping[str, Any]],
+        body: Callable[[BatchPart], Mapping[str, Any]],
         *,
         alone: Set[int] = frozenset(),
     ) -> None:
@@ -132,7 +132,7 @@ class RequestFile:
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None
 
-    def _note(self, parts: Iterable[Part]) -> None:
+    def _note(self, parts: Iterable[BatchPart]) -> None:
         """What the file asks for, as it is now."""
         self._open = {}
         for part in parts:
@@ -152,7 +152,7 @@ class RequestFile:
             yield
 
 
-def read_answers(folder: Path) -> list[Answer]:
+def read_answers(folder: Path) -> list[BatchAnswer]:
     """The rows of `responses*.jsonl`, in the order of the files' names and lines.
 
     A torn last line and rows that answer somebody else's requests are left out with a remark on
@@ -174,12 +174,12 @@ def read_answers(folder: Path) -> list[Answer]:
     return answers
 
 
-def _answer(row: Mapping[str, Any], where: str) -> Answer | None:
+def _answer(row: Mapping[str, Any], where: str) -> BatchAnswer | None:
     """Raises `ValueError`, its text says which field is wrong."""
     name = row.get("custom_id")
     if not isinstance(name, str):
         raise ValueError("custom_id: missing or not a text")
-    part = Part.of(name)
+    part = BatchPart.of(name)
     if part is None:
         return None
     response, error = row.get("response"), row.get("error")
@@ -187,40 +187,42 @@ def _answer(row: Mapping[str, Any], where: str) -> Answer | None:
         if not isinstance(error, dict):
             raise ValueError("response: missing, and no error either")
         text = read_complaint(500, json.dumps({"error": error})).detail
-        return Answer(part, where, None, error=text, fault="passing")
+        return BatchAnswer(part, where, None, error=text, fault="passing")
     status, body = response.get("status_code", 200), response.get("body")
     if not isinstance(status, int):
         raise ValueError("response.status_code: not a whole number")
     if status >= 300:
         complaint = read_complaint(status, json.dumps(body))
         text = f"status {status}: {complaint.detail}"
-        return Answer(part, where, None, error=text, fault=_FAULTS.get(complaint.kind, "passing"))
+        return BatchAnswer(
+            part, where, None, error=text, fault=_FAULTS.get(complaint.kind, "passing")
+        )
     if not isinstance(body, dict):
         raise ValueError("response.body: not a JSON object")
     try:
         completions(body, Sampling(), n=part.n)
     except ValueError as fault:
         raise ValueError(f"response.body.{fault}") from None
-    return Answer(part, where, body)
+    return BatchAnswer(part, where, body)
 
 
-def _parts(digest: str, numbers: Sequence[int], alone: Set[int]) -> Iterator[Part]:
+def _parts(digest: str, numbers: Sequence[int], alone: Set[int]) -> Iterator[BatchPart]:
     """Runs of numbers as requests."""
     run: list[int] = []
     for number in numbers:
         if run and (number != run[-1] + 1 or number in alone or run[-1] in alone):
-            yield Part(digest, run[0], len(run))
+            yield BatchPart(digest, run[0], len(run))
             run = []
         run.append(number)
     if run:
-        yield Part(digest, run[0], len(run))
+        yield BatchPart(digest, run[0], len(run))
 
 
-def _open_requests(path: Path) -> Iterator[tuple[Part, str]]:
+def _open_requests(path: Path) -> Iterator[tuple[BatchPart, str]]:
     """The requests, each with its line."""
     for number, row in _rows(path):
         name = row.get("custom_id")
-        part = Part.of(name) if isinstance(name, str) else None
+        part = BatchPart.of(name) if isinstance(name, str) else None
         if part is None:
             raise InputError(
                 f"{path}:{number}: custom_id: not one of refute's; delete the file: "
@@ -252,7 +254,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _line(part: Part, body: Mapping[str, Any]) -> str:
+def _line(part: BatchPart, body: Mapping[str, Any]) -> str:
     row = {
         "custom_id": part.custom_id,
         "method": "POST",

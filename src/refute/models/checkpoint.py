@@ -21,14 +21,14 @@ from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.models.contract import Message
 from refute.models.microbatch import TooLarge
 
-__all__ = ["PLAIN_STOP", "Checkpoint", "Source", "find", "load", "reasons"]
+__all__ = ["PLAIN_STOP", "Checkpoint", "CheckpointSource", "find", "load", "reasons"]
 
 PLAIN_STOP = "\nUser:"
 """Where a model without a chat template goes on to write the user's next turn, in `_plain`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CheckpointSource:
     """What to load: each a local folder or the id of a repository on the model hub."""
 
     base: str
@@ -113,7 +113,7 @@ class Checkpoint:
         return text
 
 
-def find(spec: str) -> Source:
+def find(spec: str) -> CheckpointSource:
     """`PATH_OR_ID[+ADAPTER]` as a source.
 
     A `+` that belongs to an existing folder's name does not separate. Raises `InputError` where a
@@ -131,10 +131,10 @@ def find(spec: str) -> Source:
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"hf:{spec} needs {' and '.join(missing)}; pip install 'refute[train]'")
-    return Source(base, adapter)
+    return CheckpointSource(base, adapter)
 
 
-def load(source: Source, *, scorer: bool = False) -> Checkpoint:
+def load(source: CheckpointSource, *, scorer: bool = False) -> Checkpoint:
     """Load a causal language model, or (`scorer`) a sequence classifier with one output.
 
     On CUDA in bfloat16 (float16 where the GPU has none; spread over all GPUs), else on the CPU in

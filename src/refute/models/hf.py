@@ -21,7 +21,7 @@ from typing import Any
 
 from refute.errors import InputError, ModelUnavailable
 from refute.models.chat import cut_at_stop
-from refute.models.checkpoint import PLAIN_STOP, Checkpoint, Source, find, load, reasons
+from refute.models.checkpoint import PLAIN_STOP, Checkpoint, CheckpointSource, find, load, reasons
 from refute.models.contract import Completion, Message, Sampling, Usage
 from refute.models.microbatch import MicroBatcher, TooLarge
 from refute.models.token_sampling import Draw, Ends
@@ -59,7 +59,7 @@ class _Row:
 class TransformersModel:
     """See the module. Tool calls are not offered: methods that use tools write them as text."""
 
-    def __init__(self, source: Source, *, batch_size: int | None) -> None:
+    def __init__(self, source: CheckpointSource, *, batch_size: int | None) -> None:
         self._source = source
         self._name = f"hf:{source.name}"
         self._checkpoint: Checkpoint | None = None
@@ -132,7 +132,7 @@ class TransformersModel:
             return _generate(checkpoint, rows, wanted)
 
 
-def _load(source: Source) -> Checkpoint:
+def _load(source: CheckpointSource) -> Checkpoint:
     try:
         checkpoint = load(source)
     except TooLarge as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from refute.errors import ModelUnavailable
-from refute.models.checkpoint import Checkpoint, Source, find, load, reasons
+from refute.models.checkpoint import Checkpoint, CheckpointSource, find, load, reasons
 from refute.models.microbatch import MicroBatcher, TooLarge
 
 __all__ = ["PAPER_REWARD_MODEL", "RewardModel", "Scorer", "open_reward"]
@@ -51,7 +51,7 @@ def open_reward(spec: str = PAPER_REWARD_MODEL, *, batch_size: int = 16) -> Rewa
 class RewardModel:
     """A sequence classifier of transformers with one output, over prompt and answer as a chat."""
 
-    def __init__(self, source: Source, *, batch_size: int) -> None:
+    def __init__(self, source: CheckpointSource, *, batch_size: int) -> None:
         self._source = source
         self._name = f"hf:{source.name}"
         self._checkpoint: Checkpoint | None = None

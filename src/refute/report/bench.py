@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.figures import Figure
-from refute.function.bench import Result
-from refute.function.bench.summary import Cost
+from refute.function.bench import BenchSummary
+from refute.function.bench.summary import ModelCost
 
 __all__ = ["ROWS", "bench_document", "cost_text", "percent", "print_bench"]
 
@@ -31,7 +31,7 @@ ROWS = {**_TESTS, **_KEPT, **_CODE}
 """Figures of the table with their labels; `kept_` ones only where a model wrote the tests."""
 
 
-def bench_document(result: Result) -> dict[str, Any]:
+def bench_document(result: BenchSummary) -> dict[str, Any]:
     """`{"dataset", "method", "n", "metrics": {name: {"value", "stderr"}}, "run", ...}`."""
     names = [*ROWS, "hit_rate", "tested", "fix_precision"]
     settings = result.settings
@@ -63,7 +63,7 @@ def bench_document(result: Result) -> dict[str, Any]:
     }
 
 
-def print_bench(result: Result, console: Console) -> None:
+def print_bench(result: BenchSummary, console: Console) -> None:
     """The same run prints the same table, however often it was interrupted."""
     settings = result.settings
     runs = f", {settings.runs} runs" if settings.runs > 1 else ""
@@ -94,7 +94,7 @@ def print_bench(result: Result, console: Console) -> None:
         console.print(Text(cost_text(result.cost)))
 
 
-def cost_text(cost: Cost) -> str:
+def cost_text(cost: ModelCost) -> str:
     """What does not depend on how often the run was interrupted."""
     price = "price not known" if cost.usd is None else f"${cost.usd:.4f}"
     too_long = f", {cost.too_long:,} too long for the model" if cost.too_long else ""

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from refute.issue.benchmark.build import REASONS, Built
-from refute.issue.benchmark.statistics import Figure
+from refute.issue.benchmark.build import REASONS, BuiltBenchmark
+from refute.issue.benchmark.statistics import BenchmarkFigure
 
 __all__ = ["print_built", "print_statistics"]
 
 
-def print_built(title: str, built: Built, console: Console) -> None:
+def print_built(title: str, built: BuiltBenchmark, console: Console) -> None:
     """How many pull requests each stage dropped, and how many are kept."""
     table = Table("stage", "", "pull requests", title=title)
     for reason, stage in REASONS.items():
@@ -25,7 +25,7 @@ def print_built(title: str, built: Built, console: Console) -> None:
     console.print(table)
 
 
-def print_statistics(title: str, figures: Sequence[Figure], console: Console) -> None:
+def print_statistics(title: str, figures: Sequence[BenchmarkFigure], console: Console) -> None:
     """Mean and maximum of each figure, by group."""
     table = Table("", "", "mean", "max", "instances", title=title)
     group = ""

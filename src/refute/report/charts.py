@@ -13,7 +13,7 @@ from html import escape
 
 from refute.figures import Figure
 
-__all__ = ["COLOURS", "Line", "Row", "dot_plot", "line_plot", "trade_off"]
+__all__ = ["COLOURS", "ChartLine", "ChartRow", "dot_plot", "line_plot", "trade_off"]
 
 COLOURS = 8
 FONT = 12
@@ -22,7 +22,7 @@ LABEL = 6.6
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChartRow:
     """One row of a dot plot: a figure of several series, None where one has none."""
 
     label: str
@@ -30,7 +30,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """One line of a line plot."""
 
     label: str
@@ -38,7 +38,7 @@ class Line:
     """(x, figure), x rising."""
 
 
-def dot_plot(rows: Sequence[Row], series: Sequence[str]) -> str:
+def dot_plot(rows: Sequence[ChartRow], series: Sequence[str]) -> str:
     """Figures as dots on a scale from 0 to 100 %, with bars of one standard error either way."""
     left = 16 + LABEL * max((len(row.label) for row in rows), default=0)
     width, pitch, gap = 760.0, 17.0, 14.0
@@ -75,7 +75,7 @@ def _dot_row(figure: Figure, at: int, y: float, left: float, right: float, name:
     return f"<g>{title}{bars}{dot}{_text(right + 10, y + 4, value, kind='value')}</g>"
 
 
-def line_plot(lines: Sequence[Line], x_label: str) -> str:
+def line_plot(lines: Sequence[ChartLine], x_label: str) -> str:
     """Figures over a small whole number (a round, a number of tests), y from 0 to 100 %."""
     xs = sorted({x for line in lines for x, _ in line.points})
     low, high = (xs[0], xs[-1]) if xs else (0.0, 1.0)
@@ -107,7 +107,7 @@ def line_plot(lines: Sequence[Line], x_label: str) -> str:
     return _svg(760, bottom + 50, parts, x_label)
 
 
-def trade_off(lines: Sequence[Line]) -> str:
+def trade_off(lines: Sequence[ChartLine]) -> str:
     """Precision (y) over recall (x), both from 0 to 100 %."""
     left, right, top, bottom = 52.0, 460.0, 14.0, 300.0
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.figures import Figure
-from refute.function.bench.summary import Result
+from refute.function.bench.summary import BenchSummary
 from refute.report.bench import ROWS, bench_document, percent
 from refute.report.page import run_labels
 from refute.report.paper import paper_figures
@@ -29,7 +29,7 @@ _HEADS = {
 share of private tests passed."""
 
 
-def compare_document(results: Sequence[Result]) -> dict[str, Any]:
+def compare_document(results: Sequence[BenchSummary]) -> dict[str, Any]:
     """`{"runs": [document of bench, ...], "paper": [figure of the paper, ...]}`."""
     datasets = dict.fromkeys(result.settings.dataset for result in results)
     return {
@@ -38,7 +38,7 @@ def compare_document(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def print_comparison(results: Sequence[Result], console: Console) -> None:
+def print_comparison(results: Sequence[BenchSummary], console: Console) -> None:
     """For each data set the runs' figures above the paper's, then code accuracy by round."""
     labels = run_labels(results)
     for dataset in dict.fromkeys(result.settings.dataset for result in results):
@@ -54,7 +54,7 @@ def print_comparison(results: Sequence[Result], console: Console) -> None:
     console.print(Text(f"% ± standard error. {meaning}", style="dim"))
 
 
-def _figures(dataset: str, chosen: Sequence[tuple[Result, str]]) -> Table:
+def _figures(dataset: str, chosen: Sequence[tuple[BenchSummary, str]]) -> Table:
     table = _table(dataset, ["", "problems", *_HEADS.values()])
     for result, label in chosen:
         size = f"{result.n}" + (f" (+{result.missing})" if result.missing else "")
@@ -68,7 +68,7 @@ def _figures(dataset: str, chosen: Sequence[tuple[Result, str]]) -> Table:
     return table
 
 
-def _rounds(dataset: str, chosen: Sequence[tuple[Result, str]]) -> Table:
+def _rounds(dataset: str, chosen: Sequence[tuple[BenchSummary, str]]) -> Table:
     longest = max(len(result.rounds) for result, _ in chosen)
     heads = ["", *(f"round {at}" for at in range(longest))]
     table = _table(f"{dataset}, code accuracy by round", heads)

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from refute.issue.bench import PredictionRecord, Settings
+from refute.issue.bench import IssueBenchSettings, PredictionRecord
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import Trial, shortened
+from refute.issue.drafting.original import TrialRun, shortened
 from refute.issue.vet import Vetted
 from refute.runs.records import ErrorRecord
 from refute.workspace.contract import TestResult
@@ -31,7 +31,9 @@ _TRACE = 1500
 """Characters of a traceback that are shown."""
 
 
-def reproduction_document(method: str, found: Reproduction, trial: Trial | None) -> dict[str, Any]:
+def reproduction_document(
+    method: str, found: Reproduction, trial: TrialRun | None
+) -> dict[str, Any]:
     """`{"method", "found", "patch", "confidence", "tests": [...], "notes", "steps"}`."""
     prediction = found.prediction
     return {
@@ -59,7 +61,7 @@ def failing_tests(results: Sequence[TestResult]) -> list[dict[str, Any]]:
 
 
 def print_reproduction(
-    method: str, found: Reproduction, trial: Trial | None, console: Console
+    method: str, found: Reproduction, trial: TrialRun | None, console: Console
 ) -> None:
     """The test patch, how it fails now, and why that is the issue's failure."""
     prediction = found.prediction
@@ -75,7 +77,7 @@ def print_reproduction(
         console.print(Text(f"note: {note}", style="dim"))
 
 
-def _print_trial(trial: Trial, console: Console) -> None:
+def _print_trial(trial: TrialRun, console: Console) -> None:
     if trial.report is None:
         console.print(Text(f"the tests were not run: {trial.rejected}", style="red"))
         return
@@ -135,7 +137,7 @@ def print_vetted(
 
 
 def issue_bench_document(
-    settings: Settings,
+    settings: IssueBenchSettings,
     ids: Sequence[str],
     records: Mapping[str, PredictionRecord | ErrorRecord],
     directory: Path,

@@ -15,28 +15,28 @@ from markupsafe import Markup
 from refute.figures import Figure
 from refute.function.bench.log import StoredLog, StoredVote
 from refute.function.bench.records import FunctionRecord, grades, read_grade
-from refute.function.bench.summary import Result
+from refute.function.bench.summary import BenchSummary
 from refute.function.source import unified_diff
 from refute.report.bench import ROWS, cost_text, percent
-from refute.report.charts import Line, Row, dot_plot, line_plot
+from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot
 from refute.report.paper import claims, paper_figures
 from refute.report.template import diff_lines, rendered, shortened
 from refute.runs.records import ErrorRecord
 
-__all__ = ["Run", "render_page", "run_labels"]
+__all__ = ["PageRun", "render_page", "run_labels"]
 
 CHARTED = ("attack_rate", "output_accuracy", "accuracy_and_attack", "code_accuracy")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PageRun:
     """A run with its figures and its records."""
 
-    result: Result
+    result: BenchSummary
     records: Sequence[FunctionRecord | ErrorRecord]
 
 
-def render_page(runs: Sequence[Run]) -> str:
+def render_page(runs: Sequence[PageRun]) -> str:
     """The page as HTML text."""
     labels = run_labels([run.result for run in runs])
     datasets = dict.fromkeys(run.result.settings.dataset for run in runs)
@@ -48,7 +48,7 @@ def render_page(runs: Sequence[Run]) -> str:
     )
 
 
-def run_labels(results: Sequence[Result]) -> list[str]:
+def run_labels(results: Sequence[BenchSummary]) -> list[str]:
     """What tells the runs apart, shortest first: method, model, what is not the default, folder."""
     forms = [
         [result.settings.method for result in results],
@@ -62,7 +62,7 @@ def run_labels(results: Sequence[Result]) -> list[str]:
     return [f"{label} [{r.run.name}]" for label, r in zip(forms[-1], results, strict=True)]
 
 
-def _words(result: Result, *, model: bool, options: bool) -> str:
+def _words(result: BenchSummary, *, model: bool, options: bool) -> str:
     settings = result.settings
     words = [settings.method]
     if model and settings.model is not None:
@@ -80,7 +80,7 @@ def _words(result: Result, *, model: bool, options: bool) -> str:
 # -- a data set: the table and the charts ----------------------------------------------------------
 
 
-def _dataset(name: str, runs: Sequence[Run], labels: Sequence[str]) -> Mapping[str, Any]:
+def _dataset(name: str, runs: Sequence[PageRun], labels: Sequence[str]) -> Mapping[str, Any]:
     chosen = [
         (run.result, label)
         for run, label in zip(runs, labels, strict=True)
@@ -114,16 +114,17 @@ def _cell(figure: Figure | None) -> str:
     return percent(figure.value) + (f" ± {error}" if error != "-" else "")
 
 
-def _dots(chosen: Sequence[tuple[Result, str]]) -> Markup:
+def _dots(chosen: Sequence[tuple[BenchSummary, str]]) -> Markup:
     rows = [
-        Row(ROWS[name], tuple(result.figures.get(name) for result, _ in chosen)) for name in CHARTED
+        ChartRow(ROWS[name], tuple(result.figures.get(name) for result, _ in chosen))
+        for name in CHARTED
     ]
     return Markup(dot_plot(rows, [label for _, label in chosen]))
 
 
-def _rounds(chosen: Sequence[tuple[Result, str]]) -> Markup | None:
+def _rounds(chosen: Sequence[tuple[BenchSummary, str]]) -> Markup | None:
     lines = [
-        Line(label, tuple((float(at), figure) for at, figure in enumerate(result.rounds)))
+        ChartLine(label, tuple((float(at), figure) for at, figure in enumerate(result.rounds)))
         for result, label in chosen
     ]
     if not any(line.points for line in lines):
@@ -131,7 +132,7 @@ def _rounds(chosen: Sequence[tuple[Result, str]]) -> Markup | None:
     return Markup(line_plot(lines, "rounds of debugging"))
 
 
-def _by_tests(chosen: Sequence[tuple[Result, str]]) -> Mapping[str, Any] | None:
+def _by_tests(chosen: Sequence[tuple[BenchSummary, str]]) -> Mapping[str, Any] | None:
     """Code accuracy over n, for methods that were run with different numbers of tests."""
     groups: dict[str, dict[float, Figure]] = {}
     for result, _ in chosen:
@@ -140,7 +141,7 @@ def _by_tests(chosen: Sequence[tuple[Result, str]]) -> Mapping[str, Any] | None:
             name = _words(result, model=True, options=False)
             groups.setdefault(name, {})[float(count)] = result.figures["code_accuracy"]
     lines = [
-        Line(name, tuple(sorted(points.items(), key=lambda point: point[0])))
+        ChartLine(name, tuple(sorted(points.items(), key=lambda point: point[0])))
         for name, points in groups.items()
         if len(points) > 1
     ]
@@ -155,7 +156,7 @@ def _by_tests(chosen: Sequence[tuple[Result, str]]) -> Mapping[str, Any] | None:
 # -- a run: its problems ---------------------------------------------------------------------------
 
 
-def _run(run: Run, label: str) -> Mapping[str, Any]:
+def _run(run: PageRun, label: str) -> Mapping[str, Any]:
     result, settings = run.result, run.result.settings
     groups: dict[str, list[Mapping[str, Any]]] = {
         "wrong fixes": [],

@@ -13,7 +13,7 @@ from rich.text import Text
 from refute.figures import Figure
 from refute.issue.analysis.groups import Share
 from refute.issue.analysis.overlap import Ensemble, Independence, Pair
-from refute.issue.analysis.sampling import Cost
+from refute.issue.analysis.sampling import RunCost
 from refute.issue.analysis.study import Breakdown, Study
 from refute.report.paper import paper_figures
 
@@ -170,14 +170,14 @@ def independence_cells(found: Independence) -> tuple[str, ...]:
 
 
 def _costs(study: Study) -> Table:
-    table = _table("Cost", COST_HEADS)
+    table = _table("RunCost", COST_HEADS)
     for subject in study.subjects:
         if subject.cost is not None:
             table.add_row(*map(Text, (subject.label, *cost_cells(subject.cost))))
     return table
 
 
-def cost_cells(cost: Cost) -> tuple[str, ...]:
+def cost_cells(cost: RunCost) -> tuple[str, ...]:
     """A row about cost."""
     money = (cost.usd, cost.usd_per_instance, cost.usd_per_success)
     return (

@@ -9,8 +9,8 @@ from typing import Any
 from refute.figures import Figure
 from refute.issue.analysis.inference import Interval
 from refute.issue.analysis.overlap import Independence, Pair
-from refute.issue.analysis.sampling import Cost
-from refute.issue.analysis.study import Breakdown, Study, Subject
+from refute.issue.analysis.sampling import RunCost
+from refute.issue.analysis.study import Breakdown, StudiedRun, Study
 from refute.issue.grading.grade_summary import FIGURES
 from refute.report.paper import paper_figures
 
@@ -43,7 +43,7 @@ def study_document(study: Study) -> dict[str, Any]:
     }
 
 
-def _subject_document(subject: Subject) -> dict[str, Any]:
+def _subject_document(subject: StudiedRun) -> dict[str, Any]:
     run, summary = subject.run, subject.summary
     return {
         "label": subject.label,
@@ -61,7 +61,7 @@ def _subject_document(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _cost_document(cost: Cost) -> dict[str, Any]:
+def _cost_document(cost: RunCost) -> dict[str, Any]:
     return {
         **asdict(cost),
         "usd_per_instance": cost.usd_per_instance,

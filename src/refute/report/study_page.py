@@ -12,10 +12,10 @@ from markupsafe import Markup
 from refute.figures import Figure, mean
 from refute.issue.analysis.filters import FilterRun
 from refute.issue.analysis.groups import Share
-from refute.issue.analysis.study import Breakdown, Study, Subject
+from refute.issue.analysis.study import Breakdown, StudiedRun, Study
 from refute.issue.bench import PredictionRecord
 from refute.issue.grading.grade_records import GradeRecord, read_grade
-from refute.report.charts import Line, Row, dot_plot, line_plot, trade_off
+from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, trade_off
 from refute.report.filters import FILTER_HEADS, filter_rows
 from refute.report.grade import STATUSES
 from refute.report.paper import claims
@@ -78,7 +78,7 @@ def _filter(run: FilterRun) -> Mapping[str, Any]:
         "dataset": Path(run.dataset).name,
         "folder": str(run.folder),
         "rows": filter_rows(run),
-        "svg": Markup(trade_off([Line(run.fixer, tuple(shown))])) if shown else None,
+        "svg": Markup(trade_off([ChartLine(run.fixer, tuple(shown))])) if shown else None,
     }
 
 
@@ -116,17 +116,17 @@ def _study(study: Study) -> Mapping[str, Any]:
     }
 
 
-def _dots(subjects: Sequence[Subject], labels: Sequence[str]) -> Markup:
+def _dots(subjects: Sequence[StudiedRun], labels: Sequence[str]) -> Markup:
     rows = [
-        Row(label, tuple(subject.summary.figures[name] for subject in subjects))
+        ChartRow(label, tuple(subject.summary.figures[name] for subject in subjects))
         for name, label in CHARTED.items()
     ]
     return Markup(dot_plot(rows, labels))
 
 
-def _samples(subjects: Sequence[Subject]) -> Mapping[str, Any] | None:
+def _samples(subjects: Sequence[StudiedRun]) -> Mapping[str, Any] | None:
     lines = [
-        Line(s.label, tuple((float(k), figure) for k, figure in enumerate(s.pass_at, 1)))
+        ChartLine(s.label, tuple((float(k), figure) for k, figure in enumerate(s.pass_at, 1)))
         for s in subjects
         if s.pass_at
     ]
@@ -140,7 +140,7 @@ def _samples(subjects: Sequence[Subject]) -> Mapping[str, Any] | None:
 
 def _breakdown(one: Breakdown, labels: Sequence[str]) -> Mapping[str, Any]:
     rows = [
-        Row(group.label, tuple(_figure(share) for share in shares))
+        ChartRow(group.label, tuple(_figure(share) for share in shares))
         for group, shares in zip(one.groups, one.shares, strict=True)
     ]
     return {
@@ -161,7 +161,7 @@ def _figure(share: Share) -> Figure:
 # -- a run: its instances --------------------------------------------------------------------------
 
 
-def _run(subject: Subject) -> Mapping[str, Any]:
+def _run(subject: StudiedRun) -> Mapping[str, Any]:
     run = subject.run
     work = {one.id: one for one in run.work if not isinstance(one, ErrorRecord)}
     groups: dict[str, list[Mapping[str, Any]]] = {label: [] for label in STATUSES.values()}

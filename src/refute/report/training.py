@@ -12,7 +12,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from refute.train.data_plan import Plan
     from refute.train.estimate import Estimate
-    from refute.train.select import Selection
+    from refute.train.select import CheckpointChoice
 
 __all__ = ["print_data", "print_estimate", "print_plan", "print_selection"]
 
@@ -55,7 +55,7 @@ def print_estimate(found: Estimate, console: Console) -> None:
     _say(console, f"time     about {found.hours:,.2f} hours at {found.assumption}")
 
 
-def print_selection(chosen: Selection, console: Console) -> None:
+def print_selection(chosen: CheckpointChoice, console: Console) -> None:
     """Each checkpoint's figures, the best marked, and where its adapter is."""
     table = Table("", "attack rate", "output accuracy", "accuracy ∩ attack")
     for score in chosen.scores:

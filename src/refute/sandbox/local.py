@@ -23,7 +23,7 @@ from types import CodeType
 from typing import Any
 
 from refute.errors import SandboxUnavailable
-from refute.problems import Call, Invocation, Session
+from refute.problems import Call, DoctestSession, Invocation
 from refute.sandbox import decoding, values
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
@@ -461,7 +461,7 @@ def _calls(calls: Sequence[Invocation]) -> bytes:
     rows: list[tuple[int, Any, Any]] = []
     is_plain = values.is_plain
     for call in calls:
-        if isinstance(call, Session):
+        if isinstance(call, DoctestSession):
             rows.append((4 if call.observed else 3, list(call.steps), call.watched))
         elif not isinstance(call, Call):
             rows.append((2, call.source, None))

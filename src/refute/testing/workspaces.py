@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.workspace.contract import Selection, Workspace
+from refute.workspace.contract import TestSelection, Workspace
 
 __all__ = [
     "CHECKS",
@@ -119,10 +119,10 @@ def check(function: Check) -> Check:
     return function
 
 
-TESTS = Selection(files=("tests/test_cart.py",))
+TESTS = TestSelection(files=("tests/test_cart.py",))
 
 
-def outcomes(workspace: Workspace, selection: Selection = TESTS) -> dict[str, str]:
+def outcomes(workspace: Workspace, selection: TestSelection = TESTS) -> dict[str, str]:
     report = workspace.run_tests(selection, timeout=120)
     assert report.status == "finished", report
     assert report.trusted, report.remark
@@ -138,7 +138,7 @@ def tests_fail_and_pass_once_fixed(subject: Subject, workspace: Workspace) -> No
     assert outcomes(workspace) == dict.fromkeys(before, "passed")
     workspace.reset()
     assert outcomes(workspace) == before
-    only = Selection(tests=(kept,))
+    only = TestSelection(tests=(kept,))
     assert outcomes(workspace, only) == {kept: "passed"}
 
 
@@ -155,7 +155,7 @@ def lines_are_counted_and_failures_described(subject: Subject, workspace: Worksp
 
 @check
 def nothing_selected_runs_nothing(subject: Subject, workspace: Workspace) -> None:
-    report = workspace.run_tests(Selection(), count_lines={"shop/cart.py": [2]})
+    report = workspace.run_tests(TestSelection(), count_lines={"shop/cart.py": [2]})
     assert (report.results, report.status) == ((), "finished")
     assert report.lines == {"shop/cart.py": {2: 0}}
 
@@ -163,15 +163,15 @@ def nothing_selected_runs_nothing(subject: Subject, workspace: Workspace) -> Non
 @check
 def ends_of_test_runs_are_told_apart(subject: Subject, workspace: Workspace) -> None:
     workspace.write("tests/test_end.py", b"import os\ndef test_a(): 0\ndef test_b(): os._exit(0)\n")
-    report = workspace.run_tests(Selection(("tests/test_end.py",)), timeout=120)
+    report = workspace.run_tests(TestSelection(("tests/test_end.py",)), timeout=120)
     assert report.status == "crashed"
     assert [(r.id, r.outcome) for r in report.results] == [("tests/test_end.py::test_a", "passed")]
     workspace.write("tests/test_end.py", b"import time\ndef test_b(): time.sleep(600)\n")
-    report = workspace.run_tests(Selection(("tests/test_end.py",)), timeout=6)
+    report = workspace.run_tests(TestSelection(("tests/test_end.py",)), timeout=6)
     assert report.status == "timeout"
     assert "over the limit of timeout" in report.remark
     workspace.write("tests/test_end.py", b"import nothing_of_that_name\n")
-    report = workspace.run_tests(Selection(("tests/test_end.py",)), timeout=120)
+    report = workspace.run_tests(TestSelection(("tests/test_end.py",)), timeout=120)
     assert [(r.outcome, r.phase) for r in report.results] == [("error", "collect")]
 
 

@@ -27,7 +27,7 @@ from refute.sandbox.values import MalformedValue
 from refute.train.corrupt import Fault
 from refute.train.filters import Solution
 
-__all__ = ["Attempt", "Attempted", "by_model", "by_search"]
+__all__ = ["AttackingInput", "Attempted", "by_model", "by_search"]
 
 SEARCHED = 100
 """Inputs of the search that are run for one fault: it need not ask for each."""
@@ -39,7 +39,7 @@ _RUN = Limits(cpu=1.0, memory=512 << 20, output=64 << 10, stop_after=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttackingInput:
     """An input on which the two differ."""
 
     call: str
@@ -55,7 +55,7 @@ class Attempt:
 class Attempted:
     """What is kept of the attempts at one fault, and why the others fell out."""
 
-    kept: list[Attempt] = field(default_factory=list)
+    kept: list[AttackingInput] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
 
 
@@ -140,7 +140,7 @@ def _keep(
     if len(source) > MAX_CALL or len(output) > MAX_OUTPUT:
         made.dropped["input or output too long"] += 1
     else:
-        made.kept.append(Attempt(source, output, by, before))
+        made.kept.append(AttackingInput(source, output, by, before))
 
 
 @dataclass(frozen=True, slots=True)

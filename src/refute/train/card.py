@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from refute.train.contamination import MEASURE
-from refute.train.data_contract import Built, DataSettings
+from refute.train.data_contract import BuiltData, DataSettings
 
 __all__ = ["TITLES", "card", "figures"]
 
@@ -24,7 +24,7 @@ _SHOWN = 20
 
 
 def figures(
-    built: Built, settings: DataSettings, *, source: str, model: str | None, sets: Sequence[str]
+    built: BuiltData, settings: DataSettings, *, source: str, model: str | None, sets: Sequence[str]
 ) -> dict[str, Any]:
     """The card as data. `sets`: the evaluation sets that were compared with; () for none."""
     return {

@@ -22,7 +22,7 @@ from refute.literals import source_of
 from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox
 from refute.train.contamination import Index
-from refute.train.data_contract import Asking, Built, Candidates, DataSettings
+from refute.train.data_contract import Asking, BuiltData, Candidates, DataSettings
 from refute.train.data_stages import Kept, Making, Progress, write_lines
 from refute.train.sources import fingerprint
 
@@ -45,7 +45,7 @@ async def build(
     validation: float = 0.05,
     at_once: int = 8,
     progress: Progress = _quiet,
-) -> Built:
+) -> BuiltData:
     """Make the data in `directory`, or go on with it.
 
     `limit`: take so many solutions at most; a later call with a larger one goes on from there.
@@ -65,7 +65,7 @@ async def build(
         **asdict(settings),
     }
     made = Making(directory, header, settings, box, session, at_once, progress)
-    built = Built()
+    built = BuiltData()
     await made.solutions(built, Candidates(source, index, settings.max_prompt), limit)
     faults = await made.faults(built)
     kept = await made.inputs(built, faults)
@@ -76,7 +76,7 @@ async def build(
     return built
 
 
-def _split(built: Built, kept: Kept, share: float, seed: int) -> None:
+def _split(built: BuiltData, kept: Kept, share: float, seed: int) -> None:
     """Take the rows of a share of the solutions out; their faults become problems."""
     draws = {
         solution.id: Random(f"validation:{seed}:{solution.id}").random()

@@ -10,13 +10,13 @@ from typing import Any, Literal, Protocol
 from refute.errors import InputError
 from refute.models.contract import Asker, Sampling
 from refute.runs.records import Count, Schema
-from refute.train.attempts import Attempt
+from refute.train.attempts import AttackingInput
 from refute.train.contamination import Index, Match
 from refute.train.corrupt import Fault
 from refute.train.filters import MAX_PROMPT, Solution, admitted
 from refute.train.sources import read_source
 
-__all__ = ["RECORDS", "Asking", "Built", "Candidates", "DataSettings", "Stage", "TaskRecord"]
+__all__ = ["RECORDS", "Asking", "BuiltData", "Candidates", "DataSettings", "Stage", "TaskRecord"]
 
 USUAL = Sampling()
 
@@ -71,7 +71,7 @@ class TaskRecord:
     """Why tries fell out -> how many."""
     faults: tuple[Fault, ...] = ()
     """Of stage I."""
-    kept: tuple[Attempt, ...] = ()
+    kept: tuple[AttackingInput, ...] = ()
     """Of stage II."""
     completion: str | None = None
     """Of stage III."""
@@ -91,7 +91,7 @@ class Stage:
 
 
 @dataclass(slots=True)
-class Built:
+class BuiltData:
     """The data, and how it came about."""
 
     stages: list[Stage] = field(default_factory=list)

@@ -21,12 +21,12 @@ from refute.runs.run import Run
 from refute.sandbox.pool import AsyncSandbox
 from refute.storage import write_atomically
 from refute.train import attempts, corrupt, rationales, rows
-from refute.train.attempts import Attempt
+from refute.train.attempts import AttackingInput
 from refute.train.corrupt import Corrupted, Fault
 from refute.train.data_contract import (
     RECORDS,
     Asking,
-    Built,
+    BuiltData,
     Candidates,
     DataSettings,
     Stage,
@@ -42,7 +42,7 @@ CHUNK = 1000
 """Solutions that are run between two looks at the source."""
 
 Faults = dict[str, tuple[Solution, Fault]]
-Kept = dict[str, tuple[Solution, Fault, list[Attempt]]]
+Kept = dict[str, tuple[Solution, Fault, list[AttackingInput]]]
 """By the name of the fault, `ID#NUMBER`."""
 
 
@@ -97,7 +97,7 @@ class Making:
             stage.dropped.update(record.dropped)
         return records
 
-    async def solutions(self, built: Built, source: Candidates, limit: int | None) -> None:
+    async def solutions(self, built: BuiltData, source: Candidates, limit: int | None) -> None:
         """Stage 0: what passes the filters, up to `limit`."""
         stage = Stage("stage0")
         found = iter(source)
@@ -121,7 +121,7 @@ class Making:
         built.contaminated = source.contaminated
         write_lines(self.directory / "stage0.jsonl", map(asdict, built.solutions))
 
-    async def faults(self, built: Built) -> Faults:
+    async def faults(self, built: BuiltData) -> Faults:
         """Stage I."""
         stage = Stage("stage1", taken=len(built.solutions))
         by_id = {one.id: one for one in built.solutions}
@@ -165,7 +165,7 @@ class Making:
             made.dropped.update(more.dropped)
         return made
 
-    async def inputs(self, built: Built, faults: Faults) -> Kept:
+    async def inputs(self, built: BuiltData, faults: Faults) -> Kept:
         """Stage II."""
         stage = Stage("stage2", taken=len(faults))
         settings = self.settings
@@ -204,7 +204,7 @@ class Making:
         write_lines(self.directory / "stage2.jsonl", lines)
         return kept
 
-    async def answers(self, built: Built, kept: Kept) -> None:
+    async def answers(self, built: BuiltData, kept: Kept) -> None:
         """Stage III: the rows."""
         tasks = {
             f"{name}.{number}": (solution, fault, one)
@@ -237,7 +237,7 @@ class Making:
         write_lines(self.directory / "stage3.jsonl", built.rows)
 
     async def answer(
-        self, name: str, solution: Solution, fault: Fault, attempt: Attempt
+        self, name: str, solution: Solution, fault: Fault, attempt: AttackingInput
     ) -> tuple[str | None, Counter[str]]:
         """The answer to learn; None where there is none, and why tries fell out."""
         how = self.settings.rationales
@@ -259,7 +259,7 @@ class Making:
         hypothesis, about_input = said if said is not None else (None, "")
         if hypothesis is None and how != "none":
             hypothesis = rationales.hypothesis_of_change(solution.code, fault.code)
-        text = rows.completion(attempt, rows.Answer(hypothesis, about_input, reasoning))
+        text = rows.completion(attempt, rows.TrainingAnswer(hypothesis, about_input, reasoning))
         if await rows.reads_back(text, solution, fault, attempt, self.box):
             return text, dropped
         dropped["row that does not read back"] += 1

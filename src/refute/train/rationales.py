@@ -20,7 +20,7 @@ from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Completion, Sampling
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
-from refute.train.attempts import Attempt
+from refute.train.attempts import AttackingInput
 from refute.train.filters import Solution
 
 __all__ = ["Hypothesis", "Rationale", "hypothesis_of_change", "rationale"]
@@ -55,7 +55,12 @@ class Rationale:
 
 
 async def rationale(
-    solution: Solution, attempt: Attempt, *, ask: Asker, box: AsyncSandbox, sampling: Sampling
+    solution: Solution,
+    attempt: AttackingInput,
+    *,
+    ask: Asker,
+    box: AsyncSandbox,
+    sampling: Sampling,
 ) -> Rationale:
     """Why the reference's output follows from the task, for one input.
 
@@ -85,7 +90,7 @@ async def rationale(
 
 
 async def _fault_of(
-    answer: Completion, solution: Solution, attempt: Attempt, box: AsyncSandbox
+    answer: Completion, solution: Solution, attempt: AttackingInput, box: AsyncSandbox
 ) -> str | None:
     """Why a rationale is not to be learned from; None: it is."""
     if answer.finish_reason == "length":

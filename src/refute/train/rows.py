@@ -13,12 +13,12 @@ from refute.function.llm.value_resolution import resolve_call, resolve_output
 from refute.literals import NotLiteral, source_of
 from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox
-from refute.train.attempts import Attempt
+from refute.train.attempts import AttackingInput
 from refute.train.corrupt import Fault
 from refute.train.filters import Solution
 from refute.train.rationales import Hypothesis
 
-__all__ = ["Answer", "completion", "prompt", "reads_back", "said_before"]
+__all__ = ["TrainingAnswer", "completion", "prompt", "reads_back", "said_before"]
 
 _FORM = re.compile(
     r"##\s*Hypothesis\s*\n(?P<reason>.*?)\n\s*[*_]*Error Pattern[*_]*:[*_]*\s*(?P<pattern>.*?)\s*"
@@ -28,7 +28,7 @@ _FORM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TrainingAnswer:
     """The parts of an answer; an empty one is left out."""
 
     hypothesis: Hypothesis | None
@@ -42,7 +42,7 @@ def prompt(solution: Solution, fault: Fault) -> str:
     return message.content
 
 
-def completion(attempt: Attempt, answer: Answer) -> str:
+def completion(attempt: AttackingInput, answer: TrainingAnswer) -> str:
     """An answer in the form that the prompt asks for."""
     parts = []
     if answer.hypothesis is not None:
@@ -69,7 +69,7 @@ def said_before(answer: str) -> tuple[Hypothesis, str] | None:
 
 
 async def reads_back(
-    text: str, solution: Solution, fault: Fault, attempt: Attempt, box: AsyncSandbox
+    text: str, solution: Solution, fault: Fault, attempt: AttackingInput, box: AsyncSandbox
 ) -> bool:
     """Whether an answer says, to the reader that is used at inference, what it has to say."""
     said = read_test(text, solution.entry_point)

@@ -12,7 +12,7 @@ from refute.errors import ModelUnavailable
 from refute.train.log_filters import without_noise
 
 if TYPE_CHECKING:
-    from refute.function.bench import Result
+    from refute.function.bench import BenchSummary
     from refute.models.session import Session
 
 __all__ = ["score"]
@@ -28,17 +28,17 @@ def score(
     limit: int | None = None,
     seed: int = 0,
     max_tokens: int = 2048,
-) -> Result:
+) -> BenchSummary:
     """The figures of `hf:SPEC` on a JSONL file of problems: n tests for each, without a vote.
 
     They are from the journal in `directory` as far as they are there already. Raises `InputError`,
     `ModelUnavailable`, `SandboxUnavailable`.
     """
-    from refute.function.bench import RECORDS, Settings, load_items, summarize, work_on
+    from refute.function.bench import RECORDS, BenchSettings, load_items, summarize, work_on
     from refute.function.llm.options import Options
     from refute.runs.run import Run
 
-    settings = Settings(
+    settings = BenchSettings(
         dataset=str(problems),
         method=method,
         limit=limit,

@@ -24,7 +24,7 @@ from refute.train.sft import SETTINGS, checkpoints
 if TYPE_CHECKING:
     from refute.figures import Figure
 
-__all__ = ["BEST", "Score", "Selection", "select"]
+__all__ = ["BEST", "CheckpointChoice", "Score", "select"]
 
 BEST = "best"
 SELECTION = "selection.json"
@@ -49,7 +49,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class CheckpointChoice:
     """All scores, and the best checkpoint's adapter."""
 
     scores: tuple[Score, ...]
@@ -68,7 +68,7 @@ def select(
     seed: int = 0,
     max_tokens: int = 2048,
     progress: Callable[[str], None] = lambda line: None,
-) -> Selection:
+) -> CheckpointChoice:
     """Score the base model and every checkpoint of a run, and mark the best.
 
     `validation`: a JSONL file of problems (`refute.datasets.jsonl`), of which `limit` are used.
@@ -112,7 +112,7 @@ def select(
         },
     }
     write_atomically(output / SELECTION, json.dumps(selection, indent=2) + "\n")
-    return Selection(tuple(scores), best.name, target)
+    return CheckpointChoice(tuple(scores), best.name, target)
 
 
 def _refuse_test_problems(validation: Path, limit: int | None) -> list[str]:

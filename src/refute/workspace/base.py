@@ -8,11 +8,11 @@ from pathlib import Path
 
 from refute.workspace.recipe import WORK_TREE, Recipe
 
-__all__ = ["Base", "Limits"]
+__all__ = ["Base", "WorkspaceLimits"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WorkspaceLimits:
     """Limits of everything that runs in a workspace at once. Sizes are bytes."""
 
     memory: int = 8 << 30

@@ -28,7 +28,7 @@ from typing import IO
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
 from refute.workspace.backend import Execution
-from refute.workspace.base import Base, Limits
+from refute.workspace.base import Base, WorkspaceLimits
 from refute.workspace.commit_tree import TRACES
 from refute.workspace.output_buffer import OutputBuffer
 
@@ -72,7 +72,7 @@ class ContainerBackend:
         base: Base,
         engine: str,
         *,
-        limits: Limits | None = None,
+        limits: WorkspaceLimits | None = None,
         tree: str = "/testbed",
         packages: str = "/opt/miniconda3/envs/testbed/bin",
         own: str = "/.refute",
@@ -84,7 +84,7 @@ class ContainerBackend:
             raise WorkspaceUnavailable(f"{engine} is not installed here")
         self._program, self._engine = program, engine
         self._base, self._image = base, base.recipe.image
-        self._limits = limits or Limits()
+        self._limits = limits or WorkspaceLimits()
         self._tree, self._packages, self._own = tree, packages, own
         self._start()
 

@@ -11,15 +11,15 @@ __all__ = [
     "CommandResult",
     "Failure",
     "Frame",
-    "Selection",
     "TestReport",
     "TestResult",
+    "TestSelection",
     "Workspace",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class TestSelection:
     """Which tests to run. Paths are relative to the root of the repository, with `/`.
 
     `tests` narrows to single tests by the ids that reports give. Both empty: nothing is run.
@@ -146,7 +146,7 @@ class Workspace(Protocol):
 
     def run_tests(
         self,
-        selection: Selection,
+        selection: TestSelection,
         *,
         count_lines: Mapping[str, Sequence[int]] | None = None,
         timeout: float = 600.0,

@@ -18,7 +18,7 @@ from typing import Any
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.storage import cache_folder
 from refute.workspace.cache import ensure, key_of
-from refute.workspace.interpreter_facts import Facts, interpreter_facts
+from refute.workspace.interpreter_facts import InterpreterFacts, interpreter_facts
 from refute.workspace.interpreters import find_interpreter, uv_command
 
 __all__ = ["Environment", "build_environment", "existing_environment"]
@@ -73,7 +73,7 @@ def build_environment(
 
     made = ensure(folder, make)
     major, minor = made["version"]
-    facts = Facts((major, minor), (made["site"],), tuple(made["readable"]))
+    facts = InterpreterFacts((major, minor), (made["site"],), tuple(made["readable"]))
     return _environment(key, folder / "bin" / "python", facts)
 
 
@@ -85,7 +85,7 @@ def existing_environment(python: Path, checkout: Path | None = None) -> Environm
     return _environment("", python.absolute(), interpreter_facts(python.absolute(), checkout))
 
 
-def _environment(key: str, python: Path, facts: Facts) -> Environment:
+def _environment(key: str, python: Path, facts: InterpreterFacts) -> Environment:
     return Environment(key, python, facts.readable, facts.sites, facts.version)
 
 

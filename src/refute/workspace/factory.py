@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from refute.errors import EnvironmentBroken, InputError
 from refute.storage import cache_folder
-from refute.workspace.base import Base, Limits
+from refute.workspace.base import Base, WorkspaceLimits
 from refute.workspace.cache import ensure, key_of
 from refute.workspace.commit_tree import check_out, hide_untracked
 from refute.workspace.containers import ContainerBackend
@@ -171,13 +171,13 @@ def _to_compile(tree: Path) -> Sequence[str]:
     return ["-x", r"[/\\](tests?|__pycache__)[/\\]", *kept] if kept else ["-l", str(tree)]
 
 
-def open_local(base: Base, *, limits: Limits | None = None) -> Workspace:
+def open_local(base: Base, *, limits: WorkspaceLimits | None = None) -> Workspace:
     """A private workspace on this machine. Raises `WorkspaceUnavailable`."""
     return WorkingCopy(LocalBackend(base, limits=limits), base.recipe)
 
 
 def open_workspace(
-    base: Base, *, backend: Backend = "local", limits: Limits | None = None
+    base: Base, *, backend: Backend = "local", limits: WorkspaceLimits | None = None
 ) -> Workspace:
     """A private workspace of a backend. Raises `WorkspaceUnavailable`."""
     if backend == "local":

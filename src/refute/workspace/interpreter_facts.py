@@ -24,7 +24,7 @@ from refute.workspace.local import LocalBackend
 from refute.workspace.recipe import Recipe
 from refute.workspace.rooted_files import take
 
-__all__ = ["Facts", "interpreter_facts"]
+__all__ = ["InterpreterFacts", "interpreter_facts"]
 
 _QUESTION = """
 import json, site, sys, sysconfig
@@ -37,7 +37,7 @@ _MOST_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class InterpreterFacts:
     """What is known of an interpreter."""
 
     version: tuple[int, int]
@@ -47,7 +47,7 @@ class Facts:
     """Folders that a program in it must be able to read."""
 
 
-def interpreter_facts(python: Path, checkout: Path | None = None) -> Facts:
+def interpreter_facts(python: Path, checkout: Path | None = None) -> InterpreterFacts:
     """The facts about an interpreter (an absolute path), which a jail asks it.
 
     Of an environment inside `checkout`, path files count for what lies in the checkout. Raises
@@ -70,7 +70,7 @@ def interpreter_facts(python: Path, checkout: Path | None = None) -> Facts:
     if own and inside(os.path.realpath(python.parent), [own]):
         added = [path for path in added if inside(os.path.realpath(path), [own])]
     readable = tuple(dict.fromkeys(path for path in (*homes, *sites, *added) if may_be_shown(path)))
-    return Facts(version, tuple(sites), readable)
+    return InterpreterFacts(version, tuple(sites), readable)
 
 
 def _homes(python: Path) -> list[str]:

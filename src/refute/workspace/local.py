@@ -20,7 +20,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
 from refute.storage import cache_folder
 from refute.workspace.backend import Execution
-from refute.workspace.base import Base, Limits
+from refute.workspace.base import Base, WorkspaceLimits
 
 __all__ = ["ALL_MEASURES", "LocalBackend"]
 
@@ -48,12 +48,12 @@ class LocalBackend:
         self,
         base: Base,
         *,
-        limits: Limits | None = None,
+        limits: WorkspaceLimits | None = None,
         measures: Iterable[str] = ALL_MEASURES,
         writable: Sequence[Path] = (),
     ) -> None:
         self._base = base
-        self._limits = limits or Limits()
+        self._limits = limits or WorkspaceLimits()
         self._measures = frozenset(measures)
         cache = cache_folder()
         cache.mkdir(parents=True, exist_ok=True)

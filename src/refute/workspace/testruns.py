@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from refute import probe
 from refute.workspace.backend import Execution, ExecutionBackend
-from refute.workspace.contract import Failure, Frame, Outcome, Selection, TestReport, TestResult
+from refute.workspace.contract import Failure, Frame, Outcome, TestReport, TestResult, TestSelection
 from refute.workspace.recipe import Recipe
 
 __all__ = ["run_tests"]
@@ -20,7 +20,7 @@ _KEPT_OUTPUT = 20_000
 def run_tests(
     backend: ExecutionBackend,
     recipe: Recipe,
-    selection: Selection,
+    selection: TestSelection,
     count_lines: Mapping[str, Sequence[int]],
     timeout: float,
 ) -> TestReport:

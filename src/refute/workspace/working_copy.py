@@ -8,7 +8,7 @@ from pathlib import Path
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.backend import Execution, ExecutionBackend
-from refute.workspace.contract import CommandResult, Selection, TestReport, Workspace
+from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
 from refute.workspace.gitrun import QUIET, SAFE_OPTIONS
 from refute.workspace.recipe import Recipe
 from refute.workspace.testruns import run_tests
@@ -72,7 +72,7 @@ class WorkingCopy:
 
     def run_tests(
         self,
-        selection: Selection,
+        selection: TestSelection,
         *,
         count_lines: Mapping[str, Sequence[int]] | None = None,
         timeout: float = 600.0,

@@ -15,7 +15,7 @@ from refute.function.search.inputs import Tier
 from refute.function.search.mutants import singles
 from refute.function.search.showing import CONFIDENT
 from refute.function.search.suspicion import ELSEWHERE, suspicions
-from refute.function.search.trial import Result, Trial
+from refute.function.search.trial import Trial, TrialResult
 from refute.problems import Call, UnitTest
 from refute.sandbox import NotRun, Outcome, Returned
 from refute.sandbox.local import LocalSandbox
@@ -126,7 +126,7 @@ def test_functions_that_come_back_tell_nothing() -> None:
 def test_fixes_that_no_input_tells_apart_are_not_known_to_be_one() -> None:
     def fixes(kind: str, *outcomes: Outcome) -> Cluster:
         edit = Edit((), kind, 0.0, ())
-        return Cluster([Result((edit,), 0.0, (), ())] * 4, outcomes)
+        return Cluster([TrialResult((edit,), 0.0, (), ())] * 4, outcomes)
 
     unclear = Returned(encode(lambda: 1))
     assert shares([fixes("variable", out(1))], [out(0)]) == [1.0]
@@ -144,7 +144,7 @@ def test_nothing_goes_further_than_what_no_input_shows() -> None:
 def test_confidence_grows_with_what_speaks_for_a_fix() -> None:
     def fix(*kinds: str) -> Cluster:
         edits = tuple(Edit((), kind, 0.0, ()) for kind in kinds)
-        return Cluster([Result(edits, 0.0, (), ())], ())
+        return Cluster([TrialResult(edits, 0.0, (), ())], ())
 
     few, many, both = fix("compare"), fix("variable"), fix("compare", "variable")
     assert 0 < of_fix(many, 0.5) < of_fix(many, 0.9) < of_fix(many, 1.0) < 1

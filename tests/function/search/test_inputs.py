@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from refute.function.search.inputs import Proposal, Tier, propose_inputs
+from refute.function.search.inputs import ProposedInput, Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
 from refute.literals import LongIntegers
 from refute.problems import Call, Expression, FunctionProblem, Invocation
@@ -24,12 +24,12 @@ def problem(code: str, description: str = "") -> FunctionProblem:
 
 def proposals(
     code: str, *known: tuple[Any, ...], words: str = "", count: int = 150, seed: int = 0
-) -> list[Proposal]:
+) -> list[ProposedInput]:
     calls: list[Invocation] = [Call(args) for args in known]
     return list(islice(propose_inputs(problem(code, words), calls, seed=seed), count))
 
 
-def inside(found: list[Proposal]) -> list[tuple[Any, ...]]:
+def inside(found: list[ProposedInput]) -> list[tuple[Any, ...]]:
     return [one.call.args for one in found if one.tier is Tier.IN_DOMAIN]
 
 
@@ -226,7 +226,7 @@ def test_no_signature_is_too_odd(signature: str) -> None:
 
 
 def test_a_tiny_domain_ends_and_odd_code_does_no_harm() -> None:
-    assert proposals("def f(): ...") == [Proposal(Call(()), Tier.IN_DOMAIN)]
+    assert proposals("def f(): ...") == [ProposedInput(Call(()), Tier.IN_DOMAIN)]
     assert len(proposals("def f(flag: bool): ...", count=50)) < 50
     broken = FunctionProblem("p", "", "f(n: int) -> int", "f", "def f(n:\n")
     found = list(islice(propose_inputs(broken, [], seed=0), 5))

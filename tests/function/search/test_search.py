@@ -16,9 +16,9 @@ from refute.function.search.showing import described, statable
 from refute.function.search.trial import Trial
 from refute.problems import (
     Call,
+    DoctestSession,
     Expression,
     FunctionProblem,
-    Session,
     Trust,
     UnitTest,
     Want,
@@ -262,9 +262,12 @@ def f(n):
     ("code", "test"),
     [
         (COUNTED, UnitTest(Call((20_000,)), 2666466670000)),
-        (COUNTED, UnitTest(Session(("f(20_000)\n",)), Want("2666466670000\n"))),
+        (COUNTED, UnitTest(DoctestSession(("f(20_000)\n",)), Want("2666466670000\n"))),
         (ITEMS, UnitTest(Expression("list(f(20_000))"), [0, 5_000, 10_000, 15_000])),
-        (ITEMS, UnitTest(Session(("list(f(20_000))\n",)), Want("[0, 5000, 10000, 15000]\n"))),
+        (
+            ITEMS,
+            UnitTest(DoctestSession(("list(f(20_000))\n",)), Want("[0, 5000, 10000, 15000]\n")),
+        ),
     ],
 )
 def test_a_fix_that_goes_many_rounds_is_tried_with_more_fuel(

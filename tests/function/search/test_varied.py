@@ -8,12 +8,12 @@ import pytest
 
 from refute.function.search import search
 from refute.function.search.varied import varied
-from refute.problems import FunctionProblem, Session, UnitTest, Want
+from refute.problems import DoctestSession, FunctionProblem, UnitTest, Want
 from refute.sandbox.local import LocalSandbox
 
 
 def test_one_literal_is_another_at_a_time() -> None:
-    session = Session(("g = Graph([(1, 2)])\n", "f(g, 'ab', f'{g}')\n"))
+    session = DoctestSession(("g = Graph([(1, 2)])\n", "f(g, 'ab', f'{g}')\n"))
     found = [*varied([session], Random(0))]
     assert len(set(found)) == len(found) > 10
     for new in found:
@@ -24,13 +24,13 @@ def test_one_literal_is_another_at_a_time() -> None:
 
 
 def test_what_is_only_kept_is_shown() -> None:
-    (first, *_) = varied([Session(("u = f([1, 2])\n",))], Random(0))
+    (first, *_) = varied([DoctestSession(("u = f([1, 2])\n",))], Random(0))
     assert first.steps[-1].startswith("(u, [*u]")
 
 
 @pytest.mark.parametrize("steps", [("f(\n",), ("f(x)\n",), ("f(" + "1, " * 1000 + ")\n",)])
 def test_what_holds_no_literal_or_is_long_is_left_alone(steps: tuple[str, ...]) -> None:
-    assert [*varied([Session(steps)], Random(0))] == []
+    assert [*varied([DoctestSession(steps)], Random(0))] == []
 
 
 TWICE = """
@@ -42,7 +42,7 @@ def twice(f):
 def test_fixes_are_compared_on_them() -> None:
     """Functions that come back have no values of their own: what they do, examples show."""
     steps = ("g = twice(lambda n: n * 3 + 1)\n", "g(2)\n")
-    tests = (UnitTest(Session(steps), Want("22\n")),)
+    tests = (UnitTest(DoctestSession(steps), Want("22\n")),)
     problem = FunctionProblem("own/1", "", "def twice(f)", "twice", TWICE, tests=tests)
     with LocalSandbox() as box:
         result = search(problem, box=box, max_candidates=1_500)

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from refute.function.search import search
-from refute.function.search.inputs import Proposal, propose_inputs
+from refute.function.search.inputs import ProposedInput, propose_inputs
 from refute.function.search.written import Written, as_invocation, source_with
 from refute.problems import Call, Expression, FunctionProblem, UnitTest
 from refute.sandbox import Program, Returned
@@ -62,7 +62,7 @@ def problem(function: str, tests: tuple[UnitTest, ...] = ()) -> FunctionProblem:
     return FunctionProblem("p", "", "", "f", MODULE + function, tests)
 
 
-def proposed(function: str, count: int = 40) -> list[Proposal]:
+def proposed(function: str, count: int = 40) -> list[ProposedInput]:
     return list(islice(propose_inputs(problem(function), [], seed=0), count))
 
 

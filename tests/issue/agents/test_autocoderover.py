@@ -8,7 +8,7 @@ import pytest
 
 from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.drafting.original import Original
-from refute.issue.methods.autocoderover import Call, autocoderover, read_calls
+from refute.issue.methods.autocoderover import SearchCall, autocoderover, read_calls
 from refute.methods import Bounds, Context
 
 from ..projects import Project
@@ -134,7 +134,7 @@ def test_bounds_and_context(project: Project) -> None:
     ],
 )
 def test_calls_are_read_tolerantly(answer: str, calls: list[tuple[str, ...]]) -> None:
-    assert read_calls(answer) == [Call(name, tuple(rest)) for name, *rest in calls]
+    assert read_calls(answer) == [SearchCall(name, tuple(rest)) for name, *rest in calls]
 
 
 def test_calls_are_bounded() -> None:

@@ -16,7 +16,7 @@ import pytest
 from refute.cli import run as refute
 from refute.datasets.swe import load_issues
 from refute.errors import DatasetError, WorkspaceUnavailable
-from refute.issue.benchmark.build import RECORDS, PullRecord, Settings, build
+from refute.issue.benchmark.build import RECORDS, BuildSettings, PullRecord, build
 from refute.issue.benchmark.pull_requests import (
     Issue,
     Pull,
@@ -214,12 +214,12 @@ def test_unavailable_is_not_dropped_and_finished_runs_are_kept(
         return open_at(repository, problem)
 
     with Journal(tmp_path / "run", {}, RECORDS) as journal:
-        first = build(pulls[:1], issues, clone, opener, journal, Settings(2, 120))
+        first = build(pulls[:1], issues, clone, opener, journal, BuildSettings(2, 120))
     assert first.rows == ()
     assert first.dropped == {}
     assert first.unavailable == {KEPT[0]: "no engine here"}
     with Journal(tmp_path / "run", {}, RECORDS) as journal:
-        second = build(pulls[:1], issues, clone, opener, journal, Settings(2, 120))
+        second = build(pulls[:1], issues, clone, opener, journal, BuildSettings(2, 120))
         assert [row["instance_id"] for row in second.rows] == KEPT[:1]
         assert second.unavailable == {}
     assert opened == [KEPT[0]] * 3, "the first run, the one that failed, and its repetition"
@@ -242,10 +242,10 @@ def test_a_test_that_does_not_turn_in_every_run_is_not_kept(
         for number, golden in enumerate(runs, start=1):
             name = f"run:{KEPT[0]}:{number}"
             journal.append(PullRecord(id=name, golden=golden, existing={"f2p": [], **counts}))
-        result = build(pulls[:1], issues, clone, never, journal, Settings(2, 120))
+        result = build(pulls[:1], issues, clone, never, journal, BuildSettings(2, 120))
         assert result.rows[0]["FAIL_TO_PASS"] == ["steady"]
         journal.append(PullRecord(id=f"run:{KEPT[0]}:2", golden={"f2p": [], **counts}))
-        result = build(pulls[:1], issues, clone, never, journal, Settings(2, 120))
+        result = build(pulls[:1], issues, clone, never, journal, BuildSettings(2, 120))
     assert result.dropped == {"not in every run": 1}
 
 

@@ -13,7 +13,7 @@ from refute import cli
 from refute.datasets.swe import IssueItem
 from refute.errors import WorkspaceUnavailable
 from refute.issue.analysis.filters import filter_result
-from refute.issue.grading.filtering import FilterTask, Judged, judge_fix
+from refute.issue.grading.filtering import FilterTask, Judgement, judge_fix
 from refute.issue.grading.states import StateStore
 
 from ..shop import CART, FIXED, KEY, PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
@@ -39,7 +39,7 @@ PASSES = new_file(
 )
 
 
-def judged(shop: Shop, fix: str, tests: str, *, timeout: float = 120.0) -> Judged:
+def judged(shop: Shop, fix: str, tests: str, *, timeout: float = 120.0) -> Judgement:
     task = FilterTask(IssueItem(shop.problem, KEY), fix, tests, 0.75)
     store = StateStore(shop.states, shop.problem, "local")
     return judge_fix(task, shop.spawn, store, timeout=timeout)
@@ -108,8 +108,8 @@ def test_golden_tests_that_reproduce_nothing_judge_nothing(shop: Shop) -> None:
 
 
 def test_precision_recall_and_the_trade_off() -> None:
-    def one(id: str, resolved: bool, verdict: Any, confidence: float) -> Judged:
-        return Judged(id, "judged", resolved, verdict, confidence)
+    def one(id: str, resolved: bool, verdict: Any, confidence: float) -> Judgement:
+        return Judgement(id, "judged", resolved, verdict, confidence)
 
     rows = [
         one("a", True, "success", 0.9),
@@ -118,7 +118,7 @@ def test_precision_recall_and_the_trade_off() -> None:
         one("d", True, "fails_after", 1.0),
         one("e", False, "empty", 1.0),
         one("f", False, "passes_before", 1.0),
-        Judged("g", "not_applied", False, "not_applicable", 1.0),
+        Judgement("g", "not_applied", False, "not_applicable", 1.0),
     ]
     result = filter_result(rows)
     assert (result.proposed, result.unfiltered.kept) == (7, 6)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.issue.grading.states import State, StateStore, run_lane
+from refute.issue.grading.states import PatchedState, StateStore, run_lane
 from refute.workspace.contract import TestReport
 
 from ..shop import KEY, PATCH, Shop, diff, new_file
@@ -119,13 +119,13 @@ def test_kept_states_run_before_predicted_ones(shop: Shop, tmp_path: Path) -> No
     ran: list[bool] = []
 
     class Noting(StateStore):
-        def put(self, state: State, report: TestReport) -> None:
+        def put(self, state: PatchedState, report: TestReport) -> None:
             ran.append(state.kept)
             super().put(state, report)
 
     states = [
-        State("", new_file("def test_it(): pass\n"), ("tests/test_new.py",), kept=False),
-        State("", KEY.test_patch, ("tests/test_cart.py",)),
+        PatchedState("", new_file("def test_it(): pass\n"), ("tests/test_new.py",), kept=False),
+        PatchedState("", KEY.test_patch, ("tests/test_cart.py",)),
     ]
     store = Noting(tmp_path, shop.problem, "local")
     reports = run_lane(states, shop.spawn, store, timeout=120.0)
@@ -138,7 +138,7 @@ def test_counters_of_the_kernel_are_chance(shop: Shop) -> None:
     source = (
         "import os\n\n\ndef test_it():\n    assert (os.getpid(), os.stat(__file__).st_ino) == 0\n"
     )
-    state = State("", new_file(source), ("tests/test_new.py",), kept=False)
+    state = PatchedState("", new_file(source), ("tests/test_new.py",), kept=False)
     store = StateStore(None, shop.problem, "local")
     seen = set()
     for _ in range(4):

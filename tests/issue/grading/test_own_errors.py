@@ -13,7 +13,7 @@ from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.grade import Terms
 from refute.issue.grading.grade_records import GradeRecord
-from refute.issue.grading.tasks import GradingSettings, Task, _work
+from refute.issue.grading.tasks import GradingSettings, GradingTask, _work
 from refute.issue.predictions import Prediction
 from refute.probe.reading import _report
 from refute.runs.records import ErrorRecord, as_data
@@ -46,7 +46,7 @@ def graded(shop: Shop, tmp_path, monkeypatch) -> Callable[[str], GradeRecord | E
         settings = GradingSettings(
             "data", "predictions", "model", Terms(**{"timeout": 60.0, **terms}), types=types
         )
-        task = Task(IssueItem(shop.problem, KEY), Prediction(shop.problem.id, patch))
+        task = GradingTask(IssueItem(shop.problem, KEY), Prediction(shop.problem.id, patch))
         record = _work(settings, tmp_path, nullcontext(), (task.item.problem.id, task))
         json.dumps(as_data(record))
         return record

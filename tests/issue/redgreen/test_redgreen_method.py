@@ -16,7 +16,7 @@ from refute.methods import Bounds, Context
 from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
-from refute.workspace.contract import Selection
+from refute.workspace.contract import TestSelection
 
 from ..projects import FIX as GOLDEN
 from ..projects import Project, make_project
@@ -61,7 +61,7 @@ def outcomes(project: Project, patch: str, fix: str = "") -> dict[str, str]:
         if fix:
             workspace.apply(fix)
         workspace.apply(patch)
-        report = workspace.run_tests(Selection(("tests/test_line.py",)), timeout=120)
+        report = workspace.run_tests(TestSelection(("tests/test_line.py",)), timeout=120)
     return {result.id.rpartition("::")[2]: result.outcome for result in report.results}
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.context.ranking import estimated_tokens, numbered
-from refute.issue.drafting.original import Trial, described, runnable_id
+from refute.issue.drafting.original import TrialRun, described, runnable_id
 from refute.issue.redgreen.dependencies import companions
-from refute.issue.redgreen.edits_read import Verdict, read_steps, read_verdicts
+from refute.issue.redgreen.edits_read import TestOpinion, read_steps, read_verdicts
 from refute.issue.redgreen.excerpt import excerpt, outline
 from refute.issue.redgreen.locate import (
     View,
@@ -29,7 +29,7 @@ from refute.issue.redgreen.ranking import (
     telling_fixes,
     without_shared,
 )
-from refute.issue.redgreen.testbed import Fix, scrubbed
+from refute.issue.redgreen.testbed import CandidateFix, scrubbed
 from refute.issue.redgreen.uncovered import statements_at
 from refute.workspace.contract import Failure, TestReport, TestResult
 
@@ -335,7 +335,7 @@ def test_runs_are_told_the_same_each_time() -> None:
 def traced(kind: str, trace: str) -> str:
     """What a prompt says of a failing test with that traceback."""
     result = TestResult("t", "t.py", "failed", "call", Failure(kind, "1 != 2", trace))
-    return described(Trial("p", TestReport((result,), "finished"), (result,)))
+    return described(TrialRun("p", TestReport((result,), "finished"), (result,)))
 
 
 OWN = '  File "tests/t.py", line 3, in test_it\n    self.assertEqual(f(1), 2)\n'
@@ -394,7 +394,7 @@ def test_parameters_that_fail_alike_are_told_once() -> None:
 
     ids = [("t.py::t[1]", "E"), ("t.py::t[2]", "E"), ("t.py::t[3]", "F"), ("t.py::u", "E")]
     results = tuple(one(*pair) for pair in ids)
-    told = described(Trial("p", TestReport(results, "finished"), results))
+    told = described(TrialRun("p", TestReport(results, "finished"), results))
     assert "trace of t.py::t[1]\n(and 1 more of it with other parameters fail alike)" in told
     assert "t.py::t[2]" not in told
     assert "trace of t.py::t[3]" in told
@@ -408,7 +408,7 @@ def test_long_traces_are_cut_between_lines() -> None:
         TestResult(f"t.py::t{n}", "t.py", "failed", "call", Failure("E", "", trace))
         for n in range(30)
     )
-    told = described(Trial("p", TestReport(results, "finished"), results))
+    told = described(TrialRun("p", TestReport(results, "finished"), results))
     lines = told.splitlines()
     assert all(f"t.py::t{n}: failed in call" in lines for n in range(30))
     rest = [line for line in lines if line and not line.startswith("t.py")]
@@ -436,7 +436,7 @@ def test_statements_are_what_a_count_of_lines_is_about() -> None:
 def draft(number: int, red: str, greens: dict[int, str], **options: object) -> Draft:
     """A draft whose tests are letters; `greens`: fix -> those that pass with it."""
     results = tuple(TestResult(id, "t.py", "failed") for id in red)
-    trial = Trial("p" * (number + 1), TestReport(results, "finished"), results)
+    trial = TrialRun("p" * (number + 1), TestReport(results, "finished"), results)
     rows = {
         fix: {id: "pass" if id in green else "fail" for id in red} for fix, green in greens.items()
     }
@@ -444,7 +444,7 @@ def draft(number: int, red: str, greens: dict[int, str], **options: object) -> D
     return replace(made, **options)  # type: ignore[arg-type]
 
 
-FIXES = [Fix(number, f"fix {number}") for number in range(3)]
+FIXES = [CandidateFix(number, f"fix {number}") for number in range(3)]
 
 
 def test_fixes_and_tests_vouch_for_one_another() -> None:
@@ -483,7 +483,11 @@ def test_the_order_of_falling_back() -> None:
 
 def test_what_breaks_counts_less_and_what_is_drawn_often_more() -> None:
     broken = TestResult("old", "t.py", "failed")
-    fixes = [Fix(0, "a", broken=(broken,)), Fix(1, "b", drawn=3), Fix(2, "c", rejected="no")]
+    fixes = [
+        CandidateFix(0, "a", broken=(broken,)),
+        CandidateFix(1, "b", drawn=3),
+        CandidateFix(2, "c", rejected="no"),
+    ]
     drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a"})]
     assert fix_scores(drafts, fixes) == {0: 0.5, 1: 3.0}
 
@@ -500,17 +504,17 @@ def test_what_stands_for_a_judged_draft() -> None:
 
 def test_what_every_fix_breaks_is_held_against_none() -> None:
     old, other = (TestResult(id, "t.py", "failed") for id in ("old", "other"))
-    one, two = Fix(0, "a", broken=(old,)), Fix(1, "b", broken=(old, other))
-    away = Fix(2, "c", rejected="no")
+    one, two = CandidateFix(0, "a", broken=(old,)), CandidateFix(1, "b", broken=(old, other))
+    away = CandidateFix(2, "c", rejected="no")
     assert [fix.broken for fix in without_shared([one, two, away])] == [(), (other,), ()]
     assert without_shared([two, away]) == [two, away], "one answer alone proves nothing"
     assert without_shared([replace(two, drawn=2)])[0].broken == ()
-    assert without_shared([one, Fix(3, "d")])[0].broken == (old,), "one fix keeps it green"
+    assert without_shared([one, CandidateFix(3, "d")])[0].broken == (old,), "one fix keeps it green"
     assert without_shared([]) == []
 
 
 def test_a_broadened_draft_with_almost_the_support_of_a_smaller_one_comes_first() -> None:
-    fixes = [Fix(0, "a", drawn=24), Fix(1, "b")]
+    fixes = [CandidateFix(0, "a", drawn=24), CandidateFix(1, "b")]
     small, wide = draft(0, "a", {0: "a", 1: "a"}), draft(1, "ab", {0: "ab", 1: "a"})
     order = ranking([small, replace(wide, route="broaden")], fixes)
     assert [one.draft.number for one in order] == [1, 0]
@@ -525,17 +529,17 @@ def test_what_the_judge_refuses_is_left_out() -> None:
     trial = replace(one.trial, failing=tuple(tests))
     rows = {fix: {r.id: "pass" for r in tests} for fix in (0, 1)}
     named = replace(one, trial=trial, rows=rows, accepted=None)  # type: ignore[arg-type]
-    judged = named.judged(Verdict(True, frozenset({"test_b"})))
+    judged = named.judged(TestOpinion(True, frozenset({"test_b"})))
     (best,) = ranking([judged], FIXES[:2])
     assert (best.tier, best.kept, best.dropped) == (0, ("t.py::test_a",), ("t.py::test_b",))
-    nothing = named.judged(Verdict(True, frozenset({"test_a", "test_b"})))
+    nothing = named.judged(TestOpinion(True, frozenset({"test_a", "test_b"})))
     assert not nothing.accepted
     assert nothing.red
 
 
 def test_the_fixes_that_are_shown_are_the_smallest_and_the_most_different() -> None:
     texts = ["+a\n+b\n+c\n+# why", "+a\n+b\n+c", "+a\n+x\n+y\n+z\n+w", "+doubtful", "+red"]
-    fixes = [Fix(number, text) for number, text in enumerate(texts)]
+    fixes = [CandidateFix(number, text) for number, text in enumerate(texts)]
     fixes[3] = replace(fixes[3], broken=(TestResult("old", "t.py", "failed"),) * 3)
     drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a", 3: "a", 4: ""})]
     assert [fix.number for fix in telling_fixes(drafts, fixes)] == [1, 2]
@@ -562,7 +566,7 @@ def test_tests_that_no_fix_turns_green() -> None:
 
 def test_what_judged_drafts_rewrite_is_held_against_no_fix() -> None:
     old, other = (TestResult(id, "t.py", "failed") for id in ("o", "x"))
-    fixes = [Fix(0, "a", broken=(old, other)), Fix(1, "b")]
+    fixes = [CandidateFix(0, "a", broken=(old, other)), CandidateFix(1, "b")]
     rewriting, plain = draft(0, "ao", {0: "ao", 1: "a"}), draft(1, "a", {0: "a", 1: "a"})
     assert without_shared(fixes, [rewriting, plain])[0].broken == (other,)
     assert without_shared(fixes, [rewriting, plain, plain])[0].broken == (old, other)

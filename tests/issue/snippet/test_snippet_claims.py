@@ -8,7 +8,7 @@ import pytest
 
 from refute.issue.snippet import rendering as write
 from refute.issue.snippet.assertion import claims
-from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
+from refute.issue.snippet.evidence import Claim, ScriptError, Seen, Value
 from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.script import scripts, statements
 
@@ -26,7 +26,7 @@ def claimed_together(text: str, seen: Seen) -> list[Claim]:
 
 
 def raising(kind: str, message: str = "", *, statement: int = 1, inside: bool = True) -> Seen:
-    return Seen(raised=Raised(statement, kind, message, inside))
+    return Seen(raised=ScriptError(statement, kind, message, inside))
 
 
 CRASH = "Total fails\n```python\nfrom shop import total\ntotal([])\n```\n"
@@ -156,7 +156,7 @@ def test_a_slug_is_compared_as_the_text_that_it_is() -> None:
 
 
 def test_a_comment_tells_which_line_fails() -> None:
-    seen = Seen(raised=Raised(1, "shop.DoesNotExist", "no", True, "order.save()  # Fails"))
+    seen = Seen(raised=ScriptError(1, "shop.DoesNotExist", "no", True, "order.save()  # Fails"))
     text = "Saving\n```python\norder = Order()\norder.save()  # Fails\n```\n"
     (claim,) = claimed(text, seen)
     assert (claim.kind, claim.failure, claim.confidence) == ("runs", "shop.DoesNotExist", 0.6)
@@ -185,7 +185,7 @@ def test_an_assertion_of_the_example_that_fails_is_the_test() -> None:
 
 
 def test_a_lazy_value_is_shown_as_it_was_when_it_failed() -> None:
-    seen = Seen(raised=Raised(1, "ValueError", "no rows", True, form="repr"))
+    seen = Seen(raised=ScriptError(1, "ValueError", "no rows", True, form="repr"))
     (claim,) = claimed(CRASH + "ValueError: no rows\n", seen)
     draft = write.tested(claim, "a", (), write.Style())
     assert draft.body == ("from shop import total", "repr(total([]))")

@@ -14,7 +14,7 @@ from refute.issue.snippet.import_lookup import Names, module_of
 from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.missing_dunder import missing_attribute
 from refute.issue.snippet.placement import frame_files, homes_for_tests
-from refute.issue.snippet.rendering import Draft, Style, patch_of, slug, with_tests
+from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
 from refute.issue.snippet.style import home_for_models, styles_of
 
@@ -138,7 +138,9 @@ def test_styles_and_applications_for_models() -> None:
 
 def test_appended_tests_leave_the_file_as_it_is() -> None:
     existing = "from django.test import SimpleTestCase\n\n\nclass A(SimpleTestCase):\n    pass\n"
-    draft = Draft("x", ("from b import c", "from b import a", "import os"), ('a("""\n1\n""")',))
+    draft = TestSketch(
+        "x", ("from b import c", "from b import a", "import os"), ('a("""\n1\n""")',)
+    )
     style = Style("SimpleTestCase", "django.test")
     text = with_tests(existing, [draft], style, title="A b")
     assert text.startswith(existing)
@@ -154,13 +156,13 @@ def test_what_the_file_imports_is_not_imported_again() -> None:
     existing = "import os\nfrom b import (\n    a,\n    c,\n)\nfrom .d import e as f\n"
     imports = ("import os", "import os.path", "from b import a", "from .d import e")
     body = ("from b import c, a", "from b import c, z", "from .d import e as f", "f(c)")
-    text = with_tests(existing, [Draft("x", imports, body)], Style(), title="A b")
+    text = with_tests(existing, [TestSketch("x", imports, body)], Style(), title="A b")
     assert text == (
         f"{existing}\n\ndef test_x():\n    import os.path\n    from .d import e\n\n"
         "    from b import c, z\n    f(c)\n"
     )
     assert "import os\n" in with_tests(
-        "import os (", [Draft("x", imports, body)], Style(), title="b"
+        "import os (", [TestSketch("x", imports, body)], Style(), title="b"
     )
 
 

@@ -10,7 +10,7 @@ from refute.issue.snippet.inline_code import with_inline_code
 from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.prose_calls import spoken_calls
 from refute.issue.snippet.script import missing_names, scripts, statements
-from refute.issue.snippet.shown_errors import Shown, likeness, shown_errors
+from refute.issue.snippet.shown_errors import ShownError, likeness, shown_errors
 from refute.syntax import parse_module
 
 FENCED = """Product of nothing
@@ -59,7 +59,7 @@ def test_fenced_code_and_its_traceback() -> None:
     assert [p.kind for p in pieces] == ["prose", "code", "prose", "output"]
     assert pieces[1].language == "python"
     assert pieces[1].text == "from shop import total\ntotal([])"
-    assert pieces[3].errors == (Shown("ValueError", "max() arg is an empty sequence"),)
+    assert pieces[3].errors == (ShownError("ValueError", "max() arg is an empty sequence"),)
 
 
 def test_code_and_sessions_without_fences_or_blank_lines() -> None:
@@ -92,24 +92,30 @@ def test_words_are_no_code(text: str) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("KeyError: 'a'", Shown("KeyError", "'a'")),
-        ("re.error: bad escape \\p at position 1", Shown("error", "bad escape \\p at position 1")),
-        ("django.db.utils.FieldError: no", Shown("FieldError", "no")),
-        ("a FieldError(\"No 'a'\") is raised", Shown("FieldError", "No 'a'")),
-        ("ImproperlyConfigured: Add it.", Shown("ImproperlyConfigured", "Add it.")),
-        ("Exception Type: TypeError at /x/\nException Value: no", Shown("TypeError", "no")),
+        ("KeyError: 'a'", ShownError("KeyError", "'a'")),
+        (
+            "re.error: bad escape \\p at position 1",
+            ShownError("error", "bad escape \\p at position 1"),
+        ),
+        ("django.db.utils.FieldError: no", ShownError("FieldError", "no")),
+        ("a FieldError(\"No 'a'\") is raised", ShownError("FieldError", "No 'a'")),
+        ("ImproperlyConfigured: Add it.", ShownError("ImproperlyConfigured", "Add it.")),
+        ("Exception Type: TypeError at /x/\nException Value: no", ShownError("TypeError", "no")),
     ],
 )
-def test_forms_of_exceptions(line: str, expected: Shown) -> None:
+def test_forms_of_exceptions(line: str, expected: ShownError) -> None:
     assert expected in shown_errors(line)
 
 
 def test_likeness_of_failures() -> None:
-    shown = (Shown("TypeError", "<Exists object at 0x7fc18dd21400>"), Shown("ValueError", "bad 3"))
+    shown = (
+        ShownError("TypeError", "<Exists object at 0x7fc18dd21400>"),
+        ShownError("ValueError", "bad 3"),
+    )
     assert likeness("app.ValueError", "bad 17", shown) == 1.0
     assert likeness("ValueError", "something else entirely", shown) == 0.5
     assert likeness("KeyError", "bad 3", shown) == 0.0
-    cut = (Shown("FieldError", "No 'a' in this..."),)
+    cut = (ShownError("FieldError", "No 'a' in this..."),)
     assert likeness("FieldError", "No 'b' in this. There are: " + "c, " * 50, cut) == 0.5
     assert likeness("FieldError", "No 'a' in this. There are: " + "c, " * 50, cut) == 1.0
 
@@ -179,7 +185,7 @@ def test_a_split_sentence_keeps_all_its_words() -> None:
     assert "".join(p.text for p in pieces if p.kind == "prose").startswith(
         "Sums\nHere `total([1])`"
     )
-    assert pieces[2].errors == (Shown("KeyError", "'a'"),)
+    assert pieces[2].errors == (ShownError("KeyError", "'a'"),)
 
 
 @pytest.mark.parametrize(

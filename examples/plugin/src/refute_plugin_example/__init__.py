@@ -6,7 +6,7 @@ from pathlib import Path
 
 from refute import Candidate, Context, FunctionKey, FunctionProblem, MethodResult, method
 from refute.datasets import Item
-from refute.datasets.item import Options
+from refute.datasets.item import LoaderOptions
 from refute.datasets.spec import DatasetSpec, Keep
 from refute.models.contract import Message, Sampling
 from refute.models.specs import Provider
@@ -41,7 +41,7 @@ def echo() -> ScriptedModel:
     return ScriptedModel(_echoed, name="echo:1")
 
 
-def _sums(path: Path | None, options: Options, keep: Keep) -> Iterator[Item]:
+def _sums(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Item]:
     code = "def total(a, b):\n    return a - b\n"
     problem = FunctionProblem("sums/0", "Add two numbers.", "total(a, b)", "total", code)
     inputs = ((1, 2), (0, 0), (5, -3))

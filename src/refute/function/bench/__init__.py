@@ -11,15 +11,15 @@ stated in the description are not counted, although `hunt` shows them when they 
 from __future__ import annotations
 
 from refute.function.bench.records import RECORDS, FunctionRecord
-from refute.function.bench.settings import Settings, load_items
-from refute.function.bench.summary import Result, summarize
+from refute.function.bench.settings import BenchSettings, load_items
+from refute.function.bench.summary import BenchSummary, summarize
 from refute.function.bench.work import predict, work_on
 
 __all__ = [
     "RECORDS",
+    "BenchSettings",
+    "BenchSummary",
     "FunctionRecord",
-    "Result",
-    "Settings",
     "load_items",
     "predict",
     "summarize",

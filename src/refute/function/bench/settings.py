@@ -16,11 +16,11 @@ from refute.registry import METHODS
 from refute.runs.run import versions
 from refute.sandbox import values
 
-__all__ = ["Settings", "load_items", "stored_settings"]
+__all__ = ["BenchSettings", "load_items", "stored_settings"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BenchSettings:
     """Everything that a run's figures depend on; goes into the journal's header."""
 
     dataset: str
@@ -67,9 +67,9 @@ class Settings:
 MOST_RUNS = 10_000
 
 
-def stored_settings(header: Mapping[str, Any]) -> Settings:
+def stored_settings(header: Mapping[str, Any]) -> BenchSettings:
     """The settings that a header holds. Raises `InputError` for a number that makes no sense."""
-    own = {f.name: header[f.name] for f in fields(Settings) if f.name in header}
+    own = {f.name: header[f.name] for f in fields(BenchSettings) if f.name in header}
     if isinstance(own.get("ids"), list):
         own["ids"] = tuple(own["ids"])
     own["options"] = None
@@ -77,10 +77,10 @@ def stored_settings(header: Mapping[str, Any]) -> Settings:
         kind = METHODS.get(header["method"]).options
         names = [f.name for f in fields(kind)]
         own["options"] = kind(**{name: header[name] for name in names if name in header})
-    return Settings(**own)
+    return BenchSettings(**own)
 
 
-def load_items(settings: Settings, data: Path | None) -> list[Item]:
+def load_items(settings: BenchSettings, data: Path | None) -> list[Item]:
     """The problems of the run. Raises `InputError`."""
     try:
         items = load(

@@ -13,18 +13,18 @@ from refute.datasets import Item
 from refute.errors import InputError
 from refute.figures import Figure, mean
 from refute.function.bench.records import RECORDS, FunctionRecord, grades, read_grade
-from refute.function.bench.settings import Settings, stored_settings
+from refute.function.bench.settings import BenchSettings, stored_settings
 from refute.function.grade import metrics
 from refute.runs.journal import Journal, read_run
 from refute.runs.records import ErrorRecord, StoredTally
 
-__all__ = ["Cost", "Result", "read_result", "record_names", "summarize"]
+__all__ = ["BenchSummary", "ModelCost", "read_result", "record_names", "summarize"]
 
 _DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ModelCost:
     """What asking the model has cost, over all problems of the run."""
 
     requests: int
@@ -46,10 +46,10 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class BenchSummary:
     """The figures of a run. `figures` as in `refute.function.grade`."""
 
-    settings: Settings
+    settings: BenchSettings
     n: int
     """Problems that were graded (problems times runs, where there are several runs)."""
     figures: Mapping[str, Figure]
@@ -67,7 +67,7 @@ class Result:
     """Code accuracy after each round of debugging, 0 (the code under test) first."""
     by_run: tuple[Mapping[str, Figure], ...] = ()
     """The figures of each run, where there are several."""
-    cost: Cost | None = None
+    cost: ModelCost | None = None
     """None: no model was asked."""
 
 
@@ -77,8 +77,8 @@ def record_names(problem: str, runs: int) -> list[str]:
 
 
 def summarize(
-    items: Sequence[Item], settings: Settings, journal: Journal[FunctionRecord]
-) -> Result:
+    items: Sequence[Item], settings: BenchSettings, journal: Journal[FunctionRecord]
+) -> BenchSummary:
     """The figures of a finished run, from its journal alone; in the order of the data set."""
     names = [record_names(item.problem.id, settings.runs) for item in items]
     wanted = [row[at] for at in range(settings.runs) for row in names]
@@ -86,7 +86,7 @@ def summarize(
     return _result(settings, records, journal.directory, missing=len(wanted) - len(records))
 
 
-def read_result(directory: Path) -> tuple[Result, list[FunctionRecord | ErrorRecord]]:
+def read_result(directory: Path) -> tuple[BenchSummary, list[FunctionRecord | ErrorRecord]]:
     """The figures and the records of a run that may still be under way, problems sorted by id.
 
     Raises `InputError` where there is no run of `refute bench`.
@@ -106,17 +106,17 @@ def _natural(identity: str) -> list[tuple[int, str]]:
 
 
 def _result(
-    settings: Settings,
+    settings: BenchSettings,
     records: Sequence[FunctionRecord | ErrorRecord],
     run: Path,
     *,
     missing: int = 0,
-) -> Result:
+) -> BenchSummary:
     """The figures over the records of a run."""
     good = [record for record in records if not isinstance(record, ErrorRecord)]
     graded = [read_grade(record) for record in good]
     seconds = [record.seconds for record in good]
-    return Result(
+    return BenchSummary(
         settings=settings,
         n=len(good),
         figures=_figures(good),
@@ -170,11 +170,11 @@ def _rounds(records: Sequence[FunctionRecord]) -> tuple[Figure, ...]:
     return tuple(mean(float(row[min(at, len(row) - 1)]) for row in passed) for at in range(longest))
 
 
-def _cost(records: Sequence[FunctionRecord]) -> Cost:
+def _cost(records: Sequence[FunctionRecord]) -> ModelCost:
     tallies = [record.tally or StoredTally() for record in records]
     logs = [record.log for record in records if record.log is not None]
     known = [tally.usd for tally in tallies if tally.usd is not None]
-    return Cost(
+    return ModelCost(
         requests=sum(tally.requests for tally in tallies),
         samples=sum(tally.samples + tally.cached for tally in tallies),
         cached=sum(tally.cached for tally in tallies),

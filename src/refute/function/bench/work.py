@@ -19,7 +19,7 @@ from multiprocessing.util import Finalize
 from refute.datasets import Item
 from refute.errors import SandboxUnavailable
 from refute.function.bench.records import FunctionRecord, Work, graded_record, work_of
-from refute.function.bench.settings import Settings
+from refute.function.bench.settings import BenchSettings
 from refute.function.bench.summary import record_names
 from refute.function.contract import MethodResult
 from refute.function.grade import with_failing_tests
@@ -43,7 +43,7 @@ Models = Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class BenchUnit:
     """A problem in one of the runs over the data set."""
 
     name: str
@@ -51,10 +51,10 @@ class Unit:
     seed: int
 
 
-def units_of(items: Sequence[Item], settings: Settings) -> dict[str, Unit]:
+def units_of(items: Sequence[Item], settings: BenchSettings) -> dict[str, BenchUnit]:
     """The units of a run, by the ids of their records: a run of all problems, then the second."""
     rows = [
-        (run, Unit(name, item, settings.seed + run))
+        (run, BenchUnit(name, item, settings.seed + run))
         for item in items
         for run, name in enumerate(record_names(item.problem.id, settings.runs))
     ]
@@ -64,7 +64,7 @@ def units_of(items: Sequence[Item], settings: Settings) -> dict[str, Unit]:
 def work_on(
     run: Run[FunctionRecord],
     items: Sequence[Item],
-    settings: Settings,
+    settings: BenchSettings,
     *,
     models: Models | None = None,
     at_once: int = 64,
@@ -94,7 +94,7 @@ def work_on(
 # -- methods that compute, in a worker process -----------------------------------------------------
 
 
-def start_computing(settings: Settings) -> Callable[[tuple[str, Unit]], FunctionRecord]:
+def start_computing(settings: BenchSettings) -> Callable[[tuple[str, BenchUnit]], FunctionRecord]:
     """What a worker process does; see `Processes`."""
     from refute.sandbox.local import LocalSandbox
 
@@ -104,7 +104,9 @@ def start_computing(settings: Settings) -> Callable[[tuple[str, Unit]], Function
     return partial(_computed, settings, box)
 
 
-def _computed(settings: Settings, box: Sandbox, named: tuple[str, Unit]) -> FunctionRecord:
+def _computed(
+    settings: BenchSettings, box: Sandbox, named: tuple[str, BenchUnit]
+) -> FunctionRecord:
     _, unit = named
     problem, key = unit.item.problem, unit.item.key
     truth = expected_outputs(key, box)
@@ -117,7 +119,7 @@ def _computed(settings: Settings, box: Sandbox, named: tuple[str, Unit]) -> Func
 
 
 def predict(
-    problem: FunctionProblem, settings: Settings, box: Sandbox, *, seed: int | None = None
+    problem: FunctionProblem, settings: BenchSettings, box: Sandbox, *, seed: int | None = None
 ) -> MethodResult:
     """What the method says about a problem; it sees nothing else."""
     spec = METHODS.get(settings.method)
@@ -131,14 +133,16 @@ def predict(
 
 @asynccontextmanager
 async def start_asking(
-    settings: Settings, models: Models, jobs: int | None
-) -> AsyncIterator[Callable[[tuple[str, Unit], Callable[[], None]], Awaitable[FunctionRecord]]]:
+    settings: BenchSettings, models: Models, jobs: int | None
+) -> AsyncIterator[
+    Callable[[tuple[str, BenchUnit], Callable[[], None]], Awaitable[FunctionRecord]]
+]:
     """What is done in the event loop; see `Concurrent`."""
     size = jobs or cores()
     with SandboxPool(size) as box, SandboxPool(size) as graders:
         async with models() as opened:
 
-            async def do(named: tuple[str, Unit], leave: Callable[[], None]) -> FunctionRecord:
+            async def do(named: tuple[str, BenchUnit], leave: Callable[[], None]) -> FunctionRecord:
                 _, unit = named
                 problem = unit.item.problem
                 if settings.failing_tests:
@@ -151,9 +155,9 @@ async def start_asking(
 
 
 async def _solved(
-    unit: Unit,
+    unit: BenchUnit,
     problem: FunctionProblem,
-    settings: Settings,
+    settings: BenchSettings,
     box: SandboxPool,
     models: Mapping[str, Session],
 ) -> Work:
@@ -180,6 +184,6 @@ def _shown(item: Item, count: int, box: Sandbox) -> FunctionProblem:
     return with_failing_tests(item.problem, item.key, box, count)
 
 
-def _graded(work: Work, problem: FunctionProblem, unit: Unit, box: Sandbox) -> FunctionRecord:
+def _graded(work: Work, problem: FunctionProblem, unit: BenchUnit, box: Sandbox) -> FunctionRecord:
     truth = expected_outputs(unit.item.key, box)
     return graded_record(work, problem, unit.item.key, box, truth, name=unit.name)

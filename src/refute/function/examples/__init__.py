@@ -19,9 +19,9 @@ from refute.function.examples.replayed import replayed, witnesses
 from refute.function.examples.screening import contradictions_marked, screened
 from refute.function.examples.scripts import doctest_lines
 from refute.function.examples.subject import (
+    DescribedFunction,
     Kind,
     Reading,
-    Subject,
     grounded,
     overlaps,
     subject,
@@ -101,7 +101,7 @@ def told(problem: FunctionProblem) -> list[tuple[Kind, UnitTest]]:
     return [(one.kind, to_test(one, about, where="description")) for one in readings]
 
 
-def _read(about: Subject) -> list[Reading]:
+def _read(about: DescribedFunction) -> list[Reading]:
     readings, taken = doctests(about)
     asserted = [one for one in asserts(about) if not overlaps(one.span, taken)]
     taken += [one.span for one in asserted]
@@ -117,7 +117,7 @@ def _read(about: Subject) -> list[Reading]:
     return sorted(screened(readings, about), key=lambda one: one.span)
 
 
-def _hints(code: str, about: Subject) -> list[UnitTest]:
+def _hints(code: str, about: DescribedFunction) -> list[UnitTest]:
     """Self-tests of the code that fit its signature."""
     found = screened(grounded(list(self_tests(code, about)), about), about)
     lines = replace(about, text=code, plain=code)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.function.examples.scanner import read, scan
-from refute.function.examples.subject import Kind, Reading, Subject, invocation, mentions
+from refute.function.examples.subject import DescribedFunction, Kind, Reading, invocation, mentions
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Expression
 from refute.syntax import parse_expression, try_parse, try_parse_statements
@@ -44,7 +44,7 @@ def _lines(text: str) -> list[_Line]:
     return lines
 
 
-def doctests(about: Subject) -> tuple[list[Reading], list[tuple[int, int]]]:
+def doctests(about: DescribedFunction) -> tuple[list[Reading], list[tuple[int, int]]]:
     """Doctest examples, and the spans of text that are theirs.
 
     Names that earlier lines assign or import are put into later expressions; a call without output
@@ -130,7 +130,7 @@ def _uses(node: ast.AST, name: str) -> bool:
 
 
 def _example(
-    source: str, want: list[str], block: _Block, about: Subject, span: tuple[int, int]
+    source: str, want: list[str], block: _Block, about: DescribedFunction, span: tuple[int, int]
 ) -> Iterator[Reading]:
     body = try_parse_statements(source)
     if body is None or not body or re.search(r"#\s*doctest:.*\+SKIP", source):
@@ -171,7 +171,7 @@ def _example(
 
 
 def _output(
-    node: ast.expr, want: list[str], printed: bool, about: Subject, span: tuple[int, int]
+    node: ast.expr, want: list[str], printed: bool, about: DescribedFunction, span: tuple[int, int]
 ) -> Iterator[Reading]:
     output = "\n".join(want).strip()
     if isinstance(node, ast.Compare) and output in ("True", "true"):
@@ -197,7 +197,7 @@ def _output(
     yield Reading(invocation(node, about.entry_point), value, "doctest", span, formal=True)
 
 
-def _none_is_meant(about: Subject) -> bool:
+def _none_is_meant(about: DescribedFunction) -> bool:
     """A doctest without output returned None; many authors only forgot the output, though."""
     annotated = about.returns is not None and re.search("None|Optional", ast.unparse(about.returns))
     return bool(annotated) or "None" in about.text
@@ -225,7 +225,7 @@ def _remember(statement: ast.stmt, block: _Block) -> None:
         block.steps.append(statement.value)
 
 
-def asserts(about: Subject) -> list[Reading]:
+def asserts(about: DescribedFunction) -> list[Reading]:
     """Assert statements on lines of their own, over several lines where brackets are open."""
     readings: list[Reading] = []
     lines = _lines(about.text)
@@ -246,7 +246,7 @@ def asserts(about: Subject) -> list[Reading]:
 
 
 def assertion(
-    node: ast.Assert, about: Subject, span: tuple[int, int], *, kind: Kind
+    node: ast.Assert, about: DescribedFunction, span: tuple[int, int], *, kind: Kind
 ) -> Iterator[Reading]:
     """The reading of an assert: call == value, or the whole condition as an expression."""
     test = node.test
@@ -285,7 +285,7 @@ def assertion(
 
 
 def _truth(
-    node: ast.Call, expected: bool, about: Subject, span: tuple[int, int], kind: Kind
+    node: ast.Call, expected: bool, about: DescribedFunction, span: tuple[int, int], kind: Kind
 ) -> Reading:
     """`assert f(x)` asks for a true value, which need not be `True`."""
     boolean = about.returns is not None and ast.unparse(about.returns) == "bool"
@@ -294,7 +294,7 @@ def _truth(
     return Reading(call, expected, kind, span, formal=True)
 
 
-def _is_own(node: ast.expr, about: Subject) -> bool:
+def _is_own(node: ast.expr, about: DescribedFunction) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) == about.entry_point
 
 
@@ -315,7 +315,7 @@ def _close(test: ast.Call, left: ast.expr, right: ast.expr) -> str | None:
     return f"abs(({a}) - ({b})) <= max({relative!r} * abs({b}), {absolute!r})"
 
 
-def self_tests(code: str, about: Subject) -> Iterator[Reading]:
+def self_tests(code: str, about: DescribedFunction) -> Iterator[Reading]:
     """Module-level asserts, and calls with a comment that says what comes out.
 
     Spans are offsets in `code`.
@@ -335,7 +335,7 @@ def self_tests(code: str, about: Subject) -> Iterator[Reading]:
 def _commented(
     statement: ast.Expr | ast.Assign,
     code: str,
-    about: Subject,
+    about: DescribedFunction,
     span: tuple[int, int],
 ) -> Iterator[Reading]:
     calls = [

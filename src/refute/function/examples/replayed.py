@@ -3,7 +3,7 @@
 What `doctest` would call a failure is one, unless it says nothing about the function: a name, file
 or package that the example lacks, output that differs from one run to the next, a wrapped line.
 Such examples are counted, never believed. An example becomes a call, for the search to work with,
-only where making the call does the same as replaying the session; else it stays a `Session`.
+only where making the call does the same as replaying the session; else it stays a `DoctestSession`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from itertools import islice
 from typing import Any
 
 from refute.function.examples.scripts import (
-    Script,
-    Step,
+    DoctestScript,
+    DoctestStep,
     callers_scripts,
     imported_packages,
     scripts,
@@ -27,7 +27,7 @@ from refute.function.examples.scripts import (
 )
 from refute.function.examples.session_calls import Row, agreed
 from refute.literals import NotLiteral, parse_literal
-from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
+from refute.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.doctest_check import shows
 from refute.sandbox.values import MalformedValue
@@ -115,13 +115,15 @@ def witnesses(problem: FunctionProblem, *, box: Sandbox) -> tuple[UnitTest, ...]
 # -- replaying -------------------------------------------------------------------------------------
 
 
-def _judged(script: Script, imported: frozenset[str], program: Program, box: Sandbox) -> _Judged:
+def _judged(
+    script: DoctestScript, imported: frozenset[str], program: Program, box: Sandbox
+) -> _Judged:
     judged = _Judged(script, _outcomes(script.steps, program, box), imported)
     judged.look_again(program, box)
     return judged
 
 
-def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[Row | Outcome]:
+def _outcomes(steps: Sequence[DoctestStep], program: Program, box: Sandbox) -> list[Row | Outcome]:
     """What each step showed; where one ended the process, that outcome is the last."""
     rows = _rows(steps, program, box, _LIMITS)
     if isinstance(rows, list):
@@ -129,7 +131,7 @@ def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[Row
     if isinstance(rows, Raised):  # the program does not load
         return []
     sources = [step.source for step in steps]
-    sessions = [Session((*sources[:size],), size) for size in range(1, len(sources) + 1)]
+    sessions = [DoctestSession((*sources[:size],), size) for size in range(1, len(sources) + 1)]
     known: list[Row] = []
     outcomes = box.run(program, sessions, _PATIENT)
     for size, outcome in enumerate(outcomes, 1):
@@ -143,9 +145,9 @@ def _outcomes(steps: Sequence[Step], program: Program, box: Sandbox) -> list[Row
 
 
 def _rows(
-    steps: Sequence[Step], program: Program, box: Sandbox, limits: Limits
+    steps: Sequence[DoctestStep], program: Program, box: Sandbox, limits: Limits
 ) -> list[Row] | Outcome:
-    session = Session(tuple(step.source for step in steps), len(steps))
+    session = DoctestSession(tuple(step.source for step in steps), len(steps))
     (outcome,) = box.run(program, [session], limits)
     return _read_rows(outcome, len(steps))
 
@@ -174,7 +176,7 @@ class _Judged:
     """The verdict on each step of a script."""
 
     def __init__(
-        self, script: Script, outcomes: Sequence[Row | Outcome], imported: frozenset[str]
+        self, script: DoctestScript, outcomes: Sequence[Row | Outcome], imported: frozenset[str]
     ) -> None:
         self.steps = script.steps
         self.outcomes = outcomes
@@ -222,7 +224,7 @@ class _Judged:
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
-def _stable(one: Row, two: Row, step: Step) -> bool:
+def _stable(one: Row, two: Row, step: DoctestStep) -> bool:
     """Whether two runs failed alike: addresses may differ where none is wanted."""
     if one[:2] == two[:2]:
         return True
@@ -243,7 +245,7 @@ _FORBIDDEN = {"PermissionError", "ConnectionError", "gaierror", "MaxRetryError",
 _PACKAGE = {"ImportError", "ModuleNotFoundError"}
 
 
-def _own_fault(step: Step, outcome: Row | Outcome, imported: frozenset[str]) -> str | None:
+def _own_fault(step: DoctestStep, outcome: Row | Outcome, imported: frozenset[str]) -> str | None:
     """Why a failure says nothing about the function; None: it does."""
     if not isinstance(outcome, tuple):
         return None if step.depends else "it does not end here"
@@ -305,7 +307,7 @@ def _differs_in_layout(want: str, got: str) -> bool:
 
 
 def _tests(
-    script: Script, judged: _Judged, problem: FunctionProblem, program: Program, box: Sandbox
+    script: DoctestScript, judged: _Judged, problem: FunctionProblem, program: Program, box: Sandbox
 ) -> dict[int, UnitTest]:
     """A test for each example that is understood and hangs on the function, or fails."""
     steps, known = script.steps, judged.outcomes
@@ -323,13 +325,13 @@ def _tests(
         calls = agreed(script, judged.outcomes, judged.failing, chosen, problem, program, box)
     sessions = [index for index in chosen if index not in calls]
     slices = [slice_of(steps, index) for index in sessions]
-    short = [Session(tuple(steps[i].source for i in kept)) for kept in slices]
+    short = [DoctestSession(tuple(steps[i].source for i in kept)) for kept in slices]
     outcomes = box.run(program, short, replace(_QUICK, stop_after=4)) if short else []
     tests = dict(calls)
     for index, session, outcome in zip(sessions, short, outcomes, strict=True):
         before = known[index]
         if isinstance(before, tuple) and not _same(outcome, before):
-            whole = Session(tuple(step.source for step in steps[: index + 1]))
+            whole = DoctestSession(tuple(step.source for step in steps[: index + 1]))
             (outcome,) = box.run(program, [whole], _QUICK)
             session = whole
             if not _same(outcome, before) and index not in judged.failing:
@@ -338,7 +340,7 @@ def _tests(
     return {index: tests[index] for index in chosen if index in tests}
 
 
-def _says_something(step: Step) -> bool:
+def _says_something(step: DoctestStep) -> bool:
     """A statement that shows nothing and is to show nothing is no test: it prepares others."""
     if step.want.text:
         return True
@@ -346,7 +348,7 @@ def _says_something(step: Step) -> bool:
     return isinstance(last, ast.Assert) or (isinstance(last, ast.Expr) and step.direct)
 
 
-def _stated(session: Session, step: Step, caller: str) -> UnitTest:
+def _stated(session: DoctestSession, step: DoctestStep, caller: str) -> UnitTest:
     source = f"doctest line {step.line}"
     if caller:
         source = f"doctest of {caller}, line {step.line}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from refute.function.examples.subject import Reading, Subject, crosses
+from refute.function.examples.subject import DescribedFunction, Reading, crosses
 from refute.problems import Call, Trust, UnitTest
 from refute.syntax import parse_expression
 
@@ -26,13 +26,13 @@ _RETURN_WORDS = re.compile(
 )
 
 
-def screened(readings: Sequence[Reading], about: Subject) -> list[Reading]:
+def screened(readings: Sequence[Reading], about: DescribedFunction) -> list[Reading]:
     """The readings that agree with the signature, the words and one another."""
     kept = _one_tuples([one for one in readings if _typed(one, about)])
     return _same_outputs(kept, about)
 
 
-def _typed(reading: Reading, about: Subject) -> bool:
+def _typed(reading: Reading, about: DescribedFunction) -> bool:
     if not isinstance(reading.call, Call):
         return True
     if not about.fits(len(reading.call.args) + len(reading.call.kwargs)):
@@ -113,7 +113,7 @@ def _family(value: Any) -> str:
     return "number" if isinstance(value, (int, float, complex)) else type(value).__name__
 
 
-def _same_outputs(readings: list[Reading], about: Subject) -> list[Reading]:
+def _same_outputs(readings: list[Reading], about: DescribedFunction) -> list[Reading]:
     """Drop an equation whose value is not of the type that the words say is returned, where other
     examples are: `tri(2) = 1 + (2 / 2) = 2` explains, and is no example."""
     families = {_family(one.expected) for one in readings if one.raises is None}

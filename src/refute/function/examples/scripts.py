@@ -1,7 +1,7 @@
 """The doctest examples of a module that concern one function, as `doctest` itself reads them.
 
-A `Script` is what `doctest` runs in one namespace: the examples of the function's docstring, of its
-module's docstring, of a text in ``__test__``. Nothing is executed here.
+A `DoctestScript` is what `doctest` runs in one namespace: the examples of the function's docstring,
+of its module's docstring, of a text in ``__test__``. Nothing is executed here.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from refute.problems import Want
 from refute.syntax import bound_names, find_function, try_parse, try_parse_statements
 
 __all__ = [
-    "Script",
-    "Step",
+    "DoctestScript",
+    "DoctestStep",
     "callers_scripts",
     "doctest_lines",
     "imported_packages",
@@ -30,7 +30,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DoctestStep:
     """One example: what it runs, what it must show, and the names that it reads and binds."""
 
     source: str
@@ -49,13 +49,13 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class DoctestScript:
     """Examples that run in one namespace, in order; those marked SKIP are left out."""
 
     text: str
     own: bool
     """Whether it is the function's own docstring."""
-    steps: tuple[Step, ...]
+    steps: tuple[DoctestStep, ...]
     first: int
     """The line of the module on which the text starts."""
     put_in: int = 0
@@ -65,7 +65,7 @@ class Script:
     """Whose docstring it is, where that is another function, one that calls the function."""
 
 
-def scripts(code: str, entry_point: str) -> list[Script]:
+def scripts(code: str, entry_point: str) -> list[DoctestScript]:
     """The scripts whose examples call the function, its own docstring first.
 
     A text that `doctest` cannot parse holds none. Never raises.
@@ -80,7 +80,7 @@ def scripts(code: str, entry_point: str) -> list[Script]:
     return [script for script in found if script is not None]
 
 
-def callers_scripts(code: str, entry_point: str) -> Iterator[Script]:
+def callers_scripts(code: str, entry_point: str) -> Iterator[DoctestScript]:
     """The docstrings of the other functions of the module that come to call the function, directly
     or through one another, nearest first: their examples hang on it, too. Never raises.
 
@@ -125,7 +125,7 @@ def _called(node: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def _script(text: _Text, name: str, known: frozenset[str], *, own: bool) -> Script | None:
+def _script(text: _Text, name: str, known: frozenset[str], *, own: bool) -> DoctestScript | None:
     """The examples of a text that name `name`; None where none does, or `doctest` cannot parse it
     (inconsistent blanks, an unknown directive)."""
     try:
@@ -139,7 +139,7 @@ def _script(text: _Text, name: str, known: frozenset[str], *, own: bool) -> Scri
     if not any(step.depends for step in steps):
         return None
     skipped = len(examples) - len(run)
-    return Script(text.value, own, steps, text.lineno, len(missing), skipped)
+    return DoctestScript(text.value, own, steps, text.lineno, len(missing), skipped)
 
 
 def doctest_lines(text: str) -> frozenset[int]:
@@ -208,7 +208,7 @@ def _unbound_modules(
     return [base for base in found if base not in bound | _BUILTINS]
 
 
-def _steps(examples: Sequence[doctest.Example], name: str, first: int) -> Iterator[Step]:
+def _steps(examples: Sequence[doctest.Example], name: str, first: int) -> Iterator[DoctestStep]:
     aliases = {name}
     tainted: set[str] = set()
     imported: set[str] = set()
@@ -225,7 +225,7 @@ def _steps(examples: Sequence[doctest.Example], name: str, first: int) -> Iterat
         options = 0
         for flag, on in example.options.items():
             options |= flag if on else 0
-        yield Step(
+        yield DoctestStep(
             example.source,
             Want(example.want, example.exc_msg, options),
             first + example.lineno,
@@ -281,7 +281,7 @@ def _names(source: str, name: str) -> _Names:
     return names
 
 
-def slice_of(steps: Sequence[Step], last: int) -> list[int]:
+def slice_of(steps: Sequence[DoctestStep], last: int) -> list[int]:
     """The steps that the outcome of `steps[last]` may hang on, by their names, `last` included."""
     wanted = set(steps[last].reads)
     own = {name for step in steps for name in step.binds - step.imports}

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from refute.function.examples.formal import doctests
-from refute.function.examples.scripts import Script, Step
+from refute.function.examples.scripts import DoctestScript, DoctestStep
 from refute.function.examples.subject import Reading, grounded, subject
 from refute.literals import NotLiteral, parse_literal
-from refute.problems import Call, Expression, FunctionProblem, Session, Trust, UnitTest
+from refute.problems import Call, DoctestSession, Expression, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import equal, equal_types, expect_test, matches
 from refute.sandbox.values import MalformedValue
@@ -26,13 +26,13 @@ __all__ = ["Made", "Row", "agreed", "calls_made", "looking_at", "makes"]
 _LIMITS = Limits(cpu=1.0, wall=3.0)
 
 Row = tuple[str, "str | None", bool]
-"""What an example showed: see `Session`."""
+"""What an example showed: see `DoctestSession`."""
 Made = tuple["tuple[Any, ...] | None", "dict[str, Any] | None", "tuple[str, Any] | None"]
 """A call of the function: arguments, keywords, ("returned" or "raised", what). None: not known."""
 
 
 def agreed(
-    script: Script,
+    script: DoctestScript,
     shown: Sequence[Row | Outcome],
     failing: Collection[int],
     chosen: Sequence[int],
@@ -70,7 +70,7 @@ def agreed(
         if index in doubtful:
             made = _made_for(script.steps[: index + 1], there)
             mine = [one for step in seen.get(index, []) for one in step]
-            if isinstance(test.call, Session) or not makes(made, test.call, outcome, mine):
+            if isinstance(test.call, DoctestSession) or not makes(made, test.call, outcome, mine):
                 continue
         kept[index] = test
     said: dict[str, set[str]] = {}
@@ -79,7 +79,7 @@ def agreed(
     return {i: test for i, test in kept.items() if len(said[repr(test.call)]) == 1}
 
 
-def _made_for(steps: Sequence[Step], there: Sequence[list[Made]]) -> list[Made]:
+def _made_for(steps: Sequence[DoctestStep], there: Sequence[list[Made]]) -> list[Made]:
     """The calls that the last of the steps shows the outcome of: its own; where it makes none, as
     where it shows a variable, those of the step that bound what it reads."""
     for step, made in zip(reversed(steps), reversed(there[: len(steps)]), strict=False):
@@ -88,7 +88,7 @@ def _made_for(steps: Sequence[Step], there: Sequence[list[Made]]) -> list[Made]:
     return []
 
 
-def _doubtful(steps: Sequence[Step]) -> set[int]:
+def _doubtful(steps: Sequence[DoctestStep]) -> set[int]:
     """The steps that read what the session bound before: it may be another function of that name,
     or have changed since it was made."""
     bound: set[str] = set()
@@ -103,15 +103,15 @@ def _doubtful(steps: Sequence[Step]) -> set[int]:
 def _looks(
     drafts: Mapping[int, UnitTest],
     doubtful: set[int],
-    steps: Sequence[Step],
+    steps: Sequence[DoctestStep],
     shown: Sequence[Row | Outcome],
-) -> dict[int | None, Session]:
+) -> dict[int | None, DoctestSession]:
     """What to run to see which calls are made: by the session (None), and by each expression."""
     looked = [i for i in drafts if i in doubtful and isinstance(shown[i], tuple)]
     if not looked:
         return {}
-    whole = Session(tuple(step.source for step in steps[: max(looked) + 1]))
-    found: dict[int | None, Session] = {None: looking_at(whole)}
+    whole = DoctestSession(tuple(step.source for step in steps[: max(looked) + 1]))
+    found: dict[int | None, DoctestSession] = {None: looking_at(whole)}
     for index in looked:
         call = drafts[index].call
         if isinstance(call, Expression):
@@ -119,7 +119,7 @@ def _looks(
     return found
 
 
-def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:
+def _is_plain(reading: Reading, step: DoctestStep, entry_point: str) -> bool:
     """Whether the reading is what stands there, nothing put in, and so fit to be shown."""
     if isinstance(reading.call, Call):
         return True
@@ -130,7 +130,7 @@ def _is_plain(reading: Reading, step: Step, entry_point: str) -> bool:
     return isinstance(reading.call, Expression) and reading.call.source == written
 
 
-def _is_condition(step: Step) -> bool:
+def _is_condition(step: DoctestStep) -> bool:
     """Whether it is an assertion, or a comparison that is to be true: read as its two sides."""
     match try_parse_statements(step.source):
         case [ast.Assert()]:
@@ -140,7 +140,7 @@ def _is_condition(step: Step) -> bool:
     return False
 
 
-def _test_of(reading: Reading, step: Step) -> UnitTest | None:
+def _test_of(reading: Reading, step: DoctestStep) -> UnitTest | None:
     """The reading as a test, where its outcome is what `doctest` wants, nothing more or less."""
     source = f"doctest line {step.line}"
     if _is_condition(step):
@@ -183,10 +183,10 @@ def _does_the_same(outcome: Outcome, row: Row | Outcome) -> bool:
 # -- what a session calls --------------------------------------------------------------------------
 
 
-def looking_at(call: Expression | Session) -> Session:
+def looking_at(call: Expression | DoctestSession) -> DoctestSession:
     """What to run so that the calls that it makes come back (see `calls_made`)."""
-    steps = call.steps if isinstance(call, Session) else (f"{call.source}\n",)
-    return Session(steps, len(steps), observed=True)
+    steps = call.steps if isinstance(call, DoctestSession) else (f"{call.source}\n",)
+    return DoctestSession(steps, len(steps), observed=True)
 
 
 def calls_made(outcome: Outcome) -> list[list[Made]]:

@@ -15,9 +15,9 @@ from refute.sandbox import values
 from refute.syntax import bound_names, find_function, parse_expression, try_parse
 
 __all__ = [
+    "DescribedFunction",
     "Kind",
     "Reading",
-    "Subject",
     "crosses",
     "grounded",
     "invocation",
@@ -58,7 +58,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class DescribedFunction:
     """A description, and the signature of the function it describes.
 
     `plain` has the length of `text`: curly quotes straightened, back-ticks blanked.
@@ -109,7 +109,7 @@ class Subject:
         return self.text.count("\n", 0, offset) + 1
 
 
-def subject(description: str, entry_point: str, code: str | None) -> Subject:
+def subject(description: str, entry_point: str, code: str | None) -> DescribedFunction:
     """Gather what is known; without code, or where it does not parse, the signature is unknown."""
     tree = try_parse(code) if code is not None else None
     function = find_function(tree, entry_point) if tree is not None else None
@@ -125,7 +125,7 @@ def subject(description: str, entry_point: str, code: str | None) -> Subject:
         parameters = tuple(arg.arg for arg in arguments)
         annotations = {arg.arg: arg.annotation for arg in arguments if arg.annotation is not None}
         variadic = spec.vararg is not None
-    return Subject(
+    return DescribedFunction(
         text=description,
         plain=description.translate(_STRAIGHT),
         entry_point=entry_point,
@@ -168,7 +168,7 @@ def mentions(node: ast.AST, name: str) -> bool:
     )
 
 
-def grounded(readings: Sequence[Reading], about: Subject) -> list[Reading]:
+def grounded(readings: Sequence[Reading], about: DescribedFunction) -> list[Reading]:
     """Readings whose names all exist: builtins, names of the module, a few standard modules.
 
     A call through its module (`mod.f(1)`) becomes a call of the function itself, a module that the
@@ -190,7 +190,7 @@ def grounded(readings: Sequence[Reading], about: Subject) -> list[Reading]:
 
 
 class _Mender(ast.NodeTransformer):
-    def __init__(self, about: Subject) -> None:
+    def __init__(self, about: DescribedFunction) -> None:
         self.about = about
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -215,7 +215,7 @@ def _free_names(node: ast.AST) -> set[str]:
     return {one.id for one in names if isinstance(one.ctx, ast.Load)} - bound
 
 
-def to_test(reading: Reading, about: Subject, *, where: str) -> UnitTest:
+def to_test(reading: Reading, about: DescribedFunction, *, where: str) -> UnitTest:
     """The reading as a unit test, trusted as far as its kind deserves."""
     return UnitTest(
         reading.call,

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from refute.function.examples.scanner import LOOSE_NAMES, Scanned, closing, scan
-from refute.function.examples.subject import Kind, Reading, Subject, overlaps
+from refute.function.examples.subject import DescribedFunction, Kind, Reading, overlaps
 from refute.literals import NotLiteral, read_call, read_literal
 from refute.problems import Call, Expression, Invocation
 from refute.syntax import try_parse_statements
@@ -52,7 +52,7 @@ _CLEAN_END = re.compile(
 _CHAIN = re.compile(r"[ \t]*(?:=|==)[ \t]*")
 
 
-def called_examples(about: Subject, taken: Sequence[tuple[int, int]]) -> list[Reading]:
+def called_examples(about: DescribedFunction, taken: Sequence[tuple[int, int]]) -> list[Reading]:
     """Examples that call the function by its name, or by the one other name that they all use."""
     readings = list(_scan(about, about.name, taken))
     if readings or re.search(rf"\b{re.escape(about.name)}\s*\(\s*[\d'\"\[(-]", about.plain):
@@ -76,7 +76,7 @@ _MOST_UNCLOSED = 100
 
 
 def _scan(
-    about: Subject, name: str, taken: Sequence[tuple[int, int]], *, alias: bool = False
+    about: DescribedFunction, name: str, taken: Sequence[tuple[int, int]], *, alias: bool = False
 ) -> Iterator[Reading]:
     text = about.plain
     unclosed = 0
@@ -132,7 +132,7 @@ def _outcome(text: str, end: int) -> tuple[Any, Kind, bool, int, bool] | None:
     return value.value, kind, group == "formal", stop, wrapped
 
 
-def _call(about: Subject, arguments: str) -> Invocation | None:
+def _call(about: DescribedFunction, arguments: str) -> Invocation | None:
     """The call with these parenthesised arguments; None unless all of them are literals."""
     body = try_parse_statements("f" + arguments.replace("\n", " "))
     if not body or not isinstance(body[0], ast.Expr) or not isinstance(body[0].value, ast.Call):
@@ -151,7 +151,7 @@ def _call(about: Subject, arguments: str) -> Invocation | None:
         return Expression(f"{about.entry_point}{arguments}")
 
 
-def _argument(node: ast.expr, index: int, about: Subject) -> Any:
+def _argument(node: ast.expr, index: int, about: DescribedFunction) -> Any:
     """A literal argument, or a bare word where the parameter is said to be a string."""
     if isinstance(node, ast.Name) and about.holds_text(index):
         if node.id in (about.parameters or ()):
@@ -190,7 +190,7 @@ _STRONG = re.compile(r"output|result|answer|return|function|gives?|yield", re.I)
 _FURTHER = re.compile(r"\s*,?\s*(?:and|or|nor|but|unless)\b")
 
 
-def labelled_fields(about: Subject) -> Iterator[Reading]:
+def labelled_fields(about: DescribedFunction) -> Iterator[Reading]:
     """`Input: 3` and `Output: 4`, on one line or over several, with or without argument names."""
     text = about.plain
     for given in _INPUT.finditer(text):
@@ -205,7 +205,7 @@ def labelled_fields(about: Subject) -> Iterator[Reading]:
             yield Reading(Call(tuple(args)), value.value, "fields", (given.start(), value.end))
 
 
-def _field_arguments(about: Subject, block: str) -> list[Any] | None:
+def _field_arguments(about: DescribedFunction, block: str) -> list[Any] | None:
     block = block.replace("**", "  ")
     named = _assignments(block, 0)
     if named is not None and not block[named[1] :].strip(" \n,;."):
@@ -247,7 +247,7 @@ def _assignments(text: str, start: int) -> tuple[dict[str, Any], int] | None:
     return (found, position) if found else None
 
 
-def _placed(about: Subject, named: dict[str, Any]) -> list[Any] | None:
+def _placed(about: DescribedFunction, named: dict[str, Any]) -> list[Any] | None:
     """Named values in the order of the parameters; other names go by position."""
     if about.parameters is None:
         return list(named.values())
@@ -259,7 +259,7 @@ def _placed(about: Subject, named: dict[str, Any]) -> list[Any] | None:
     return None if set(named) <= set(about.parameters) else list(named.values())
 
 
-def named_arguments(about: Subject) -> Iterator[Reading]:
+def named_arguments(about: DescribedFunction) -> Iterator[Reading]:
     """`For num = 4 the output should be 5`, `lst = [1, 2], k = 3: the result is 5`."""
     if about.parameters is None:
         return

@@ -14,7 +14,7 @@ from typing import Literal
 
 from refute.combinators import vote
 from refute.errors import ContextTooLong
-from refute.function.examples.subject import Subject, subject
+from refute.function.examples.subject import DescribedFunction, subject
 from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text, read_output, read_test
 from refute.function.llm.options import Options
@@ -30,7 +30,7 @@ from refute.syntax import find_function, try_parse
 
 __all__ = [
     "Generator",
-    "Proposal",
+    "ProposedTest",
     "ballot",
     "build_ut",
     "output_question",
@@ -52,12 +52,12 @@ Generator = Literal["random", "prompted"]
 class CallShape:
     """What is known about how the function is called."""
 
-    subject: Subject
+    subject: DescribedFunction
     keyword_only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedTest:
     """One answer of a generator, read: its call, and the output that it states."""
 
     answer: str
@@ -96,7 +96,7 @@ async def build_ut(
     name, sampling = problem.entry_point, options.sampling(seed)
     request, shape = test_request(problem, code, generator), shape_of(problem)
 
-    async def attempt(proposal: Proposal) -> Attempt:
+    async def attempt(proposal: ProposedTest) -> Attempt:
         if not options.vote:
             return voted_on(proposal, None)
         question = output_question(request, proposal, name)
@@ -125,7 +125,7 @@ def _is_new(source: str | None, tried: set[str]) -> bool:
     return True
 
 
-def voted_on(proposal: Proposal, held: Vote | None) -> Attempt:
+def voted_on(proposal: ProposedTest, held: Vote | None) -> Attempt:
     """What became of a new input; without a vote a test keeps the output stated with it."""
     attempt = unasked(proposal)
     output = attempt.stated if held is None else held.winner
@@ -143,14 +143,14 @@ def voted_on(proposal: Proposal, held: Vote | None) -> Attempt:
     return replace(attempt, status="kept", vote=held, test=test)
 
 
-def passed_over(proposal: Proposal) -> Attempt:
+def passed_over(proposal: ProposedTest) -> Attempt:
     """An answer without a call, or with one that was tried before."""
     if isinstance(proposal.call, Unreadable):
         return Attempt(0, proposal.answer, "unreadable", unreadable=proposal.call)
     return replace(unasked(proposal), status="duplicate")
 
 
-def unasked(proposal: Proposal) -> Attempt:
+def unasked(proposal: ProposedTest) -> Attempt:
     """An input whose output nobody was asked for yet."""
     assert not isinstance(proposal.call, Unreadable)
     attempt = Attempt(0, proposal.answer, "unasked", proposal.call)
@@ -237,7 +237,7 @@ def test_request(problem: FunctionProblem, code: str, generator: Generator) -> l
 
 
 def output_question(
-    request: Sequence[Message], proposal: Proposal, entry_point: str
+    request: Sequence[Message], proposal: ProposedTest, entry_point: str
 ) -> list[Message]:
     """The question for the output of a proposed input, put after the answer up to its call."""
     assert not isinstance(proposal.call, Unreadable)
@@ -260,15 +260,15 @@ def shape_of(problem: FunctionProblem) -> CallShape:
 
 async def read_proposal(
     answer: Completion | None, problem: FunctionProblem, shape: CallShape, box: AsyncSandbox
-) -> Proposal:
+) -> ProposedTest:
     """The unit test of an answer (None: the request did not fit). Raises `SandboxUnavailable`."""
     if answer is None:
-        return Proposal("", Unreadable.CONTEXT, Unreadable.CONTEXT)
+        return ProposedTest("", Unreadable.CONTEXT, Unreadable.CONTEXT)
     if not final_text(answer.text).strip():
-        return Proposal(answer.text, Unreadable.EMPTY, Unreadable.EMPTY)
+        return ProposedTest(answer.text, Unreadable.EMPTY, Unreadable.EMPTY)
     said = read_test(answer.text, problem.entry_point)
     call = await resolve_call(said.call, shape.subject, box, keyword_only=shape.keyword_only)
     stated: Output | Unreadable = Unreadable.NO_OUTPUT
     if not isinstance(call, Unreadable):
         stated = await resolve_output(said.output, box)
-    return Proposal(answer.text, call, stated, said.before_output)
+    return ProposedTest(answer.text, call, stated, said.before_output)

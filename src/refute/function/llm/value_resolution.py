@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 from refute.function.examples.scanner import LOOSE_NAMES
-from refute.function.examples.subject import Subject
+from refute.function.examples.subject import DescribedFunction
 from refute.function.llm.answers import WrittenOutput, source_text
 from refute.function.llm.results import Output, Unreadable
 from refute.literals import NotLiteral, read_literal
@@ -58,7 +58,7 @@ async def resolve_output(written: WrittenOutput | None, box: AsyncSandbox) -> Ou
 
 async def resolve_call(
     call: ast.Call | None,
-    about: Subject,
+    about: DescribedFunction,
     box: AsyncSandbox,
     *,
     keyword_only: Collection[str] = (),
@@ -91,7 +91,9 @@ async def _named(call: ast.Call, box: AsyncSandbox) -> dict[str, Any]:
     return dict(named)
 
 
-def _bound(args: tuple[Any, ...], kwargs: dict[str, Any], about: Subject) -> Call | Unreadable:
+def _bound(
+    args: tuple[Any, ...], kwargs: dict[str, Any], about: DescribedFunction
+) -> Call | Unreadable:
     """The call by position, as far as the signature is known."""
     names = about.parameters
     if names is None:
@@ -115,7 +117,7 @@ def _bound(args: tuple[Any, ...], kwargs: dict[str, Any], about: Subject) -> Cal
     return Call(tuple(in_order), kwargs)
 
 
-def _expression(call: ast.Call, about: Subject) -> Expression | Unreadable:
+def _expression(call: ast.Call, about: DescribedFunction) -> Expression | Unreadable:
     """The call as an expression over the program's names, where it uses one besides the function's.
 
     `about.names` are those that the module binds at its top level.

@@ -17,7 +17,7 @@ from typing import Literal
 from refute.combinators import best_of, cross_check
 from refute.function.contract import FailingTest
 from refute.function.llm.execution import SuiteRun, try_code
-from refute.function.llm.generation import Proposal, unasked
+from refute.function.llm.generation import ProposedTest, unasked
 from refute.function.llm.results import Attempt, EditRound, Suite, Unreadable
 from refute.function.search.choose import behaviour, differs
 from refute.problems import FunctionProblem, Invocation, UnitTest
@@ -197,7 +197,7 @@ class Input:
     """An input that the programs are run on, and what became of it."""
 
     call: Invocation
-    proposal: Proposal
+    proposal: ProposedTest
     own: bool
     """Whether the model proposed it; else it is a neighbour that the engine made."""
     attempt: Attempt | None = None

@@ -31,7 +31,7 @@ from refute.function.llm.debugging import Sampler, conversation, feedback_on
 from refute.function.llm.execution import certain_tests
 from refute.function.llm.generation import (
     Generator,
-    Proposal,
+    ProposedTest,
     ballot,
     output_question,
     passed_over,
@@ -265,7 +265,9 @@ class _Work:
         known = [*(one.call for one in self.inputs), *(test.call for test in certain)]
         for call in multiplied(self.problem, known, seed=self.ctx.seed):
             said = f"Arguments: ```{self._source(call)}```"
-            self.inputs.append(Input(call, Proposal("", call, Unreadable.NO_OUTPUT, said), False))
+            self.inputs.append(
+                Input(call, ProposedTest("", call, Unreadable.NO_OUTPUT, said), False)
+            )
         if self.versions.given.plausible:
             calls = [one.call for one in self.inputs]
             self.mutants = await mutant_outcomes(self.problem, certain, calls, self.ctx.sandbox)
@@ -291,7 +293,7 @@ class _Work:
         return call_source(call, self.problem.entry_point)
 
 
-def _pattern(proposal: Proposal) -> str:
+def _pattern(proposal: ProposedTest) -> str:
     """The hypothesis of an answer, on one line; "" where it states none."""
     found = _PATTERN.search(final_text(proposal.answer))
     return found[1].strip(" `*_") if found is not None else ""

@@ -14,9 +14,9 @@ from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rules import few_variants
 from refute.function.search.suspicion import Suspicion, suspicions
-from refute.function.search.trial import Result, Trial, starved
+from refute.function.search.trial import Trial, TrialResult, starved
 from refute.literals import NotLiteral, parse_literal
-from refute.problems import Call, Invocation, Session, UnitTest, Want
+from refute.problems import Call, DoctestSession, Invocation, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue, encode
@@ -71,7 +71,7 @@ WITNESSES_WON = 3.0
 class Cluster:
     """Survivors that behave alike on all probing inputs."""
 
-    members: list[Result]
+    members: list[TrialResult]
     outcomes: tuple[Outcome, ...]
     score: float = 0.0
     suspicions: tuple[Suspicion, ...] = ()
@@ -84,15 +84,15 @@ class Cluster:
     """Those that pass now and would fail."""
 
     @property
-    def best(self) -> Result:
+    def best(self) -> TrialResult:
         """The likeliest member."""
         return self.members[0]
 
 
-def distinct(trial: Trial, survivors: Sequence[Result]) -> list[Result]:
+def distinct(trial: Trial, survivors: Sequence[TrialResult]) -> list[TrialResult]:
     """Survivors without repetitions of the same program text, likeliest first."""
     seen: set[str] = set()
-    kept: list[Result] = []
+    kept: list[TrialResult] = []
     for result in sorted(survivors, key=lambda r: -r.weight):
         text = ast.dump(trial.mutated(result.edits))
         if text not in seen:
@@ -120,7 +120,7 @@ def observed(
     """
     return [
         [
-            _compared(o) if isinstance(call, Session) and (count is None or i < count) else o
+            _compared(o) if isinstance(call, DoctestSession) and (count is None or i < count) else o
             for i, (call, o) in enumerate(zip(calls, row, strict=True))
         ]
         for row in trial.behaviours(edited, calls)
@@ -157,7 +157,7 @@ class Hints:
 
 def clustered(
     trial: Trial,
-    survivors: Sequence[Result],
+    survivors: Sequence[TrialResult],
     inputs: Sequence[tuple[Invocation, Tier]],
     hints: Hints = Hints(),
 ) -> list[Cluster]:
@@ -227,7 +227,7 @@ def _plausibility(
         )
         score += CRASHES * crashes / len(inside)
         kinds = set(_expected_kinds(trial.tests))
-        plain = [i for i in inside if not isinstance(inputs[i][0], Session)]
+        plain = [i for i in inside if not isinstance(inputs[i][0], DoctestSession)]
         if plain and "?" not in kinds:
             odd = sum(_kind(after[i]) not in (None, *kinds) for i in plain)
             score += ODD_TYPE * odd / len(plain)
@@ -356,7 +356,11 @@ def question_for(
     for index, (call, tier) in enumerate(inputs):
         outputs = [c.outcomes[index] for c in clusters]
         kinds = len({behaviour([o]) for o in outputs})
-        if isinstance(call, Session) or kinds < 2 or any(isinstance(o, NotRun) for o in outputs):
+        if (
+            isinstance(call, DoctestSession)
+            or kinds < 2
+            or any(isinstance(o, NotRun) for o in outputs)
+        ):
             continue
         rank = (-kinds, tier + sum(not isinstance(o, Returned) for o in outputs), len(repr(call)))
         if best is None or rank < best[0]:

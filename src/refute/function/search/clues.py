@@ -31,7 +31,7 @@ from refute.function.search.domain import (
 from refute.function.search.texts import Texts
 from refute.syntax import Function, find_function, try_parse
 
-__all__ = ["Clues", "Parameter", "gather"]
+__all__ = ["Clues", "ParameterClues", "gather"]
 
 _TEXT_METHODS = frozenset(
     {
@@ -81,7 +81,7 @@ _SMALL = {"one": 1, "1": 1, "two": 2, "2": 2, "three": 3, "3": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ParameterClues:
     """One parameter of the entry point."""
 
     name: str
@@ -98,7 +98,7 @@ class Parameter:
 class Clues:
     """Everything that was read about the arguments of the entry point."""
 
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ParameterClues, ...] = ()
     variadic: bool = False
     marks: tuple[float, ...] = ()
     """Numeric constants of the code, each with its two neighbours."""
@@ -154,7 +154,7 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
     named = {} if tree is None else named_types(tree)
     return Clues(
         parameters=tuple(
-            Parameter(
+            ParameterClues(
                 arg.arg,
                 _domain(arg, said[arg.arg], named, function, scale, words),
                 default=index >= optional

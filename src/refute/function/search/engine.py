@@ -39,7 +39,7 @@ from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, r
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import varied
-from refute.problems import FunctionProblem, Invocation, Session, Trust, UnitTest
+from refute.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.deadline import Timed
 from refute.sandbox.equality import expect_test, matches
@@ -232,7 +232,9 @@ def untold(likely: Sequence[Cluster], inputs: Sequence[tuple[Invocation, Tier]])
     """Where fixes that are nearly as likely differ on examples with other values in them."""
     for index, (call, _) in enumerate(inputs):
         outcomes = [cluster.outcomes[index] for cluster in likely]
-        if isinstance(call, Session) and any(differs(outcomes[0], one) for one in outcomes[1:]):
+        if isinstance(call, DoctestSession) and any(
+            differs(outcomes[0], one) for one in outcomes[1:]
+        ):
             return [f"another fix that is as likely does otherwise with `{call.steps[-1].strip()}`"]
     return []
 
@@ -361,7 +363,7 @@ def comparing_inputs(
     in them."""
     plain = probing_inputs(problem, trusted, seed)
     failing = [t.call for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
-    sessions = [call for call in failing if isinstance(call, Session)]
+    sessions = [call for call in failing if isinstance(call, DoctestSession)]
     near = islice(varied(sessions, Random(seed)), SESSIONS)
     inside = [(session, Tier.IN_DOMAIN) for session in near]
     return [*inside, *plain][:INPUTS]

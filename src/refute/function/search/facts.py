@@ -13,7 +13,7 @@ from refute.function.search.sites import Site
 from refute.function.search.vocabulary import Vocabulary
 from refute.syntax import Function
 
-__all__ = ["Facts", "fits", "gather", "may_be", "type_of"]
+__all__ = ["CodeFacts", "fits", "gather", "may_be", "type_of"]
 
 _NUMBER_WORDS = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
@@ -26,7 +26,7 @@ _PRINTABLE = frozenset(string.printable)
 
 
 @dataclass(slots=True)
-class Facts:
+class CodeFacts:
     """Read from the code under test and the description, once per problem."""
 
     tree: ast.Module
@@ -68,7 +68,7 @@ def gather(
     description: str,
     near: Sequence[str] = (),
     around: Vocabulary | None = None,
-) -> Facts:
+) -> CodeFacts:
     """Collect the facts about a program and its description.
 
     `near`: functions that it may call although `tree`, a part of a module, does not hold them;
@@ -95,7 +95,7 @@ def gather(
         elif isinstance(node, ast.Compare):
             atoms[ast.dump(node)] = node
     own = [n.name for n in tree.body if isinstance(n, ast.FunctionDef)]
-    facts = Facts(
+    facts = CodeFacts(
         tree,
         tuple(integers),
         _told_integers(description),
@@ -156,7 +156,7 @@ def _indices(tree: ast.Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def _learn(facts: Facts, name: str, kind: str) -> None:
+def _learn(facts: CodeFacts, name: str, kind: str) -> None:
     if kind != "?":
         known = facts.types.get(name)
         facts.types[name] = kind if known in (None, kind) else known
@@ -179,17 +179,17 @@ def _callee(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
 
 
-def type_of(node: ast.AST, facts: Facts) -> str:
+def type_of(node: ast.AST, facts: CodeFacts) -> str:
     """The rough type of an expression of the program."""
     return rough_type(node, facts.types)
 
 
-def may_be(node: ast.AST, facts: Facts, *kinds: str) -> bool:
+def may_be(node: ast.AST, facts: CodeFacts, *kinds: str) -> bool:
     """Whether the expression's rough type is unknown or one of `kinds`."""
     return suits(type_of(node, facts), kinds)
 
 
-def fits(site: Site, name: str, facts: Facts) -> bool:
+def fits(site: Site, name: str, facts: CodeFacts) -> bool:
     """Whether a variable could stand at a site as far as rough types tell."""
     here, there = type_of(site.node, facts), facts.types.get(name, "?")
     numbers = {"int", "float", "num", "bool"}

@@ -1,6 +1,6 @@
 """Propose inputs for a function: neighbours of known ones first, wilder ones later.
 
-`propose_inputs` yields `Proposal`s without end or repetition, best first, the same for a seed.
+`propose_inputs` yields `ProposedInput`s without end or repetition, best first, the same for a seed.
 Each has a tier:
 
 - `Tier.IN_DOMAIN`: looks like the known inputs (types, shape, sign, alphabet, relations between
@@ -38,7 +38,7 @@ from refute.function.search.written import as_invocation
 from refute.problems import Call, Expression, FunctionProblem, Invocation
 from refute.sandbox.values import crosses
 
-__all__ = ["HEAD", "Proposal", "Tier", "propose_inputs"]
+__all__ = ["HEAD", "ProposedInput", "Tier", "propose_inputs"]
 
 HEAD = 400
 """How many proposals come before the first wild one (fewer where the domain is small)."""
@@ -53,7 +53,7 @@ class Tier(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedInput:
     """An input, and how far it is from the known ones."""
 
     call: Call | Expression
@@ -67,7 +67,7 @@ LARGEST = 2000
 
 def propose_inputs(
     problem: FunctionProblem, known: Sequence[Invocation], *, seed: int
-) -> Iterator[Proposal]:
+) -> Iterator[ProposedInput]:
     """Yield inputs for `problem.entry_point`, best first, none twice and none of `known`.
 
     Deterministic for (problem, known, seed). Ends only when a long search finds nothing new (a
@@ -85,7 +85,7 @@ def propose_inputs(
     rng = Random(f"{seed}:{problem.entry_point}")
     seen = {_key(row) for row in rows}
 
-    def emit(args: tuple[Any, ...], tier: Tier) -> Iterator[Proposal]:
+    def emit(args: tuple[Any, ...], tier: Tier) -> Iterator[ProposedInput]:
         if _size(args) > LARGEST:
             return
         key = _key(args)
@@ -96,7 +96,7 @@ def propose_inputs(
             given = as_call(args, clues)
             call = None if given is None else as_invocation(given, problem.entry_point)
             if isinstance(call, Expression) or (call and crosses((call.args, dict(call.kwargs)))):
-                yield Proposal(call, tier)
+                yield ProposedInput(call, tier)
 
     def classified(stream: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], Tier]]:
         for args in stream:
@@ -113,7 +113,7 @@ def propose_inputs(
     while misses < 400:
         args = _random(condition, base, rng)
         inside = condition.holds(args) and not excluded(args, clues)
-        fresh: list[Proposal] = []
+        fresh: list[ProposedInput] = []
         if inside or rng.random() < 0.2:
             fresh += emit(args, Tier.IN_DOMAIN if inside else Tier.EDGE)
         if rng.random() < 0.25:
@@ -134,8 +134,8 @@ def _strays(args: tuple[Any, ...], condition: Precondition, clues: Clues) -> boo
 
 def _paced(
     stream: Iterator[tuple[tuple[Any, ...], Tier]],
-    emit: Callable[[tuple[Any, ...], Tier], Iterator[Proposal]],
-) -> Iterator[Proposal]:
+    emit: Callable[[tuple[Any, ...], Tier], Iterator[ProposedInput]],
+) -> Iterator[ProposedInput]:
     """The head of the stream: four in-domain inputs for each one past the edge, while they last."""
     waiting: list[tuple[Any, ...]] = []
     count = 0

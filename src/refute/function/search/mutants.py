@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from refute.function.search.edit import Edit, copy_of, located
-from refute.function.search.facts import Facts
+from refute.function.search.facts import CodeFacts
 from refute.function.search.rules import (
     ALTERNATIVES,
     Draft,
@@ -51,7 +51,7 @@ def _uncollected() -> Iterator[None]:
 @_uncollected()
 def singles(
     tree: ast.Module,
-    facts: Facts,
+    facts: CodeFacts,
     bonus: SiteBonus,
     within: frozenset[int] | None = None,
     until: float = math.inf,
@@ -117,7 +117,7 @@ def _append(edits: list[Edit], draft: Draft, alternatives: int, bonus: SiteBonus
 
 
 def _everywhere(
-    groups: dict[tuple[int, type, object], list[Site]], facts: Facts, bonus: SiteBonus
+    groups: dict[tuple[int, type, object], list[Site]], facts: CodeFacts, bonus: SiteBonus
 ) -> Iterator[Edit]:
     """The same constant changed wherever the function has it (two to four places)."""
     for sites in groups.values():

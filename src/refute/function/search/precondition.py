@@ -14,7 +14,7 @@ from typing import Any, Final, final
 from refute.function.search import clues as clue_reader
 from refute.function.search.clues import Clues
 from refute.function.search.domain import Constants, Domain, learn
-from refute.problems import Call, Expression, FunctionProblem, Invocation, Session
+from refute.problems import Call, DoctestSession, Expression, FunctionProblem, Invocation
 from refute.sandbox.values import crosses
 from refute.syntax import parse_expression, parse_module
 
@@ -75,12 +75,12 @@ def _crosses(value: Any) -> bool:
 
 
 def _literal_calls(
-    one: Expression | Session, entry_point: str
+    one: Expression | DoctestSession, entry_point: str
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Arguments of calls in an expression; those of the inner call in ``decode(encode("ab"))``."""
     try:
-        session = isinstance(one, Session)
-        if isinstance(one, Session):
+        session = isinstance(one, DoctestSession)
+        if isinstance(one, DoctestSession):
             tree: ast.AST = parse_module("".join(one.steps))
         else:
             tree = parse_expression(one.source)

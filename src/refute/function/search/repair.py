@@ -12,10 +12,10 @@ from itertools import zip_longest
 
 from refute.function.search.closeness import progress
 from refute.function.search.edit import Edit, applied, same
-from refute.function.search.facts import Facts
+from refute.function.search.facts import CodeFacts
 from refute.function.search.mutants import frontier, singles
 from refute.function.search.suspicion import ELSEWHERE
-from refute.function.search.trial import OutOfBudget, Result, Trial, starved
+from refute.function.search.trial import OutOfBudget, Trial, TrialResult, starved
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import (
     Limits,
@@ -63,7 +63,7 @@ class Repair:
     outcomes: tuple[Outcome, ...]
     """What the code under test did with each of `tests`."""
     passed: tuple[bool, ...]
-    survivors: list[Result] = field(default_factory=list)
+    survivors: list[TrialResult] = field(default_factory=list)
     """Every edited program that passed all tests, in the order found."""
     unrun: tuple[UnitTest, ...] = ()
     """Tests that there was no time for; they are not among `tests`."""
@@ -154,7 +154,7 @@ def _search(
 
     edits = listed(own, 0.0, LISTING)
     head = sum(edit.weight > WEAK for edit in edits)
-    results: list[Result] = []
+    results: list[TrialResult] = []
     found.pairs = lambda: _pairs(trial, own, facts, found, results, reached)
 
     def singly(some: Iterable[Edit]) -> Iterator[tuple[tuple[Edit, ...], float]]:
@@ -183,7 +183,7 @@ def _search(
         _try_pairs(trial, found)
 
 
-def _collect(ran: Iterator[Result], found: Repair, results: list[Result]) -> None:
+def _collect(ran: Iterator[TrialResult], found: Repair, results: list[TrialResult]) -> None:
     for result in ran:
         results.append(result)
         if result.fits:
@@ -241,7 +241,7 @@ def _follow(
                 trial.deadline = min(trial.deadline, now + max(0.5, 0.25 * (trial.deadline - now)))
 
 
-def _once_more(trial: Trial, found: Repair, results: list[Result]) -> None:
+def _once_more(trial: Trial, found: Repair, results: list[TrialResult]) -> None:
     """Give single edits that ran out of fuel, or of time, ten times as much."""
     weak = [r for r in results if any(map(starved, r.outcomes))]
     # Only those that fail in no other way are worth it.
@@ -272,9 +272,9 @@ def _once_more(trial: Trial, found: Repair, results: list[Result]) -> None:
 def _pairs(
     trial: Trial,
     own: ast.Module,
-    facts: Facts,
+    facts: CodeFacts,
     found: Repair,
-    results: list[Result],
+    results: list[TrialResult],
     reached: list[set[int] | None],
 ) -> Iterator[tuple[tuple[Edit, ...], float]]:
     """Pairs of edits of `own`, best first: promising first halves, then the prior's product."""

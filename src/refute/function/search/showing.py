@@ -16,7 +16,7 @@ from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rewrite import rewrite
 from refute.function.search.trial import Trial
-from refute.problems import Expression, Invocation, Session, Trust, UnitTest
+from refute.problems import DoctestSession, Expression, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import Iterated, MalformedValue, crosses
@@ -61,7 +61,7 @@ def derived(
     for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
         wanted = clusters[0].outcomes[index]
         if (
-            isinstance(call, Session)
+            isinstance(call, DoctestSession)
             or not isinstance(wanted, Returned)
             or not outcomes_differ(wanted, got)
         ):

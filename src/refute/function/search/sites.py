@@ -10,13 +10,13 @@ from functools import cached_property
 from refute.function.search.edit import Change
 from refute.function.search.fuel import is_mark
 
-__all__ = ["Context", "Site", "expressions", "statement_lists"]
+__all__ = ["Scope", "Site", "expressions", "statement_lists"]
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(slots=True)
-class Context:
+class Scope:
     """What surrounds a site; one object is shared by all sites of a statement."""
 
     function: FunctionNode | None
@@ -36,7 +36,7 @@ class Site:
     field: str
     index: int | None
     node: ast.expr
-    context: Context
+    context: Scope
     parents: tuple[ast.AST, ...] = ()
     """From the statement's expression down to the owner."""
 
@@ -124,7 +124,7 @@ def expressions(tree: ast.Module, whole: ast.Module | None = None) -> Iterator[S
     outer = tuple(_Scope(whole or tree, ()).assigned)
     for stmt in tree.body:
         if isinstance(stmt, ast.Assign | ast.AnnAssign) and stmt.value is not None:
-            context = Context(None, None, outer)
+            context = Scope(None, None, outer)
             yield from _expression(stmt, "value", None, stmt.value, context, (), None)
         else:
             yield from _functions(stmt, outer)
@@ -136,7 +136,7 @@ def _functions(node: ast.AST, outer: tuple[str, ...]) -> Iterator[Site]:
         for owner_field in ("defaults", "kw_defaults"):
             for index, default in enumerate(getattr(node.args, owner_field)):
                 if default is not None:
-                    context = Context(node, None, outer)
+                    context = Scope(node, None, outer)
                     yield from _expression(
                         node.args, owner_field, index, default, context, (), None
                     )
@@ -161,7 +161,7 @@ def _body(
         if place == 0 and isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant):
             continue
         names = scope.names(stmt, fresh)
-        context = Context(function, stmt, names, loops, frozenset(fresh))
+        context = Scope(function, stmt, names, loops, frozenset(fresh))
         for name, value in ast.iter_fields(stmt):
             if name == "annotation":
                 continue
@@ -193,7 +193,7 @@ def _expression(
     name: str,
     index: int | None,
     node: ast.expr,
-    context: Context,
+    context: Scope,
     parents: tuple[ast.AST, ...],
     scope: _Scope | None,
 ) -> Iterator[Site]:
@@ -222,16 +222,16 @@ def _expression(
                 yield from _expression(item, "value", None, item.value, inner, above, scope)
 
 
-def _with(context: Context, bound: tuple[str, ...]) -> Context:
+def _with(context: Scope, bound: tuple[str, ...]) -> Scope:
     names = tuple(dict.fromkeys((*bound, *context.names)))
-    return Context(
+    return Scope(
         context.function, context.stmt, names, context.loops, context.fresh | frozenset(bound)
     )
 
 
 def statement_lists(
     tree: ast.Module, whole: ast.Module
-) -> Iterator[tuple[ast.AST, str, list[ast.stmt], Context]]:
+) -> Iterator[tuple[ast.AST, str, list[ast.stmt], Scope]]:
     """Every list of statements inside a function: owner, field, the list, context of its owner.
 
     `whole`: what `tree` is a part of.
@@ -243,7 +243,7 @@ def statement_lists(
         loops: tuple[ast.stmt, ...],
         fresh: tuple[str, ...],
         around: ast.stmt | None = None,
-    ) -> Iterator[tuple[ast.AST, str, list[ast.stmt], Context]]:
+    ) -> Iterator[tuple[ast.AST, str, list[ast.stmt], Scope]]:
         function = scope.function
         assert not isinstance(function, ast.Module)
         if isinstance(owner, ast.For | ast.While | ast.AsyncFor):
@@ -256,7 +256,7 @@ def statement_lists(
                 continue
             stmt = owner if isinstance(owner, ast.stmt) and owner is not function else around
             names = scope.names(body[-1], fresh)
-            yield owner, name, body, Context(function, stmt, names, loops, frozenset(fresh))
+            yield owner, name, body, Scope(function, stmt, names, loops, frozenset(fresh))
             for child in body:
                 if isinstance(child, FunctionNode):
                     inner = (*scope.assigned, *scope.parameters, *scope.outer)

@@ -14,7 +14,7 @@ from types import CodeType
 
 from refute.errors import LimitReached
 from refute.function.search.edit import Edit, applied
-from refute.function.search.facts import Facts, gather
+from refute.function.search.facts import CodeFacts, gather
 from refute.function.search.fuel import (
     FUEL_LEFT,
     REFUEL,
@@ -35,7 +35,7 @@ from refute.sandbox.equality import Expected, expect_test, matches
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_module
 
-__all__ = ["OutOfBudget", "Result", "Trial", "starved"]
+__all__ = ["OutOfBudget", "Trial", "TrialResult", "starved"]
 
 FIRST_BATCH = 60
 BATCH = 250
@@ -52,7 +52,7 @@ _Made = tuple[tuple[Edit, ...], float, Program]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class TrialResult:
     """An edited program and what it did on the tests."""
 
     edits: tuple[Edit, ...]
@@ -100,7 +100,7 @@ class Trial:
         self.focus = reachable(self.tree, self._names())
         self.order(self.tests)
 
-    def facts(self, description: str) -> Facts:
+    def facts(self, description: str) -> CodeFacts:
         """What edits go by: of the part of the module that matters, and its neighbours' names."""
         near = neighbours(self.tree, self.entry_point)
         return gather(self.focus, description, near, vocabulary(self.tree, self.entry_point))
@@ -201,7 +201,7 @@ class Trial:
             return not names & {"print", self.entry_point}
         return not (isinstance(stmt, ast.If) and "__name__" in ast.dump(stmt.test))
 
-    def run(self, candidates: Iterable[tuple[tuple[Edit, ...], float]]) -> Iterator[Result]:
+    def run(self, candidates: Iterable[tuple[tuple[Edit, ...], float]]) -> Iterator[TrialResult]:
         """Run candidates (edits, weight) on all tests, in order. Raises `OutOfBudget`.
 
         While the sandbox runs a batch, the next candidates are compiled; between two batches, when
@@ -250,13 +250,13 @@ class Trial:
 
     def _results(
         self, batch: Sequence[_Made], rows: Sequence[Sequence[Outcome]]
-    ) -> Iterator[Result]:
+    ) -> Iterator[TrialResult]:
         for (edits, weight, _), outcomes in zip(batch, rows, strict=True):
             if outcomes and isinstance(outcomes[0], NotRun):
                 continue  # no time was left for it
             self.tried += 1
             passed = tuple(map(matches, outcomes, self.expected))
-            yield Result(edits, weight, tuple(outcomes), passed)
+            yield TrialResult(edits, weight, tuple(outcomes), passed)
 
     def _run_all(
         self, programs: Sequence[Program], calls: Sequence[Invocation], limits: Limits

@@ -13,7 +13,7 @@ from random import Random
 from refute.function.search.domain import learn
 from refute.function.search.edit import Change, Edit, applied
 from refute.literals import NotLiteral, parse_literal, source_of
-from refute.problems import Session
+from refute.problems import DoctestSession
 from refute.syntax import parse_expression, parse_module
 
 __all__ = ["varied"]
@@ -22,7 +22,7 @@ LONGEST = 2_000
 """Characters of an example that is varied, at most."""
 
 
-def varied(sessions: Sequence[Session], rng: Random) -> Iterator[Session]:
+def varied(sessions: Sequence[DoctestSession], rng: Random) -> Iterator[DoctestSession]:
     """Each of `sessions` with one literal replaced by one near it, by turns; none twice."""
     seen = {session.steps for session in sessions}
     waiting = [_of_one(s, rng) for s in sessions if sum(map(len, s.steps)) <= LONGEST]
@@ -36,7 +36,7 @@ def varied(sessions: Sequence[Session], rng: Random) -> Iterator[Session]:
                 yield new
 
 
-def _of_one(session: Session, rng: Random) -> Iterator[Session]:
+def _of_one(session: DoctestSession, rng: Random) -> Iterator[DoctestSession]:
     try:
         trees = [parse_module(step) for step in session.steps]
     except (SyntaxError, ValueError, RecursionError):
@@ -58,7 +58,7 @@ def _of_one(session: Session, rng: Random) -> Iterator[Session]:
             with applied([Edit((new,), "", 0.0, ())]):
                 text = ast.unparse(ast.fix_missing_locations(trees[number])) + "\n"
             steps = (*session.steps[:number], text, *session.steps[number + 1 :])
-            yield Session(_told(steps, trees[-1]))
+            yield DoctestSession(_told(steps, trees[-1]))
 
 
 _SHOWN = (

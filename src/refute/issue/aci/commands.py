@@ -47,7 +47,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class CommandParameter:
     """A parameter of a command."""
 
     name: str
@@ -62,7 +62,7 @@ class Command:
 
     name: str
     meaning: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[CommandParameter, ...] = ()
 
     @property
     def usage(self) -> str:
@@ -85,7 +85,9 @@ class Command:
         return json.dumps({**schema, "additionalProperties": False})
 
 
-_FOLDER = Parameter("folder", "folder to look in; the current one if left out", optional=True)
+_FOLDER = CommandParameter(
+    "folder", "folder to look in; the current one if left out", optional=True
+)
 
 COMMANDS: Mapping[str, Command] = {
     command.name: command
@@ -94,54 +96,56 @@ COMMANDS: Mapping[str, Command] = {
             "open",
             "show the lines of a file around a line",
             (
-                Parameter("path", "path of the file"),
-                Parameter("line", "line to show in the middle", "integer", optional=True),
+                CommandParameter("path", "path of the file"),
+                CommandParameter("line", "line to show in the middle", "integer", optional=True),
             ),
         ),
         Command(
             "goto",
             "move the window over the open file to a line",
-            (Parameter("line", "line to show in the middle", "integer"),),
+            (CommandParameter("line", "line to show in the middle", "integer"),),
         ),
         Command("scroll_down", "move the window over the open file down"),
         Command("scroll_up", "move the window over the open file up"),
         Command(
             "search_dir",
             "list the files below a folder that hold a text, with how often",
-            (Parameter("text", "text to find, taken literally"), _FOLDER),
+            (CommandParameter("text", "text to find, taken literally"), _FOLDER),
         ),
         Command(
             "search_file",
             "list the lines of a file that hold a text",
             (
-                Parameter("text", "text to find, taken literally"),
-                Parameter("path", "the file; the open one if left out", optional=True),
+                CommandParameter("text", "text to find, taken literally"),
+                CommandParameter("path", "the file; the open one if left out", optional=True),
             ),
         ),
         Command(
             "find_file",
             "list the files below a folder whose name matches",
-            (Parameter("name", "name of the file, or a pattern with * and ?"), _FOLDER),
+            (CommandParameter("name", "name of the file, or a pattern with * and ?"), _FOLDER),
         ),
         Command(
             "create",
             "make a new, empty file and open it",
-            (Parameter("path", "path of the new file"),),
+            (CommandParameter("path", "path of the new file"),),
         ),
         Command(
             "edit",
             "replace the lines START to END of the open file, both included, by new ones; an edit "
             "that breaks the syntax of Python is undone",
             (
-                Parameter("start", "first line to replace, counted from 1", "integer"),
-                Parameter("end", "last line to replace; start - 1 inserts before start", "integer"),
-                Parameter("text", "the new lines, with their indentation"),
+                CommandParameter("start", "first line to replace, counted from 1", "integer"),
+                CommandParameter(
+                    "end", "last line to replace; start - 1 inserts before start", "integer"
+                ),
+                CommandParameter("text", "the new lines, with their indentation"),
             ),
         ),
         Command(
             "shell",
             "run a shell command in the repository",
-            (Parameter("command", "the command, for bash; no interactive programs"),),
+            (CommandParameter("command", "the command, for bash; no interactive programs"),),
         ),
         Command("submit", "hand in the tests as the files are now; this ends your work"),
     )

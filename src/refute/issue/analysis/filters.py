@@ -9,11 +9,11 @@ from pathlib import Path
 
 from refute.errors import InputError
 from refute.issue.analysis.inference import Interval, wilson
-from refute.issue.grading.filtering import RECORDS, Judged
+from refute.issue.grading.filtering import RECORDS, Judgement
 from refute.runs.journal import read_header, read_run
 from refute.runs.records import ErrorRecord
 
-__all__ = ["FilterResult", "FilterRun", "Point", "filter_result", "filters_of", "read_filter"]
+__all__ = ["FilterFigures", "FilterRun", "Point", "filter_result", "filters_of", "read_filter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class FilterResult:
+class FilterFigures:
     """A set of proposed fixes before and after the filter."""
 
     proposed: int
@@ -63,7 +63,7 @@ class FilterResult:
     resolved_ids: frozenset[str]
 
 
-def filter_result(judged: Sequence[Judged]) -> FilterResult:
+def filter_result(judged: Sequence[Judgement]) -> FilterFigures:
     """Precision and recall of "keep the fixes that turn a generated F→P test green"."""
     applied = [one for one in judged if one.status == "judged"]
     resolved = frozenset(one.id for one in applied if one.resolved)
@@ -74,7 +74,7 @@ def filter_result(judged: Sequence[Judged]) -> FilterResult:
         return Point(threshold, len(chosen), sum(one.resolved for one in chosen), len(resolved))
 
     thresholds = sorted({one.confidence for one in kept}, reverse=True)
-    return FilterResult(
+    return FilterFigures(
         proposed=len(judged),
         unfiltered=Point(0.0, len(applied), len(resolved), len(resolved)),
         filtered=point(0.0),
@@ -93,12 +93,12 @@ class FilterRun:
     """What proposed the fixes."""
     tests: str
     """What generated the tests."""
-    judged: tuple[Judged, ...]
+    judged: tuple[Judgement, ...]
     errors: Mapping[str, str]
     """Instances without a judgement, with the reason."""
 
     @property
-    def result(self) -> FilterResult:
+    def result(self) -> FilterFigures:
         return filter_result(self.judged)
 
     @property

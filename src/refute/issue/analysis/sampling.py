@@ -9,7 +9,7 @@ from refute.figures import Figure, mean
 from refute.issue.analysis.runs import GradedRun
 from refute.runs.records import ErrorRecord
 
-__all__ = ["Cost", "cost", "pass_at"]
+__all__ = ["RunCost", "cost", "pass_at"]
 
 
 def pass_at(run: GradedRun) -> tuple[Figure, ...]:
@@ -33,7 +33,7 @@ def pass_at(run: GradedRun) -> tuple[Figure, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class RunCost:
     """What a run has asked of a model and of this machine."""
 
     instances: int
@@ -55,14 +55,14 @@ class Cost:
         return None if self.usd is None or not self.solved else self.usd / self.solved
 
 
-def cost(run: GradedRun, successes: int) -> Cost | None:
+def cost(run: GradedRun, successes: int) -> RunCost | None:
     """The cost of a run of `refute bench`; None where the predictions came from elsewhere."""
     done = [record for record in run.work if not isinstance(record, ErrorRecord)]
     if not done:
         return None
     tallies = [record.tally for record in done if record.tally is not None]
     prices = [tally.usd for tally in tallies if tally.usd is not None]
-    return Cost(
+    return RunCost(
         instances=len(done),
         samples=sum(tally.samples + tally.cached for tally in tallies),
         tokens=sum(tally.prompt_tokens + tally.completion_tokens for tally in tallies),

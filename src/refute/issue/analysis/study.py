@@ -16,21 +16,21 @@ from refute.issue.analysis.overlap import (
     pairs,
 )
 from refute.issue.analysis.runs import GradedRun, run_labels
-from refute.issue.analysis.sampling import Cost, cost, pass_at
+from refute.issue.analysis.sampling import RunCost, cost, pass_at
 from refute.issue.grading.grade_summary import Summary, summarize
 from refute.problems import IssueKey, IssueProblem
 
-__all__ = ["Breakdown", "Study", "Subject", "study"]
+__all__ = ["Breakdown", "StudiedRun", "Study", "study"]
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class StudiedRun:
     """One run of a study."""
 
     label: str
     run: GradedRun
     summary: Summary
-    cost: Cost | None
+    cost: RunCost | None
     pass_at: tuple[Figure, ...]
     """pass@1, pass@2, ...; () where the run drew no samples."""
 
@@ -50,7 +50,7 @@ class Study:
     """The runs over one data set, with everything that is said about them."""
 
     dataset: str
-    subjects: tuple[Subject, ...]
+    subjects: tuple[StudiedRun, ...]
     breakdowns: tuple[Breakdown, ...]
     ensemble: Ensemble
     pairs: tuple[Pair, ...]
@@ -95,6 +95,8 @@ def study(
     )
 
 
-def _subject(label: str, run: GradedRun, keys: Sequence[IssueKey]) -> Subject:
+def _subject(label: str, run: GradedRun, keys: Sequence[IssueKey]) -> StudiedRun:
     summary = summarize(keys, run.grades)
-    return Subject(label, run, summary, cost(run, summary.statuses.get("success", 0)), pass_at(run))
+    return StudiedRun(
+        label, run, summary, cost(run, summary.statuses.get("success", 0)), pass_at(run)
+    )

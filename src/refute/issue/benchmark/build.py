@@ -19,7 +19,7 @@ from typing import Any
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.benchmark.pull_requests import Issue, Pull, change_of, resolved_issues, texts_of
-from refute.issue.grading.states import State, run_state, test_files
+from refute.issue.grading.states import PatchedState, run_state, test_files
 from refute.issue.grading.statuses import Statuses, statuses
 from refute.issue.grading.verdict import Transition, transitions
 from refute.issue.patches import file_patches, split_tests
@@ -29,7 +29,7 @@ from refute.runs.records import ErrorRecord, Schema
 from refute.workspace.contract import Workspace
 from refute.workspace.repositories import Clone
 
-__all__ = ["REASONS", "RECORDS", "Built", "Opener", "PullRecord", "Settings", "build"]
+__all__ = ["REASONS", "RECORDS", "BuildSettings", "BuiltBenchmark", "Opener", "PullRecord", "build"]
 
 REASONS = {
     "not merged": 1,
@@ -52,7 +52,7 @@ Opener = Callable[[IssueProblem], Workspace]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BuildSettings:
     """How the third stage runs tests."""
 
     runs: int = 5
@@ -111,7 +111,7 @@ RECORDS = Schema("pull request", PullRecord, flaw=_flaw)
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltBenchmark:
     """What came of a set of pull requests."""
 
     rows: tuple[dict[str, Any], ...]
@@ -132,11 +132,11 @@ def build(
     clone: Clone,
     opener: Opener,
     journal: Journal[PullRecord],
-    settings: Settings,
+    settings: BuildSettings,
     *,
     fields: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda line: None,
-) -> Built:
+) -> BuiltBenchmark:
     """Take pull requests through the three stages.
 
     `fields`: put into every row, such as `environment`. `progress` gets one line for each pull
@@ -157,7 +157,7 @@ def build(
         except WorkspaceUnavailable as error:
             unavailable[identity] = " ".join(str(error).split())
             progress(f"{identity}: tests cannot be run: {unavailable[identity]}")
-    return Built(tuple(rows), dict(dropped), unavailable)
+    return BuiltBenchmark(tuple(rows), dict(dropped), unavailable)
 
 
 # -- stages 1 and 2 --------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def _row(pull: Pull, identity: str, issues: Mapping[int, Issue], clone: Clone) -
 
 
 def _validated(
-    row: dict[str, Any], opener: Opener, journal: Journal[PullRecord], settings: Settings
+    row: dict[str, Any], opener: Opener, journal: Journal[PullRecord], settings: BuildSettings
 ) -> dict[str, Any]:
     """The row with its lists of tests. Raises `_Dropped`, `WorkspaceUnavailable`."""
     identity = row["instance_id"]
@@ -259,7 +259,7 @@ def _validated(
 
 
 def _run(
-    name: str, row: Mapping[str, Any], opener: Opener, settings: Settings, *, first: bool
+    name: str, row: Mapping[str, Any], opener: Opener, settings: BuildSettings, *, first: bool
 ) -> PullRecord:
     """One run of the golden tests on both codes; the first one runs the existing tests as well."""
     problem = IssueProblem(
@@ -272,7 +272,7 @@ def _run(
     files = test_files(tests)
     with opener(problem) as workspace:
 
-        def standing(state: State) -> Statuses:
+        def standing(state: PatchedState) -> Statuses:
             workspace.reset()
             report = run_state(workspace, state, timeout=settings.timeout)
             if report.status != "finished" or not report.trusted:
@@ -280,13 +280,13 @@ def _run(
             return statuses(report)
 
         try:
-            before = standing(State("", tests, files, kept=False))
-            after = standing(State(fix, tests, files, kept=False))
+            before = standing(PatchedState("", tests, files, kept=False))
+            after = standing(PatchedState(fix, tests, files, kept=False))
             golden, existing = _by_kind(transitions(before, after)), None
             if first:
                 own = tuple(p.old for p in file_patches(tests) if p.old and p.old in files)
-                old = standing(State("", "", own, kept=False))
-                new = standing(State(fix, "", own, kept=False))
+                old = standing(PatchedState("", "", own, kept=False))
+                new = standing(PatchedState(fix, "", own, kept=False))
                 existing = _by_kind(transitions(old, new))
         except PatchRejected:
             return PullRecord(id=name, dropped="does not apply")

@@ -17,9 +17,9 @@ from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import Clone
 
 __all__ = [
-    "Change",
     "Issue",
     "Pull",
+    "PullChange",
     "change_of",
     "read_issues",
     "read_pulls",
@@ -69,7 +69,7 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PullChange:
     """What a pull request changed."""
 
     base: str
@@ -113,7 +113,7 @@ def resolved_issues(pull: Pull, messages: str = "") -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def change_of(pull: Pull, clone: Clone) -> Change | None:
+def change_of(pull: Pull, clone: Clone) -> PullChange | None:
     """What the pull request changed, None where the clone lacks its commits.
 
     From the point where its branch left, to its head, where both are there; else what its merge
@@ -139,12 +139,12 @@ def _there(clone: Clone, commit: str) -> bool:
     return True
 
 
-def _change(clone: Clone, base: str, head: str) -> Change:
+def _change(clone: Clone, base: str, head: str) -> PullChange:
     options = ("--no-color", "--no-ext-diff", "--no-textconv", "--full-index", "--no-renames")
     diff = clone.git("diff", *options, base, head)
     messages = clone.git("log", "--format=%B", f"{base}..{head}")
     # Latin-1 files would not survive a JSON row; their diff is not kept.
-    return Change(base, diff.decode("utf-8", "replace"), messages.decode("utf-8", "replace"))
+    return PullChange(base, diff.decode("utf-8", "replace"), messages.decode("utf-8", "replace"))
 
 
 def _pull(row: Row, repo: str) -> Pull:

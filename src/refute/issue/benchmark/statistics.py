@@ -12,7 +12,7 @@ from refute.issue.patches import FilePatch, file_patches
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import Clone
 
-__all__ = ["Figure", "codebase", "statistics"]
+__all__ = ["BenchmarkFigure", "codebase", "statistics"]
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
 
@@ -21,7 +21,7 @@ Finder = Callable[[str], Clone]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class BenchmarkFigure:
     """Mean and maximum of one property over the instances for which it is known."""
 
     group: str
@@ -33,7 +33,7 @@ class Figure:
 
 def statistics(
     rows: Iterable[Mapping[str, Any]], finder: Finder | None = None
-) -> tuple[Figure, ...]:
+) -> tuple[BenchmarkFigure, ...]:
     """Table 1's figures, those of which nothing is known left out.
 
     `rows`: SWE-bench's fields; the counts of existing and of added tests come from `measured`,
@@ -63,7 +63,7 @@ def statistics(
             note(group, "files edited", len(parts))
             note(group, "lines edited", sum(map(_lines, parts)))
     return tuple(
-        Figure(group, name, sum(values) / len(values), max(values), len(values))
+        BenchmarkFigure(group, name, sum(values) / len(values), max(values), len(values))
         for (group, name), values in sorted(found.items(), key=lambda item: _order(*item[0]))
     )
 

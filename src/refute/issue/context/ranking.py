@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["CONTEXT_TOKENS", "SourceFile", "estimated_tokens", "numbered", "ranked", "relevant"]
+__all__ = ["CONTEXT_TOKENS", "RankedFile", "estimated_tokens", "numbered", "ranked", "relevant"]
 
 CONTEXT_TOKENS = 27_000
 LARGEST = 1 << 19
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*|\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFile:
+class RankedFile:
     """A file of the repository as a prompt shows it."""
 
     path: str
@@ -82,18 +82,18 @@ def relevant(
     *,
     tokens: int = CONTEXT_TOKENS,
     first: Sequence[str] = (),
-) -> list[SourceFile]:
+) -> list[RankedFile]:
     """The files to show: those of `first`, then the highest ranked, whole, while they fit.
 
     A file that does not fit is passed over for the next that does; of a `first` one that does not
     fit, the beginning is shown.
     """
-    chosen: list[SourceFile] = []
+    chosen: list[RankedFile] = []
     left = tokens
     for path in dict.fromkeys(p for p in first if p in files):
         text = _beginning(files[path], left - _cost(path, ""))
         if text:
-            chosen.append(SourceFile(path, text))
+            chosen.append(RankedFile(path, text))
             left -= _cost(path, text)
     smallest = 50
     for path in ranked(query, files):
@@ -103,7 +103,7 @@ def relevant(
             continue
         cost = _cost(path, files[path])
         if cost <= left:
-            chosen.append(SourceFile(path, files[path]))
+            chosen.append(RankedFile(path, files[path]))
             left -= cost
     return chosen
 

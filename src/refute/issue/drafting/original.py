@@ -15,9 +15,9 @@ from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.patches import added_lines
 from refute.methods import Bounds
 from refute.workspace.applying import applied
-from refute.workspace.contract import Failure, Selection, TestReport, TestResult, Workspace
+from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 
-__all__ = ["FAILING", "WHOLE", "Original", "Trial", "described", "runnable_id", "shortened"]
+__all__ = ["FAILING", "WHOLE", "Original", "TrialRun", "described", "runnable_id", "shortened"]
 
 FAILING = ("failed", "error")
 WHOLE = 60.0
@@ -31,7 +31,7 @@ LARGEST_FILE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialRun:
     """What became of a test patch on the original code."""
 
     patch: str
@@ -93,36 +93,36 @@ class Original:
         if key not in self._base:
             seconds = self._seconds if self._whole is None else min(self._seconds, self._whole)
             with applied(self.workspace):
-                self._base[key] = self.workspace.run_tests(Selection(key), timeout=seconds)
+                self._base[key] = self.workspace.run_tests(TestSelection(key), timeout=seconds)
         return self._base[key]
 
     def is_long(self, path: str) -> bool:
         """Whether the tests of an existing file take longer than `whole`."""
         return self._whole is not None and self.base((path,)).status == "timeout"
 
-    def attempt(self, patch: str, *, fix: str = "") -> Trial:
+    def attempt(self, patch: str, *, fix: str = "") -> TrialRun:
         """Apply a test patch (after the candidate fix, where one is given), run its test files."""
         files = test_files(patch)
         if not patch.strip():
-            return Trial(patch, rejected="the patch is empty")
+            return TrialRun(patch, rejected="the patch is empty")
         if not files:
-            return Trial(patch, rejected="the patch touches no test file")
+            return TrialRun(patch, rejected="the patch touches no test file")
         existing = [path for path in files if path in self.paths()]
         before = _failing(self.base(existing)) if existing else {}
         try:
             with applied(self.workspace, *filter(str.strip, (fix, patch))):
                 files = files_with_tests(self.workspace, files)
                 if not files:
-                    return Trial(patch, rejected="the patch leaves no test in its test files")
+                    return TrialRun(patch, rejected="the patch leaves no test in its test files")
                 runs = self._selections(patch, files)
                 reports = [self.workspace.run_tests(one, timeout=self._seconds) for one in runs]
                 report = _together(reports)
         except PatchRejected as error:
-            return Trial(patch, rejected=str(error))
+            return TrialRun(patch, rejected=str(error))
         failing = tuple(r for id, r in _failing(report).items() if id not in before)
-        return Trial(patch, report, failing)
+        return TrialRun(patch, report, failing)
 
-    def _selections(self, patch: str, files: Sequence[str]) -> list[Selection]:
+    def _selections(self, patch: str, files: Sequence[str]) -> list[TestSelection]:
         """What to run of the test files of a patch that is applied."""
         single: dict[str, tuple[str, ...]] = {}
         long = [path for path in files if path in self.paths() and self.is_long(path)]
@@ -134,11 +134,11 @@ class Original:
             if tests:
                 single[path] = tests
         whole = tuple(path for path in files if path not in single)
-        runs = [Selection((path,), tests) for path, tests in single.items()]
-        return [Selection(whole), *runs] if whole else runs
+        runs = [TestSelection((path,), tests) for path, tests in single.items()]
+        return [TestSelection(whole), *runs] if whole else runs
 
 
-def described(trial: Trial, limit: int = 6000) -> str:
+def described(trial: TrialRun, limit: int = 6000) -> str:
     """A trial as text for a prompt or a person: which tests failed, and how."""
     if trial.report is None:
         return f"The tests were not run: {trial.rejected}."

@@ -34,7 +34,7 @@ MOST_EDITS = 200
 FORMS: tuple[str, ...] = get_args(Form)
 
 
-class Edit(Protocol):
+class FileEdit(Protocol):
     """One edit of an answer: a file's hunks, a block, a replacement."""
 
     def apply(self, tree: Tree) -> Iterator[str]:
@@ -56,7 +56,7 @@ class Applied:
 class Edits:
     """The edits of one answer, in their order."""
 
-    edits: Sequence[Edit]
+    edits: Sequence[FileEdit]
 
     def apply(self, files: Files) -> Applied:
         """Apply to files, which `files` reads: path -> text with its own line ends, or None."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from refute.issue.edits.hunks import Hunk, Line, apply_hunk
+from refute.issue.edits.hunks import Hunk, HunkLine, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
 
 __all__ = ["Replacement", "read_replacements"]
@@ -47,7 +47,7 @@ class Replacement:
             if text is None:
                 tree.write(file, new)
                 return
-            hunk = Hunk(tuple(Line("+", line) for line in ["", *new.splitlines()]), None)
+            hunk = Hunk(tuple(HunkLine("+", line) for line in ["", *new.splitlines()]), None)
             tree.write(file, apply_hunk(text, hunk))
             yield f"{file}: no original lines; added at the end"
             return
@@ -70,10 +70,10 @@ def _hunk(old: list[str], new: list[str]) -> Hunk:
         tail += 1
     return Hunk(
         (
-            *(Line(" ", s) for s in old[:head]),
-            *(Line("-", s) for s in old[head : len(old) - tail]),
-            *(Line("+", s) for s in new[head : len(new) - tail]),
-            *(Line(" ", s) for s in old[len(old) - tail :]),
+            *(HunkLine(" ", s) for s in old[:head]),
+            *(HunkLine("-", s) for s in old[head : len(old) - tail]),
+            *(HunkLine("+", s) for s in new[head : len(new) - tail]),
+            *(HunkLine(" ", s) for s in old[len(old) - tail :]),
         )
     )
 

@@ -35,7 +35,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from refute.issue.edits.code import Code, Definition, parsed_code
-from refute.issue.edits.definitions import Module
+from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.imports import add_imports, after_imports
 from refute.issue.edits.tree import EditProblem, Tree, line_end
 from refute.issue.patches import split_lines
@@ -82,7 +82,7 @@ class Block:
             tree.write(file, self._deleted(text, line))
             return
         if self.verb == "rewrite" and self.stop is not None and text:
-            module = Module(text)
+            module = EditedModule(text)
             if self._replaced_lines(module, line, tree.moved(file, self.stop)):
                 tree.write(file, module.text)
                 return
@@ -97,7 +97,7 @@ class Block:
             tree.write(file, code.source + "\n")
             return
         try:
-            module = Module(text)
+            module = EditedModule(text)
         except EditProblem:
             if self.verb == "rewrite":
                 raise
@@ -109,7 +109,7 @@ class Block:
             self._insert(module, code, line)
         tree.write(file, module.text)
 
-    def _replaced_lines(self, module: Module, line: int | None, stop: int) -> bool:
+    def _replaced_lines(self, module: EditedModule, line: int | None, stop: int) -> bool:
         """Put the code in the place of the lines; False: it is meant for functions by their names,
         and what the module has become is to be thrown away.
 
@@ -144,7 +144,7 @@ class Block:
 
     # -- the three verbs ---------------------------------------------------------------------------
 
-    def _rewrite(self, module: Module, code: Code, line: int | None) -> Iterator[str]:
+    def _rewrite(self, module: EditedModule, code: Code, line: int | None) -> Iterator[str]:
         imports, rest = code.imports()
         left = [n for n in parsed_code(rest).body if not isinstance(n, Definition)] if rest else []
         if code.definitions and left:
@@ -177,7 +177,7 @@ class Block:
         if imports:
             add_imports(module, imports)
 
-    def _insert(self, module: Module, code: Code, line: int | None) -> None:
+    def _insert(self, module: EditedModule, code: Code, line: int | None) -> None:
         owner = self._owner(module, code, line)
         if owner is not None:
             imports, rest = code.imports()
@@ -206,7 +206,7 @@ class Block:
             at = len(module.lines) if module.needs_later(code, at) else at
         module.insert(code.source, at)
 
-    def _owner(self, module: Module, code: Code, line: int | None) -> ast.ClassDef | None:
+    def _owner(self, module: EditedModule, code: Code, line: int | None) -> ast.ClassDef | None:
         """The class that an inserted method belongs to; None: it is not a method."""
         if self.place == "BOF":
             return None
@@ -220,7 +220,7 @@ class Block:
     def _deleted(self, text: str | None, line: int | None) -> str:
         if text is None:
             raise EditProblem("no such file")
-        module = Module(text)
+        module = EditedModule(text)
         match = re.search(r"^\s*(?:async\s+)?(?:def|class)\s+(\w+)", self.code, re.MULTILINE)
         name = match[1] if match else self.code.strip().split("(")[0].split()[-1].strip("`'\":")
         node = module.named(name, line)
@@ -245,7 +245,7 @@ class Block:
 
 
 def _version_of(
-    module: Module, code: Code, node: Definition, line: int | None
+    module: EditedModule, code: Code, node: Definition, line: int | None
 ) -> Definition | None:
     """What a definition in a block's code is a new version of; None: the module has none.
 

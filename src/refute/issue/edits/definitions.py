@@ -17,14 +17,14 @@ from refute.issue.edits.indent import indent_of, python_lines, reindented
 from refute.issue.edits.tree import EditProblem, line_end
 from refute.syntax import first_line, parse_module
 
-__all__ = ["Module"]
+__all__ = ["EditedModule"]
 
 _ASSIGNMENT = ast.Assign | ast.AnnAssign | ast.AugAssign
 _ALIKE = 0.85
 """difflib's ratio from which a misspelt name is taken for the one that is there."""
 
 
-class Module:
+class EditedModule:
     """A Python file that is being edited. Raises `EditProblem` when it cannot be parsed."""
 
     def __init__(self, text: str) -> None:

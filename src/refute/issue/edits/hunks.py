@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from refute.issue.edits.match import Place, locate
+from refute.issue.edits.match import QuotedPlace, locate
 from refute.issue.edits.tree import EditProblem, line_end
 from refute.issue.patches import split_lines
 
-__all__ = ["Hunk", "Line", "apply_hunk"]
+__all__ = ["Hunk", "HunkLine", "apply_hunk"]
 
 _GAP = re.compile(r"^\s*(?:#\s*|//\s*)?(?:\.\.\.|…)(?:.{0,60}(?:\.\.\.|…)?)?\s*$")
 """A line that stands for lines left out: ``...``, ``# ... existing code ...``."""
@@ -20,7 +20,7 @@ _WORD = re.compile(r"\w{3}")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HunkLine:
     """A line of a hunk."""
 
     mark: Literal[" ", "-", "+"]
@@ -29,7 +29,7 @@ class Line:
     bare: bool = False
     """It stood there without a mark."""
 
-    def restored(self) -> Line:
+    def restored(self) -> HunkLine:
         """The line as it is where marks of context were forgotten.
 
         What was taken for the mark may be a blank of the line's own: then, with it, the line is
@@ -39,14 +39,14 @@ class Line:
         even = (len(longer) - len(longer.lstrip(" "))) % 2 == 0
         if self.mark != " " or self.bare or not self.text.strip() or not even:
             return self
-        return Line(" ", longer)
+        return HunkLine(" ", longer)
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
     """Lines to find and what to do with them."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[HunkLine, ...]
     old_start: int | None = None
     """1-based line where it stands, as the model says; None: it does not say."""
     ends_bare: bool = False
@@ -114,13 +114,13 @@ def _trims(hunk: Hunk) -> list[tuple[int, int]]:
     return found[:_MOST_TRIMS]
 
 
-def _tells(lines: Sequence[Line]) -> bool:
+def _tells(lines: Sequence[HunkLine]) -> bool:
     return any(line.mark != "+" and _WORD.search(line.text) for line in lines)
 
 
 def _parts(hunk: Hunk) -> list[Hunk]:
     """The hunk cut at context lines that stand for lines left out; pieces without a change go."""
-    pieces: list[list[Line]] = [[]]
+    pieces: list[list[HunkLine]] = [[]]
     for line in hunk.lines:
         if line.mark == " " and _GAP.match(line.text):
             pieces.append([])
@@ -136,7 +136,7 @@ def _parts(hunk: Hunk) -> list[Hunk]:
 
 
 def _replaced(
-    lines: Sequence[str], core: Sequence[Line], place: Place, text: str, bare: bool
+    lines: Sequence[str], core: Sequence[HunkLine], place: QuotedPlace, text: str, bare: bool
 ) -> str:
     end = line_end(text)
     indents = _indents(lines, core, place)
@@ -184,7 +184,7 @@ def _joined(lines: list[str], end: str) -> str:
     return "".join(lines)
 
 
-def _indents(lines: Sequence[str], core: Sequence[Line], place: Place) -> dict[str, str]:
+def _indents(lines: Sequence[str], core: Sequence[HunkLine], place: QuotedPlace) -> dict[str, str]:
     """The hunk's indentations -> the file's; nothing where most of its lines are indented right."""
     quoted = [line.text for line in core if line.mark != "+"]
     pairs = [

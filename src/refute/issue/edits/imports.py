@@ -12,7 +12,7 @@ from refute.syntax import parse_module
 __all__ = ["add_imports", "after_imports"]
 
 
-class Source(Protocol):
+class ImportEditor(Protocol):
     """A Python file that is being edited."""
 
     @property
@@ -30,7 +30,7 @@ class Source(Protocol):
         ...
 
 
-def add_imports(module: Source, source: str) -> None:
+def add_imports(module: ImportEditor, source: str) -> None:
     """Import statements at the top: after docstring and ``__future__``, those that are there
     already left out."""
     there = {ast.dump(n) for n in module.tree.body if isinstance(n, ast.Import | ast.ImportFrom)}
@@ -50,7 +50,7 @@ def add_imports(module: Source, source: str) -> None:
         module.splice(where, where, ["\n".join(pieces), *gap])
 
 
-def _opening_imports(module: Source) -> list[ast.Import | ast.ImportFrom]:
+def _opening_imports(module: ImportEditor) -> list[ast.Import | ast.ImportFrom]:
     """The imports that open the file, those from ``__future__`` left out."""
     found: list[ast.Import | ast.ImportFrom] = []
     for number, node in enumerate(module.tree.body):
@@ -62,7 +62,7 @@ def _opening_imports(module: Source) -> list[ast.Import | ast.ImportFrom]:
     return found
 
 
-def _add_sorted(module: Source, node: ast.stmt, piece: str) -> None:
+def _add_sorted(module: ImportEditor, node: ast.stmt, piece: str) -> None:
     """Put an import among those that open the file: its group, then by the module's name."""
     there = _opening_imports(module)
     after = next((n for n in there if _import_order(n) > _import_order(node)), None)
@@ -78,7 +78,7 @@ def _add_sorted(module: Source, node: ast.stmt, piece: str) -> None:
     module.splice(at, at, [*gap, piece])
 
 
-def _top(module: Source, futures: bool) -> int:
+def _top(module: ImportEditor, futures: bool) -> int:
     """0-based line before which imports go."""
     body = module.tree.body
     at = 0
@@ -94,7 +94,7 @@ def _top(module: Source, futures: bool) -> int:
     return at
 
 
-def after_imports(module: Source) -> int:
+def after_imports(module: ImportEditor) -> int:
     """0-based line after the import statements that open the file."""
     there = _opening_imports(module)
     return there[-1].end_lineno or 0 if there else _top(module, futures=True)

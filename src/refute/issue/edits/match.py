@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Place", "locate"]
+__all__ = ["QuotedPlace", "locate"]
 
 LIKENESS = 0.9
 """Mean similarity of the lines (difflib's ratio) from which a place is taken."""
@@ -27,7 +27,7 @@ LARGEST_FUZZY = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QuotedPlace:
     """Where quoted lines stand."""
 
     lines: tuple[int | None, ...]
@@ -52,7 +52,7 @@ def locate(
     near: int | None = None,
     *,
     similar: bool = True,
-) -> Place | None:
+) -> QuotedPlace | None:
     """The place of `quoted` in `file` (lines without their ends), None where there is none.
 
     `near`: 0-based line number at which it is expected; None: the first place is taken. `similar`:
@@ -73,7 +73,9 @@ def _spaceless(line: str) -> str:
     return " ".join(line.split())
 
 
-def _same(file: Sequence[str], quoted: Sequence[str], near: int | None, step: int) -> Place | None:
+def _same(
+    file: Sequence[str], quoted: Sequence[str], near: int | None, step: int
+) -> QuotedPlace | None:
     # The rarest line is looked for first: a long quotation of common lines stays linear.
     counts: dict[str, int] = {}
     for line in file:
@@ -87,10 +89,12 @@ def _same(file: Sequence[str], quoted: Sequence[str], near: int | None, step: in
     if not starts:
         return None
     start = _nearest(starts, near)
-    return Place(tuple(range(start, start + size)), step)
+    return QuotedPlace(tuple(range(start, start + size)), step)
 
 
-def _without_blanks(file: Sequence[str], quoted: Sequence[str], near: int | None) -> Place | None:
+def _without_blanks(
+    file: Sequence[str], quoted: Sequence[str], near: int | None
+) -> QuotedPlace | None:
     there = [n for n, line in enumerate(file) if line.strip()]
     wanted = [n for n, line in enumerate(quoted) if line.strip()]
     expected = None if near is None else sum(n < near for n in there)
@@ -107,10 +111,10 @@ def _without_blanks(file: Sequence[str], quoted: Sequence[str], near: int | None
         blanks = range((found[left] or 0) + 1, found[right] or 0)
         for number, at in zip(range(left + 1, right), blanks, strict=False):
             found[number] = at
-    return Place(tuple(found), 4)
+    return QuotedPlace(tuple(found), 4)
 
 
-def _similar(file: Sequence[str], quoted: Sequence[str], near: int | None) -> Place | None:
+def _similar(file: Sequence[str], quoted: Sequence[str], near: int | None) -> QuotedPlace | None:
     if len(file) * len(quoted) > LARGEST_FUZZY or len(quoted) > len(file):
         return None
     wanted, there = [_spaceless(s) for s in quoted], [_spaceless(s) for s in file]
@@ -134,7 +138,7 @@ def _similar(file: Sequence[str], quoted: Sequence[str], near: int | None) -> Pl
         return None
     top = max(best.values())
     start = _nearest([s for s, total in best.items() if total >= top - 1e-9], near)
-    return Place(tuple(range(start, start + len(quoted))), 5)
+    return QuotedPlace(tuple(range(start, start + len(quoted))), 5)
 
 
 def _likeness(line: str, other: str, known: dict[tuple[str, str], float]) -> float:

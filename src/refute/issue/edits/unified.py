@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from refute.issue.edits.hunks import Hunk, Line, apply_hunk
+from refute.issue.edits.hunks import Hunk, HunkLine, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
 from refute.issue.patches import split_lines
 
@@ -268,7 +268,7 @@ class _Reader:
         anchor: str = "",
     ) -> int:
         """The lines of a hunk; ends where something else begins."""
-        found: list[Line] = []
+        found: list[HunkLine] = []
         bare = False
         old, new = counts
         while number < len(self.lines):
@@ -310,15 +310,15 @@ class _Reader:
         return True
 
 
-def _marked(line: str) -> Line:
+def _marked(line: str) -> HunkLine:
     """A line of a hunk; one without a mark is context that lost its blank."""
     if line.startswith("+"):
-        return Line("+", line[1:])
+        return HunkLine("+", line[1:])
     if line.startswith("-"):
-        return Line("-", line[1:])
+        return HunkLine("-", line[1:])
     if line.startswith(" ") or not line:
-        return Line(" ", line[1:])
-    return Line(" ", line, bare=True)
+        return HunkLine(" ", line[1:])
+    return HunkLine(" ", line, bare=True)
 
 
 def _name(text: str) -> str:

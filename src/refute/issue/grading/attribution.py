@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from refute.issue.grading.gold_check import works
-from refute.issue.grading.states import State, run_state, test_files
+from refute.issue.grading.states import PatchedState, run_state, test_files
 from refute.methods import Spawn
 from refute.problems import IssueKey
 
@@ -45,9 +45,11 @@ def golden_runs(key: IssueKey, spawn: Spawn, *, timeout: float) -> bool:
     files = test_files(key.test_patch)
     try:
         with spawn() as workspace:
-            before = run_state(workspace, State("", key.test_patch, files), timeout=timeout)
+            before = run_state(workspace, PatchedState("", key.test_patch, files), timeout=timeout)
             workspace.reset()
-            after = run_state(workspace, State(key.patch, key.test_patch, files), timeout=timeout)
+            after = run_state(
+                workspace, PatchedState(key.patch, key.test_patch, files), timeout=timeout
+            )
     except Exception:
         return False
     return after.status == "finished" and after.trusted and works((before, after))

@@ -20,7 +20,7 @@ from textwrap import indent
 from refute.issue.grading.states import files_with_tests
 from refute.syntax import Function, readable_module
 from refute.workspace.applying import applied
-from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
+from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
 __all__ = ["turned_green"]
 
@@ -83,7 +83,7 @@ def turned_green(
                 workspace.write(path, one.text.encode("utf-8", "surrogateescape"))
                 planted.append(one)
             there = files_with_tests(workspace, files)
-            report = workspace.run_tests(Selection(there), timeout=timeout)
+            report = workspace.run_tests(TestSelection(there), timeout=timeout)
     except OSError as error:
         return f"no failure could be planted in the tests: {error}"
     return _seen(report, planted, {result.id for result in chosen})

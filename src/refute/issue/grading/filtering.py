@@ -24,7 +24,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.control import turned_green
 from refute.issue.grading.coverage import counted_lines
-from refute.issue.grading.states import State, StateStore, run_lane, test_files
+from refute.issue.grading.states import PatchedState, StateStore, run_lane, test_files
 from refute.issue.grading.statuses import statuses
 from refute.issue.grading.verdict import Status, judge, transitions
 from refute.issue.patches import split_fix, touched_files
@@ -40,7 +40,7 @@ from refute.workspace.applying import rejection
 from refute.workspace.contract import TestReport
 from refute.workspace.factory import Backend
 
-__all__ = ["RECORDS", "FilterSettings", "FilterTask", "Judged", "judge_fix", "judge_fixes"]
+__all__ = ["RECORDS", "FilterSettings", "FilterTask", "Judgement", "judge_fix", "judge_fixes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class FilterSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Judgement:
     """What the generated and the golden tests say about one fix."""
 
     id: str
@@ -104,11 +104,11 @@ class Judged:
         return self.status == "judged" and self.verdict == "success"
 
 
-RECORDS = Schema("judgement", Judged)
+RECORDS = Schema("judgement", Judgement)
 
 
 def judge_fixes(
-    run: Run[Judged],
+    run: Run[Judgement],
     tasks: Sequence[FilterTask],
     settings: FilterSettings,
     *,
@@ -139,7 +139,7 @@ def judge_fix(
     *,
     timeout: float,
     slot: AbstractContextManager[Any] | None = None,
-) -> Judged:
+) -> Judgement:
     """Judge one fix by both kinds of tests. `spawn` opens a workspace at the base commit.
 
     Raises `WorkspaceUnavailable`, also where the golden tests reproduce nothing: then nobody knows
@@ -148,7 +148,7 @@ def judge_fix(
     id = task.item.problem.id
     _, code = split_fix(task.fix if task.fix.endswith("\n") else f"{task.fix}\n")
 
-    def run(*states: State) -> list[TestReport]:
+    def run(*states: PatchedState) -> list[TestReport]:
         return run_lane(states, spawn, store, timeout=timeout, slot=slot)
 
     def meddles(tests: str, report: TestReport, ids: Collection[str]) -> bool:
@@ -158,10 +158,10 @@ def judge_fix(
             return bool(turned_green(workspace, (code, tests), files, green, timeout=timeout))
 
     if not code.strip() or not _applies((code,), spawn):
-        return Judged(id, "not_applied", False, "not_applicable", task.confidence)
+        return Judgement(id, "not_applied", False, "not_applicable", task.confidence)
     resolved = _resolves(code, task.item.key, spawn, run, meddles)
     verdict = _verdict(code, task.tests, spawn, run, meddles)
-    return Judged(id, "judged", resolved, verdict, task.confidence)
+    return Judgement(id, "judged", resolved, verdict, task.confidence)
 
 
 _Run = Callable[..., list[TestReport]]
@@ -176,8 +176,8 @@ def _resolves(code: str, key: IssueKey, spawn: Spawn, run: _Run, meddles: _Meddl
     files = test_files(key.test_patch)
     # The counted lines are those of grading, so that its golden states are found in the store.
     counted = counted_lines(key.patch), touched_files(key.patch)
-    (before,) = run(State("", key.test_patch, files, *counted))
-    (after,) = run(State(key.patch, key.test_patch, files, *counted))
+    (before,) = run(PatchedState("", key.test_patch, files, *counted))
+    (after,) = run(PatchedState(key.patch, key.test_patch, files, *counted))
     wanted = [
         one
         for one in transitions(statuses(before), statuses(after)).values()
@@ -187,7 +187,7 @@ def _resolves(code: str, key: IssueKey, spawn: Spawn, run: _Run, meddles: _Meddl
         raise WorkspaceUnavailable("the golden tests reproduce nothing here")
     if not _applies((code, key.test_patch), spawn):
         return False
-    (fixed,) = run(State(code, key.test_patch, files, kept=False))
+    (fixed,) = run(PatchedState(code, key.test_patch, files, kept=False))
     found = statuses(fixed)
     if not fixed.trusted or any(found.of(one.test) != "pass" for one in wanted):
         return False
@@ -209,7 +209,7 @@ def _verdict(code: str, tests: str, spawn: Spawn, run: _Run, meddles: _Meddles) 
         return "conflict"
     touched = touched_files(code)
     before, base_before = run(
-        State("", tests, files, touched=touched, kept=False), State("", "", files)
+        PatchedState("", tests, files, touched=touched, kept=False), PatchedState("", "", files)
     )
     if base_before.status != "finished":
         raise WorkspaceUnavailable(
@@ -217,8 +217,8 @@ def _verdict(code: str, tests: str, spawn: Spawn, run: _Run, meddles: _Meddles) 
         )
     # That they do not finish with the fix is the fix's own doing.
     after, base_after = run(
-        State(code, tests, files, touched=touched, kept=False),
-        State(code, "", files, kept=False),
+        PatchedState(code, tests, files, touched=touched, kept=False),
+        PatchedState(code, "", files, kept=False),
     )
     verdict = judge([before], [after], base_before, base_after)
     if verdict.success and meddles(tests, after, verdict.fail_to_pass):
@@ -236,13 +236,13 @@ def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
 
 def _start(
     settings: FilterSettings, slots: AbstractContextManager[Any]
-) -> Callable[[tuple[str, FilterTask]], Judged | ErrorRecord]:
+) -> Callable[[tuple[str, FilterTask]], Judgement | ErrorRecord]:
     return partial(_work, settings, slots)
 
 
 def _work(
     settings: FilterSettings, slots: AbstractContextManager[Any], named: tuple[str, FilterTask]
-) -> Judged | ErrorRecord:
+) -> Judgement | ErrorRecord:
     id, task = named
     start, problem = time.monotonic(), task.item.problem
     store = StateStore(cache_folder() / "states", problem, settings.workspace)
@@ -251,7 +251,7 @@ def _work(
         judged = attributed(
             lambda: judge_fix(task, spawn, store, timeout=settings.timeout, slot=slots),
             lambda: golden_runs(task.item.key, spawn, timeout=settings.timeout),
-            lambda _: Judged(id, "judged", False, "not_trusted", task.confidence),
+            lambda _: Judgement(id, "judged", False, "not_trusted", task.confidence),
         )
     except WorkspaceUnavailable as error:
         return ErrorRecord(id, " ".join(str(error).split()))

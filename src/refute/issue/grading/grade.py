@@ -16,7 +16,7 @@ from typing import Any, Literal
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.grading.coverage import ChangeCoverage, change_coverage, counted_lines
 from refute.issue.grading.states import (
-    State,
+    PatchedState,
     StateStore,
     files_with_tests,
     run_lane,
@@ -182,25 +182,25 @@ def _applied(patch: str, files: Sequence[str], spawn: Callable[[], Workspace]) -
 
 def _states(
     patch: str, key: IssueKey, files: tuple[str, ...], script: str | None, terms: Terms
-) -> tuple[list[State], list[State]]:
+) -> tuple[list[PatchedState], list[PatchedState]]:
     """The states on the original and on the fixed code: predicted ones, then base and golden."""
     golden_files = test_files(key.test_patch)
     lines, touched = counted_lines(key.patch), touched_files(key.patch)
     lanes = []
     for fix in ("", key.patch):
-        golden = State(fix, key.test_patch, golden_files, lines, touched)
-        predicted = State(fix, patch, files, lines, touched, script=script)
+        golden = PatchedState(fix, key.test_patch, golden_files, lines, touched)
+        predicted = PatchedState(fix, patch, files, lines, touched, script=script)
         kept = predicted == golden and terms.repeat == 1
         states = [replace(predicted, kept=kept)] * terms.repeat
         if script is None:
-            states += [State(fix, "", files, lines, touched), golden]
+            states += [PatchedState(fix, "", files, lines, touched), golden]
         lanes.append(states)
     return lanes[0], lanes[1]
 
 
 def _run(
-    before: Sequence[State],
-    after: Sequence[State],
+    before: Sequence[PatchedState],
+    after: Sequence[PatchedState],
     spawn: Callable[[], Workspace],
     store: StateStore,
     terms: Terms,

@@ -24,10 +24,10 @@ from refute.issue.grading.statuses import NO_TESTS
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.report_cache import ReportCache
 from refute.problems import IssueProblem
-from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
+from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
 __all__ = [
-    "State",
+    "PatchedState",
     "StateStore",
     "files_with_tests",
     "holds_tests",
@@ -43,7 +43,7 @@ _TESTS = re.compile(r"^\s*(?:async\s+)?def\s+test|^\s*class\s+\w*.*[Tt]est", re.
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PatchedState:
     """What is applied to the base commit, and what is then run."""
 
     fix: str = ""
@@ -70,16 +70,16 @@ class StateStore:
         recipe = None if problem.recipe is None else asdict(problem.recipe)
         self._instance = [problem.repo, problem.base_commit, recipe, backend]
 
-    def get(self, state: State) -> TestReport | None:
+    def get(self, state: PatchedState) -> TestReport | None:
         """The report of the state, where it is known."""
         return self._cache.get(*self._key(state)) if state.kept else None
 
-    def put(self, state: State, report: TestReport) -> None:
+    def put(self, state: PatchedState, report: TestReport) -> None:
         """Keep the report of a run that finished and was not meddled with."""
         if state.kept and report.status == "finished" and report.trusted:
             self._cache.put(report, *self._key(state))
 
-    def _key(self, state: State) -> list[Any]:
+    def _key(self, state: PatchedState) -> list[Any]:
         return [_FORMAT, _probe_version(), *self._instance, asdict(state)]
 
 
@@ -107,7 +107,7 @@ def files_with_tests(workspace: Workspace, files: Iterable[str]) -> tuple[str, .
 
 
 def run_lane(
-    states: Sequence[State],
+    states: Sequence[PatchedState],
     spawn: Callable[[], Workspace],
     store: StateStore,
     *,
@@ -140,7 +140,7 @@ def run_lane(
     return [reports[number] for number in range(len(states))]
 
 
-def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestReport:
+def run_state(workspace: Workspace, state: PatchedState, *, timeout: float) -> TestReport:
     """Apply the state's patches to a clean workspace and run what it says.
 
     Raises `PatchRejected` for predicted tests; a golden patch that does not apply is
@@ -158,7 +158,7 @@ def run_state(workspace: Workspace, state: State, *, timeout: float) -> TestRepo
     files = files_with_tests(workspace, state.files)
     if not files:
         return NO_TESTS
-    return workspace.run_tests(Selection(files), count_lines=state.counted, timeout=timeout)
+    return workspace.run_tests(TestSelection(files), count_lines=state.counted, timeout=timeout)
 
 
 _NOISE = 200

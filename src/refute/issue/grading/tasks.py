@@ -45,14 +45,14 @@ from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 
-__all__ = ["GradingSettings", "Task", "default_jobs", "grade_tasks"]
+__all__ = ["GradingSettings", "GradingTask", "default_jobs", "grade_tasks"]
 
 _RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class GradingTask:
     """One instance with what was predicted for it."""
 
     item: IssueItem
@@ -74,7 +74,7 @@ class GradingSettings:
     types: tuple[PatchType, ...] = ("vanilla",)
     """How the predictions are read: the first type that gives a patch which applies."""
 
-    def header(self, tasks: Sequence[Task]) -> dict[str, Any]:
+    def header(self, tasks: Sequence[GradingTask]) -> dict[str, Any]:
         """The settings with a digest of the instances and predictions."""
         digest = hashlib.sha256()
         for task in tasks:
@@ -95,7 +95,7 @@ def default_jobs() -> int:
 
 def grade_tasks(
     run: Run[GradeRecord],
-    tasks: Sequence[Task],
+    tasks: Sequence[GradingTask],
     settings: GradingSettings,
     *,
     jobs: int | None = None,
@@ -123,7 +123,7 @@ def grade_tasks(
 
 def _start(
     settings: GradingSettings, run: Path, slots: AbstractContextManager[Any]
-) -> Callable[[tuple[str, Task]], GradeRecord | ErrorRecord]:
+) -> Callable[[tuple[str, GradingTask]], GradeRecord | ErrorRecord]:
     return partial(_work, settings, run, slots)
 
 
@@ -131,7 +131,7 @@ def _work(
     settings: GradingSettings,
     run: Path,
     slots: AbstractContextManager[Any],
-    named: tuple[str, Task],
+    named: tuple[str, GradingTask],
 ) -> GradeRecord | ErrorRecord:
     """The record of one instance; its evidence is on disk when this returns."""
     _, task = named
@@ -158,7 +158,7 @@ def _work(
 
 
 def _grade(
-    settings: GradingSettings, slots: AbstractContextManager[Any], task: Task, spawn: Spawn
+    settings: GradingSettings, slots: AbstractContextManager[Any], task: GradingTask, spawn: Spawn
 ) -> IssueGrade:
     problem, prediction = task.item.problem, task.prediction
     patch = prediction.patch

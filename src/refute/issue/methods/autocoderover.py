@@ -31,7 +31,7 @@ from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 from refute.syntax import parse_expression
 
-__all__ = ["ROUNDS", "TRIES", "Call", "autocoderover", "read_calls"]
+__all__ = ["ROUNDS", "TRIES", "SearchCall", "autocoderover", "read_calls"]
 
 ROUNDS = 10
 """Rounds of context search."""
@@ -48,7 +48,7 @@ _KEPT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SearchCall:
     """A search that the model calls."""
 
     name: str
@@ -102,7 +102,7 @@ async def _search(
     tries: int,
 ) -> None:
     """Stage 1: adds the rounds to the conversation. It ends when the model calls no search."""
-    done: set[Call] = set()
+    done: set[SearchCall] = set()
     for number in range(1, rounds + 1):
         if asking.left <= tries:
             return  # what is left is for the tests
@@ -154,18 +154,18 @@ async def _write(
     return prediction
 
 
-def read_calls(answer: str) -> list[Call]:
+def read_calls(answer: str) -> list[SearchCall]:
     """The searches that an answer calls, in their order, each once; at most `MOST_CALLS`."""
     found = dict.fromkeys(_calls(answer))
     return list(found)[:MOST_CALLS]
 
 
-def _calls(answer: str) -> Iterator[Call]:
+def _calls(answer: str) -> Iterator[SearchCall]:
     for start in _START.finditer(answer):
         text = answer[start.start() : start.start() + LONGEST_CALL]
         arguments = _arguments(text)
         if arguments is not None and not _is_usage(start[1], arguments):
-            yield Call(start[1], tuple(arguments))
+            yield SearchCall(start[1], tuple(arguments))
 
 
 def _arguments(text: str) -> Sequence[str] | None:

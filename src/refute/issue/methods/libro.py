@@ -18,7 +18,7 @@ from typing import Any
 from refute.errors import ContextTooLong
 from refute.issue.context.ranking import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
-from refute.issue.drafting.original import Original, Trial, described, shortened
+from refute.issue.drafting.original import Original, TrialRun, described, shortened
 from refute.issue.methods.zeroshot import drafts
 from refute.methods import Context, method
 from refute.models.contract import Asker, Message, Sampling
@@ -36,10 +36,10 @@ _ANSWER = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedDraft:
     """A draft that was run, and what the judge said of its failure (None: not asked)."""
 
-    trial: Trial
+    trial: TrialRun
     accepted: bool | None = None
 
     @property
@@ -83,7 +83,7 @@ async def libro(problem: IssueProblem, *, ctx: Context, options: LibroOptions) -
             context_tokens=options.context_tokens,
         )
         # samples repeat each other: what a patch does on the original code is found out once
-        ran: dict[str, Trial] = {}
+        ran: dict[str, TrialRun] = {}
         for patch in dict.fromkeys(draft.patch for draft in answers):
             ran[patch] = await asyncio.to_thread(original.attempt, patch)
         trials = [ran[draft.patch] for draft in answers]
@@ -103,7 +103,7 @@ async def libro(problem: IssueProblem, *, ctx: Context, options: LibroOptions) -
     return Reproduction(prediction, tuple(steps))
 
 
-def chosen(judged: Sequence[Judged]) -> Judged | None:
+def chosen(judged: Sequence[JudgedDraft]) -> JudgedDraft | None:
     """The shortest of the best-ranked drafts; None where none applies. Ties: the earlier one."""
     usable = [one for one in judged if one.rank < 3]
     return min(usable, key=lambda one: (one.rank, len(one.trial.patch)), default=None)
@@ -115,15 +115,15 @@ def says_yes(answer: str) -> bool:
     return bool(words) and words[-1].lower() == "yes"
 
 
-async def _judged(issue: str, trial: Trial, ask: Asker) -> Judged:
+async def _judged(issue: str, trial: TrialRun, ask: Asker) -> JudgedDraft:
     if not trial.failing:
-        return Judged(trial)
+        return JudgedDraft(trial)
     try:
         answer = await _opinion(issue, trial.patch, described(trial), ask)
     except ContextTooLong:
         short = described(trial, _SHORT)
         answer = await _opinion(issue, shortened(trial.patch, _SHORT), short, ask)
-    return Judged(trial, says_yes(answer))
+    return JudgedDraft(trial, says_yes(answer))
 
 
 async def _opinion(issue: str, patch: str, run: str, ask: Asker) -> str:
@@ -132,7 +132,7 @@ async def _opinion(issue: str, patch: str, run: str, ask: Asker) -> str:
     return answer.text
 
 
-def _step(answer: str, one: Judged) -> dict[str, Any]:
+def _step(answer: str, one: JudgedDraft) -> dict[str, Any]:
     return {
         "kind": "sample",
         "answer": answer,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import ContextTooLong
-from refute.issue.context.ranking import CONTEXT_TOKENS, SourceFile, numbered, relevant
+from refute.issue.context.ranking import CONTEXT_TOKENS, RankedFile, numbered, relevant
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
 from refute.issue.edits import Form, read_edits
@@ -36,7 +36,7 @@ LEAST_TOKENS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ReadAnswer:
     """One answer of the model, read as a patch of the original code."""
 
     answer: str
@@ -113,7 +113,7 @@ async def drafts(
     form: Form,
     samples: int,
     context_tokens: int,
-) -> list[Draft]:
+) -> list[ReadAnswer]:
     """`samples` answers to the zero-shot prompt, each read as a patch of the original code.
 
     Where the prompt does not fit into the model's context, it is put again with half as much of the
@@ -140,10 +140,10 @@ async def drafts(
     ]
 
 
-def _read(answer: str, original: Original, form: Form, tokens: int) -> Draft:
+def _read(answer: str, original: Original, form: Form, tokens: int) -> ReadAnswer:
     """The edits of an answer as one patch of the original code."""
     applied = read_edits(answer, form).apply(original.source)
-    return Draft(answer, applied.patch, tuple(applied.problems), tokens)
+    return ReadAnswer(answer, applied.patch, tuple(applied.problems), tokens)
 
 
 def _prompt(issue: str, original: Original, *, form: Form, given: Given, tokens: int) -> str:
@@ -159,12 +159,12 @@ def _prompt(issue: str, original: Original, *, form: Form, given: Given, tokens:
     )
 
 
-def shown(files: Sequence[SourceFile]) -> list[dict[str, str]]:
+def shown(files: Sequence[RankedFile]) -> list[dict[str, str]]:
     """Files as the templates show them: path and numbered text."""
     return [{"path": file.path, "numbered": numbered(file.text)} for file in files]
 
 
-def _step(draft: Draft) -> dict[str, Any]:
+def _step(draft: ReadAnswer) -> dict[str, Any]:
     return {
         "kind": "draft",
         "answer": draft.answer,

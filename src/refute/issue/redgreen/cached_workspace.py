@@ -18,7 +18,7 @@ from refute.issue.report_cache import ReportCache
 from refute.problems import IssueProblem
 from refute.storage import cache_folder
 from refute.workspace.cache import key_of
-from refute.workspace.contract import CommandResult, Selection, TestReport, Workspace
+from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
 
 __all__ = ["Remembering", "memory_of"]
 
@@ -79,7 +79,7 @@ class Remembering:
 
     def run_tests(
         self,
-        selection: Selection,
+        selection: TestSelection,
         *,
         count_lines: Mapping[str, Sequence[int]] | None = None,
         timeout: float = 600.0,

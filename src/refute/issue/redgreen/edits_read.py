@@ -9,7 +9,7 @@ from refute.issue.drafting.original import Original
 from refute.issue.edits import read_edits
 from refute.issue.patches import split_fix, split_tests
 
-__all__ = ["Edited", "Verdict", "read_patches", "read_steps", "read_verdicts"]
+__all__ = ["Edited", "TestOpinion", "read_patches", "read_steps", "read_verdicts"]
 
 _VERDICT = re.compile(
     r"^[\W_]*VERDICT[\W_]*?(?:\b(\d{1,3})\b[\W_]*)?\b(yes|no)\b(?:[\W_]*(?:without|except)\b(.*))?",
@@ -51,7 +51,7 @@ def read_steps(answer: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TestOpinion:
     """What a judge says of one version of the tests."""
 
     accepted: bool | None = None
@@ -60,14 +60,14 @@ class Verdict:
     """Tests of an accepted version that do not belong in it, by their functions' names."""
 
 
-def read_verdicts(answer: str, n: int) -> tuple[Verdict, ...]:
+def read_verdicts(answer: str, n: int) -> tuple[TestOpinion, ...]:
     """A judge's verdict on each of n versions of the tests.
 
     The first on each counts, because what follows are tests, which may hold any text. One without
     a number is on all versions that have none of their own.
     """
-    found: dict[int, Verdict] = {}
+    found: dict[int, TestOpinion] = {}
     for match in _VERDICT.finditer(answer):
         refused = frozenset(_TEST.findall(match[3] or ""))
-        found.setdefault(int(match[1] or 0), Verdict(match[2].lower() == "yes", refused))
-    return tuple(found.get(number, found.get(0, Verdict())) for number in range(1, n + 1))
+        found.setdefault(int(match[1] or 0), TestOpinion(match[2].lower() == "yes", refused))
+    return tuple(found.get(number, found.get(0, TestOpinion())) for number in range(1, n + 1))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from refute.issue.drafting.bounded_asker import OutOfBounds
 from refute.issue.redgreen.pruning import defined_as, without_tests
 from refute.issue.redgreen.ranking import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
-from refute.issue.redgreen.testbed import Fix, TestBed
+from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.problems import IssuePrediction
 from refute.workspace.contract import TestResult
 
@@ -17,7 +17,7 @@ __all__ = ["conclude"]
 
 
 def conclude(
-    problem: str, bed: TestBed, drafts: Sequence[Draft], fixes: Sequence[Fix]
+    problem: str, bed: TestBed, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]
 ) -> IssuePrediction:
     """The prediction for the problem of that id. Blocks while the final patch is run.
 
@@ -40,7 +40,9 @@ def conclude(
     )
 
 
-def _pruned(best: Ranked, bed: TestBed, drafts: Sequence[Draft], fixes: Sequence[Fix]) -> Draft:
+def _pruned(
+    best: Ranked, bed: TestBed, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]
+) -> Draft:
     """The draft without tests that do not serve; as it is where that loses a kept one.
 
     Tests that pass now stay where they execute lines of the best fix that no other test does.
@@ -72,7 +74,7 @@ def _without(draft: Draft, drop: Sequence[TestResult], best: Ranked, bed: TestBe
 
 
 def _evidence(
-    best: Ranked, final: Draft, drafts: Sequence[Draft], fixes: Sequence[Fix]
+    best: Ranked, final: Draft, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]
 ) -> tuple[str, ...]:
     """Remarks for people: why the prediction is what it is."""
     green = sum(bool(best.draft.green(number)) for number in fix_scores(drafts, fixes))

@@ -23,7 +23,15 @@ from refute.issue.redgreen.dependencies import companions
 from refute.issue.redgreen.excerpt import excerpt, outline
 from refute.prompts import render
 
-__all__ = ["Likely", "Place", "View", "likely_files", "locate_prompt", "read_places", "view_of"]
+__all__ = [
+    "Likely",
+    "View",
+    "WantedFile",
+    "likely_files",
+    "locate_prompt",
+    "read_places",
+    "view_of",
+]
 
 _LISTED_CODE, _LISTED_TESTS = 40, 40
 _NEAR_CODE = 3
@@ -45,7 +53,7 @@ _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WantedFile:
     """A file that the model wants to see, and the definitions in it that matter."""
 
     path: str
@@ -110,9 +118,9 @@ def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: 
     return render("redgreen_locate", issue=issue, files=listed)
 
 
-def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[Place, ...], ...]:
+def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[WantedFile, ...], ...]:
     """Code and test files of an answer, in its order; paths that do not exist are dropped."""
-    found: dict[str, list[Place]] = {"CODE": [], "TEST": []}
+    found: dict[str, list[WantedFile]] = {"CODE": [], "TEST": []}
     for line in answer.splitlines():
         match = _LINE.match(line[:2000])
         if match is None or match[2] not in files:
@@ -120,7 +128,7 @@ def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[Place, ...
         kind = "TEST" if _is_test(match[2]) else "CODE"
         names = tuple(dict.fromkeys(_NAME.findall(match[3] or "")))[:20]
         if all(place.path != match[2] for place in found[kind]):
-            found[kind].append(Place(match[2], names))
+            found[kind].append(WantedFile(match[2], names))
     return tuple(found["CODE"][:_MOST_CODE]), tuple(found["TEST"][:_MOST_TESTS])
 
 

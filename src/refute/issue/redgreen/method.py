@@ -36,8 +36,8 @@ from refute.issue.redgreen.ranking import (
     telling_fixes,
     without_shared,
 )
-from refute.issue.redgreen.rounds import Question, ask_round
-from refute.issue.redgreen.testbed import Fix, TestBed
+from refute.issue.redgreen.rounds import PromptedQuestion, ask_round
+from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.methods import Bounds, Context, Given, method
 from refute.parameters import parameter
 from refute.problems import IssueProblem
@@ -128,7 +128,7 @@ class _Work:
         self.likely = Likely((), ())
         self.view = View((), (), ())
         self.drafts: list[Draft] = []
-        self.fixes: list[Fix] = []
+        self.fixes: list[CandidateFix] = []
         self.steps: list[dict[str, Any]] = []
         self.doubted: set[int] = set()
         self.repaired: set[int] = set()
@@ -163,7 +163,9 @@ class _Work:
             prompt = await self._blocking(
                 lambda: locate_prompt(issue, sources, likely, self.tokens)
             )
-            ((answer, *_),) = [got or [""] for got in await ask_round(self.ask, [Question(prompt)])]
+            ((answer, *_),) = [
+                got or [""] for got in await ask_round(self.ask, [PromptedQuestion(prompt)])
+            ]
         await self._look(answer)
 
     async def _look(self, answer: str) -> None:
@@ -251,7 +253,7 @@ class _Work:
         """How to ask, with what is shown by now."""
         return Questions(self.problem.text, self.view, self.bed)
 
-    def _doubts(self) -> list[tuple[str, tuple[int, ...], Question]]:
+    def _doubts(self) -> list[tuple[str, tuple[int, ...], PromptedQuestion]]:
         """Kind, numbers of the drafts or of the fix, and question, of all that is in doubt."""
         asked = self._judging()
         order = ranking(self.drafts, self._tried())
@@ -267,7 +269,7 @@ class _Work:
                 asked.append(("fix", (fix.number,), self.questions.fix_repair(fix)))
         return asked
 
-    def _judging(self) -> list[tuple[str, tuple[int, ...], Question]]:
+    def _judging(self) -> list[tuple[str, tuple[int, ...], PromptedQuestion]]:
         """The question about the best drafts that fail and were not judged; none where all were."""
         order = [one.draft for one in ranking(self.drafts, self._tried())]
         drafts = [draft for draft in order if draft.red and draft.accepted is None]
@@ -276,7 +278,7 @@ class _Work:
         numbers = tuple(draft.number for draft in drafts)
         return [("judge", numbers, self.questions.review(drafts))] if drafts else []
 
-    def _last_questions(self) -> list[tuple[str, tuple[int, ...], Question]]:
+    def _last_questions(self) -> list[tuple[str, tuple[int, ...], PromptedQuestion]]:
         order = ranking(self.drafts, self._tried())
         good = [one for one in order if one.tier == 0]
         asked = [] if len(good) >= ENOUGH else self._judging()
@@ -284,7 +286,7 @@ class _Work:
             asked.insert(0, ("broaden", (order[0].draft.number,), self._broadening(order[0])))
         return asked
 
-    def _doubt(self, draft: Draft) -> tuple[str, Question] | None:
+    def _doubt(self, draft: Draft) -> tuple[str, PromptedQuestion] | None:
         """What is to be asked about a draft alone, and of which kind; None: nothing."""
         if draft.number in self.doubted:
             return None
@@ -297,7 +299,7 @@ class _Work:
         self.doubted.add(draft.number)
         return "dispute", self.questions.dispute(draft, tried[0])
 
-    def _broadening(self, best: Ranked) -> Question:
+    def _broadening(self, best: Ranked) -> PromptedQuestion:
         order = ranking(self.drafts, self._tried())
         fixes = telling_fixes(self.drafts, self._tried())
         others = telling_drafts(order)
@@ -305,7 +307,9 @@ class _Work:
 
     # -- answers -----------------------------------------------------------------------------------
 
-    async def _answered(self, asked: Sequence[tuple[str, tuple[int, ...], Question]]) -> None:
+    async def _answered(
+        self, asked: Sequence[tuple[str, tuple[int, ...], PromptedQuestion]]
+    ) -> None:
         """Put the questions about drafts and fixes, and work in what comes."""
         answers = await ask_round(self.ask, [question for _, _, question in asked])
         for (kind, numbers, _), texts in zip(asked, answers, strict=True):
@@ -385,7 +389,7 @@ class _Work:
 
     # -- running -----------------------------------------------------------------------------------
 
-    def _tried(self) -> list[Fix]:
+    def _tried(self) -> list[CandidateFix]:
         """The fixes that drafts are tried on, those that broke least first."""
         usable = sorted(
             (fix for fix in without_shared(self.fixes, self.drafts) if fix.weight > 0),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from refute.errors import PatchRejected
 from refute.issue.drafting.original import Original
 from refute.issue.edits.code import Definition
-from refute.issue.edits.definitions import Module
+from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.tree import EditProblem
 from refute.issue.grading.states import test_files
 from refute.syntax import first_line
@@ -49,8 +49,8 @@ def without_tests(patch: str, drop: Sequence[TestResult], original: Original) ->
 
 def _without(text: str, old: str | None, names: Collection[str]) -> str:
     try:
-        module = Module(text)
-        base = Module(old) if old and old.strip() else None
+        module = EditedModule(text)
+        base = EditedModule(old) if old and old.strip() else None
     except EditProblem:
         return text
     for name in sorted(names):
@@ -68,7 +68,7 @@ def _without(text: str, old: str | None, names: Collection[str]) -> str:
     return module.text
 
 
-def _source(module: Module, node: Definition) -> str:
+def _source(module: EditedModule, node: Definition) -> str:
     """A definition with its decorators."""
     start = first_line(node)
     lines = module.lines[start - 1 : node.end_lineno]

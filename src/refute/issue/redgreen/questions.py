@@ -8,8 +8,8 @@ from typing import Any
 
 from refute.issue.redgreen.locate import View
 from refute.issue.redgreen.ranking import Draft
-from refute.issue.redgreen.rounds import FREE, Question
-from refute.issue.redgreen.testbed import Fix, TestBed
+from refute.issue.redgreen.rounds import FREE, PromptedQuestion
+from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.issue.redgreen.uncovered import missed_statements
 from refute.prompts import render
 from refute.workspace.contract import TestResult
@@ -29,7 +29,7 @@ class Questions:
     view: View
     bed: TestBed
 
-    def drafts(self, samples: int, seed: Draft | None) -> list[tuple[str, Question]]:
+    def drafts(self, samples: int, seed: Draft | None) -> list[tuple[str, PromptedQuestion]]:
         """Route and question for up to `samples` drafts; `seed`: a draft to make tests of."""
         routes = [route for route in ORDER if route != "seed" or seed is not None][:samples]
         prompts: dict[str, Callable[[], str]] = {
@@ -40,12 +40,12 @@ class Questions:
             "wide": lambda: self._prompt("fix", wide=True),
         }
         return [
-            (route, Question(make(), routes.count(route), FREE))
+            (route, PromptedQuestion(make(), routes.count(route), FREE))
             for route, make in prompts.items()
             if route in routes
         ]
 
-    def review(self, drafts: Sequence[Draft]) -> Question:
+    def review(self, drafts: Sequence[Draft]) -> PromptedQuestion:
         """Does each of them fail for the issue's reason? One question: the repository is long."""
         versions = [
             {
@@ -56,30 +56,34 @@ class Questions:
             }
             for draft in drafts
         ]
-        return Question(self._prompt("review", versions=versions))
+        return PromptedQuestion(self._prompt("review", versions=versions))
 
-    def repair(self, draft: Draft) -> Question:
+    def repair(self, draft: Draft) -> PromptedQuestion:
         """Of a draft that does not fail in its own body."""
-        return Question(self._about("repair", draft, problems=draft.problems, fault=_fault(draft)))
+        return PromptedQuestion(
+            self._about("repair", draft, problems=draft.problems, fault=_fault(draft))
+        )
 
-    def dispute(self, draft: Draft, fix: Fix) -> Question:
+    def dispute(self, draft: Draft, fix: CandidateFix) -> PromptedQuestion:
         """Of a draft that is judged right and that no fix turns green: which one is wrong?"""
         fixed_run = self.bed.fixed_run(draft.trial, fix)
-        return Question(self._about("dispute", draft, fix=fix.patch, fixed_run=fixed_run))
+        return PromptedQuestion(self._about("dispute", draft, fix=fix.patch, fixed_run=fixed_run))
 
-    def fix_repair(self, fix: Fix) -> Question:
+    def fix_repair(self, fix: CandidateFix) -> PromptedQuestion:
         """Of a fix that does not apply or breaks tests."""
-        return Question(self._prompt("fix_repair", patch=fix.patch, run=self.bed.told_fix(fix)))
+        return PromptedQuestion(
+            self._prompt("fix_repair", patch=fix.patch, run=self.bed.told_fix(fix))
+        )
 
     def broaden(
         self,
         draft: Draft,
         others: Sequence[Draft],
-        fixes: Sequence[Fix],
+        fixes: Sequence[CandidateFix],
         broken: Sequence[TestResult] = (),
-    ) -> Question:
+    ) -> PromptedQuestion:
         """The final set of tests, from the best draft. `broken`: tests that each fix breaks."""
-        return Question(
+        return PromptedQuestion(
             self._prompt(
                 "broaden",
                 patch=draft.trial.patch,

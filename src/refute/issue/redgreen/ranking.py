@@ -11,10 +11,10 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from refute.issue.drafting.original import Trial
-from refute.issue.redgreen.edits_read import Verdict
+from refute.issue.drafting.original import TrialRun
+from refute.issue.redgreen.edits_read import TestOpinion
 from refute.issue.redgreen.pruning import defined_as
-from refute.issue.redgreen.testbed import Fix, Row
+from refute.issue.redgreen.testbed import CandidateFix, Row
 from refute.workspace.contract import TestResult
 
 __all__ = [
@@ -45,7 +45,7 @@ class Draft:
     number: int
     route: str
     """`direct`, `characterise`, `seed`, `snippet`; `repair`, `dispute`, `broaden` of another."""
-    trial: Trial
+    trial: TrialRun
     problems: tuple[str, ...] = ()
     """What could not be used of the answer that it was read from."""
     parent: int | None = None
@@ -64,7 +64,7 @@ class Draft:
         asserted = dict.fromkeys(result.id for result in self.trial.asserted)
         return tuple(id for id in asserted if _name(id) not in self.refused)
 
-    def judged(self, verdict: Verdict) -> Draft:
+    def judged(self, verdict: TestOpinion) -> Draft:
         """The draft with a judge's word. Where all that fails is refused, nothing is accepted."""
         one = replace(self, accepted=verdict.accepted is True, refused=verdict.refused)
         return one if one.red else replace(self, accepted=False)
@@ -110,7 +110,7 @@ class Ranked:
         )
 
 
-def broken_by_all(fixes: Sequence[Fix]) -> tuple[TestResult, ...]:
+def broken_by_all(fixes: Sequence[CandidateFix]) -> tuple[TestResult, ...]:
     """Existing tests that no fix of at least two answers keeps green, as the first breaks them.
 
     Most likely they demand just what the issue calls wrong.
@@ -122,7 +122,9 @@ def broken_by_all(fixes: Sequence[Fix]) -> tuple[TestResult, ...]:
     return tuple(result for result in applied[0].broken if result.id in shared)
 
 
-def without_shared(fixes: Sequence[Fix], drafts: Sequence[Draft] = ()) -> list[Fix]:
+def without_shared(
+    fixes: Sequence[CandidateFix], drafts: Sequence[Draft] = ()
+) -> list[CandidateFix]:
     """The fixes, with tests that demand what the issue calls wrong held against none of them.
 
     These are `broken_by_all`, and existing tests that half of the drafts that are judged right
@@ -157,7 +159,7 @@ def stands_for(broadened: Draft, parent: Draft) -> bool:
     )
 
 
-def fix_scores(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> dict[int, float]:
+def fix_scores(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> dict[int, float]:
     """Fix -> its weight times the tests that it turns green; each draft counts 1 at most."""
     scores = {}
     for fix in fixes:
@@ -170,7 +172,7 @@ def fix_scores(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> dict[int, float
     return {number: score for number, score in scores.items() if score > 0}
 
 
-def telling_fixes(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> list[Fix]:
+def telling_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> list[CandidateFix]:
     """Two fixes at most that show what a resolution may be.
 
     Of those believed at least half as much as the best, the smallest, which does nothing that is
@@ -209,13 +211,13 @@ def _changed(patch: str) -> list[str]:
     return [line for line in lines if line[:1] in ("+", "-") and line[1:].strip()]
 
 
-def ranking(drafts: Sequence[Draft], fixes: Sequence[Fix]) -> list[Ranked]:
+def ranking(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> list[Ranked]:
     """The drafts, the best first. See `Ranked` for the order of falling back."""
     scores = fix_scores(drafts, fixes)
     return sorted((_ranked(draft, scores) for draft in drafts), key=lambda one: one.key)
 
 
-def confidence(best: Ranked, drafts: Sequence[Draft], fixes: Sequence[Fix]) -> float:
+def confidence(best: Ranked, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> float:
     """Estimated probability that the patch fails now and passes once the issue is fixed.
 
     With n answers that held a fix which turns any test green: (support x n + 1) / (n + 2), the rule

@@ -10,7 +10,7 @@ from refute.errors import ContextTooLong
 from refute.issue.drafting.bounded_asker import Bounded
 from refute.models.contract import Message, Sampling
 
-__all__ = ["FREE", "STRICT", "Question", "ask_round"]
+__all__ = ["FREE", "STRICT", "PromptedQuestion", "ask_round"]
 
 FREE = Sampling(temperature=0.8, top_p=0.95, max_tokens=12_288)
 """For drafts, of which several shall differ."""
@@ -19,7 +19,7 @@ STRICT = Sampling(temperature=0.0, top_p=1.0, max_tokens=12_288)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PromptedQuestion:
     """A prompt and how many answers are wanted."""
 
     prompt: str
@@ -28,7 +28,7 @@ class Question:
 
 
 async def ask_round(
-    ask: Bounded, questions: Sequence[Question], *, must_fit: bool = False
+    ask: Bounded, questions: Sequence[PromptedQuestion], *, must_fit: bool = False
 ) -> list[list[str]]:
     """The answers to each question, in their order; fewer, or none, where calls run out.
 
@@ -58,7 +58,7 @@ async def ask_round(
     return answers
 
 
-async def _answers(ask: Bounded, question: Question, n: int) -> list[str]:
+async def _answers(ask: Bounded, question: PromptedQuestion, n: int) -> list[str]:
     if not n:
         return []
     messages = [Message("user", question.prompt)]

@@ -12,15 +12,22 @@ from dataclasses import dataclass
 
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
-from refute.issue.drafting.original import WHOLE, Original, Trial, described, runnable_id, shortened
+from refute.issue.drafting.original import (
+    WHOLE,
+    Original,
+    TrialRun,
+    described,
+    runnable_id,
+    shortened,
+)
 from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.grading.statuses import TestStatus, newly_failing, statuses
 from refute.issue.patches import added_lines, touched_files
 from refute.methods import Bounds
 from refute.workspace.applying import applied, rejection
-from refute.workspace.contract import Selection, TestReport, TestResult, Workspace
+from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
-__all__ = ["Fix", "Row", "TestBed", "scrubbed"]
+__all__ = ["CandidateFix", "Row", "TestBed", "scrubbed"]
 
 Row = Mapping[str, TestStatus]
 """How each test of a draft stands with a fix applied."""
@@ -40,7 +47,7 @@ _SCRUBBED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
+class CandidateFix:
     """A candidate fix, run beside the existing tests near it."""
 
     number: int
@@ -76,29 +83,31 @@ class TestBed:
         self.sources = self.original.sources()
         self._seconds = bounds.test_seconds
 
-    def try_tests(self, patch: str) -> Trial:
+    def try_tests(self, patch: str) -> TrialRun:
         """A test patch on the original code."""
         return self.original.attempt(patch)
 
-    def try_fix(self, number: int, patch: str, first: Sequence[str] = ()) -> Fix:
+    def try_fix(self, number: int, patch: str, first: Sequence[str] = ()) -> CandidateFix:
         """A fix beside the existing tests near what it changes, those of `first` before others."""
         rejected = self._rejected(patch)
         if rejected:
-            return Fix(number, patch, rejected)
+            return CandidateFix(number, patch, rejected)
         near = neighbouring_tests(touched_files(patch), self.sources, hint=patch)
         near = tuple(dict.fromkeys((*(path for path in first if path in self.sources), *near)))
         near = near[:_NEAR]
         near = tuple(path for path in near if not self.original.is_long(path))
         if not near:
-            return Fix(number, patch)
+            return CandidateFix(number, patch)
         before = self.original.base(near)
         after = self._run((patch,), near)
         if before.results and not after.results:
             said = (after.output.strip().splitlines() or [after.remark])[-1]
-            return Fix(number, patch, f"no existing test can be run with it: {said[:_SAID]}")
-        return Fix(number, patch, "", newly_failing(before, after), near)
+            return CandidateFix(
+                number, patch, f"no existing test can be run with it: {said[:_SAID]}"
+            )
+        return CandidateFix(number, patch, "", newly_failing(before, after), near)
 
-    def cross(self, trial: Trial, fix: Fix) -> Row:
+    def cross(self, trial: TrialRun, fix: CandidateFix) -> Row:
         """The tests that a draft adds or changes, with the fix applied."""
         wanted = {result.id: result.file for result in self.added(trial)}
         if fix.rejected or not wanted:
@@ -110,7 +119,7 @@ class TestBed:
         stand = statuses(report)
         return {id: stand.of(id, file) for id, file in wanted.items()}
 
-    def fixed_run(self, trial: Trial, fix: Fix) -> str:
+    def fixed_run(self, trial: TrialRun, fix: CandidateFix) -> str:
         """The same run as text for a prompt: what still fails, and how."""
         try:
             report = self._with(trial, fix.patch)
@@ -122,9 +131,9 @@ class TestBed:
             for r in report.results
             if r.outcome in ("failed", "error") and (r.id in wanted or r.phase == "collect")
         )
-        return self.told(Trial(trial.patch, report, failing))
+        return self.told(TrialRun(trial.patch, report, failing))
 
-    def added(self, trial: Trial) -> tuple[TestResult, ...]:
+    def added(self, trial: TrialRun) -> tuple[TestResult, ...]:
         """Results on the original code of the tests that a draft adds or makes fail."""
         if trial.report is None:
             return ()
@@ -137,7 +146,7 @@ class TestBed:
             if result.phase != "collect" and (result.id in failing or result.id not in known)
         )
 
-    def fixed_source(self, fix: Fix, path: str) -> str | None:
+    def fixed_source(self, fix: CandidateFix, path: str) -> str | None:
         """A file's text with the fix applied; None: there is none."""
         try:
             with applied(self.workspace, fix.patch):
@@ -146,7 +155,7 @@ class TestBed:
             return None
 
     def executed(
-        self, trial: Trial, fix: Fix, counted: Mapping[str, Sequence[int]] | None = None
+        self, trial: TrialRun, fix: CandidateFix, counted: Mapping[str, Sequence[int]] | None = None
     ) -> frozenset[tuple[str, int]]:
         """Which of the lines `counted` the draft's tests execute with the fix, as (file, line).
 
@@ -164,14 +173,14 @@ class TestBed:
             (file, line) for file, lines in report.lines.items() for line, n in lines.items() if n
         )
 
-    def told(self, trial: Trial) -> str:
+    def told(self, trial: TrialRun) -> str:
         """A trial as a prompt quotes it, the same in each run of the same tests."""
         text = described(trial)
         if trial.report is not None and not trial.asserted:  # set-up: the runner says more
             text += f"\n\nThe end of what it printed:\n{trial.report.output[-_OUTPUT:]}"
         return scrubbed(text, str(self.workspace.root))
 
-    def told_fix(self, fix: Fix) -> str:
+    def told_fix(self, fix: CandidateFix) -> str:
         """What became of a fix, as a prompt quotes it."""
         if fix.rejected:
             return scrubbed(f"The change cannot be used: {fix.rejected}", str(self.workspace.root))
@@ -194,7 +203,7 @@ class TestBed:
         return rejection(self.workspace, patch) if patch.strip() else "it changes no code"
 
     def _with(
-        self, trial: Trial, fix: str, counted: Mapping[str, Sequence[int]] | None = None
+        self, trial: TrialRun, fix: str, counted: Mapping[str, Sequence[int]] | None = None
     ) -> TestReport:
         """The draft's own tests with a fix; its whole files where they cannot be named singly."""
         results = self.added(trial)
@@ -213,7 +222,7 @@ class TestBed:
         counted: Mapping[str, Sequence[int]] | None = None,
     ) -> TestReport:
         with applied(self.workspace, *patches):
-            there = Selection(files_with_tests(self.workspace, files), tuple(tests))
+            there = TestSelection(files_with_tests(self.workspace, files), tuple(tests))
             return self.workspace.run_tests(there, count_lines=counted, timeout=self._seconds)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from refute.issue.drafting.original import Trial
+from refute.issue.drafting.original import TrialRun
 from refute.issue.edits.indent import python_lines
 from refute.issue.patches import added_lines
-from refute.issue.redgreen.testbed import Fix, TestBed
+from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.syntax import readable_module
 
 __all__ = ["missed_statements", "statements_at"]
@@ -21,7 +21,7 @@ _UNCOUNTED = (
 """What runs on import whichever tests are run, and what no runner counts."""
 
 
-def missed_statements(bed: TestBed, trial: Trial, fix: Fix) -> list[str]:
+def missed_statements(bed: TestBed, trial: TrialRun, fix: CandidateFix) -> list[str]:
     """As `path:line: text`, the statements of the fix that the trial's tests do not execute.
 
     A statement over several lines counts as executed when one of them is. None where none of the

@@ -11,8 +11,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from refute.issue.snippet.evidence import Claim, Raised, Seen, Value
-from refute.issue.snippet.expected_values import Expected, alike, expectations, shows
+from refute.issue.snippet.evidence import Claim, ScriptError, Seen, Value
+from refute.issue.snippet.expected_values import ExpectedText, alike, expectations, shows
 from refute.issue.snippet.issue_reader import Piece
 from refute.issue.snippet.script import Script
 from refute.issue.snippet.shown_errors import (
@@ -162,7 +162,7 @@ def _of_error(
     title: str,
     prose: str,
     pieces: Sequence[Piece],
-    raised: Raised,
+    raised: ScriptError,
     wanted: set[str],
     comment: str,
 ) -> tuple[float, str]:
@@ -195,7 +195,7 @@ def _of_error(
     return confidence, why
 
 
-def _compared(script: Script, index: int, actual: Value, wanted: Expected) -> Claim | None:
+def _compared(script: Script, index: int, actual: Value, wanted: ExpectedText) -> Claim | None:
     """The expected text as a comparison; None where it cannot be one."""
     text, confidence, why = wanted.text, wanted.confidence, wanted.why
     if not text.strip() or len(text) > _LONGEST_VALUE or "0x" in text or "..." in text:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from refute.issue.snippet.script import Statement
 
-__all__ = ["Claim", "Raised", "Seen", "Value"]
+__all__ = ["Claim", "ScriptError", "Seen", "Value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class ScriptError:
     """The exception that ended the script on the original code."""
 
     statement: int
@@ -37,7 +37,7 @@ class Seen:
     """One run of a script on the original code."""
 
     values: dict[int, Value] = field(default_factory=dict)
-    raised: Raised | None = None
+    raised: ScriptError | None = None
 
     def agreeing(self, other: Seen | None) -> Seen:
         """Without the values that were others in another run: times, ids, counters, addresses."""

@@ -18,7 +18,7 @@ from refute.issue.snippet.script import Script, Statement, missing_names
 from refute.issue.snippet.slicing import changed
 from refute.literals import NotLiteral, parse_literal
 
-__all__ = ["Expected", "alike", "expectations", "shows"]
+__all__ = ["ExpectedText", "alike", "expectations", "shows"]
 
 _EXPECTED = re.compile(
     r"\b(expect\w*|should(?:n't)?|correct\w*|desired?|ought|supposed|want\w*|proper\w*)\b", re.I
@@ -52,7 +52,7 @@ _LITERAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedText:
     """An expected output as text."""
 
     text: str
@@ -64,18 +64,18 @@ class Expected:
 
 def expectations(
     title: str, pieces: Sequence[Piece], script: Script, seen: Seen, index: int
-) -> Iterator[Expected]:
+) -> Iterator[ExpectedText]:
     """What one expression of the script should have been."""
     row, actual = script.statements[index], seen.values[index]
     stated = _STATED.search(row.comment) or re.search(r"(?i)\bexpected:?\s*(.+)", row.comment)
     if stated is not None:
         why = "a comment of the example says what it should be"
-        yield Expected(_clean(stated[1]), 0.7, why, True)
+        yield ExpectedText(_clean(stated[1]), 0.7, why, True)
     reproduced = shows(row.shown, actual) or shows(row.comment, actual)
     for other, value in _others(script, index):
         if reproduced and not shows(value, actual) and other:
             why = "the same expression is shown with another value as well"
-            yield Expected(value, 0.7, why, True)
+            yield ExpectedText(value, 0.7, why, True)
     nearby = _until_next_code(pieces, row.piece)
     outputs = [place for place in nearby if pieces[place].kind == "output"]
     if any(shows(pieces[place].text, actual) for place in outputs):
@@ -91,23 +91,23 @@ def expectations(
             continue
         if _EXPECTED.search(said) and not re.search(r"\b(got|actual)\b", said, re.I):
             confidence = 0.7 if reproduced else 0.45
-            yield Expected(output, confidence, "the issue shows the expected output")
+            yield ExpectedText(output, confidence, "the issue shows the expected output")
         elif reproduced:
             why = "the issue shows another output beside the one that we see"
-            yield Expected(output, 0.6, why)
+            yield ExpectedText(output, 0.6, why)
     for place in nearby if last else []:
         if pieces[place].kind == "prose":
             for match in _STATED.finditer(pieces[place].text):
                 value = _clean(match[1])
                 if alike(value, actual) and (reproduced or actual.str in pieces[place].text):
-                    yield Expected(value, 0.6, "the issue says in words what it should be")
+                    yield ExpectedText(value, 0.6, "the issue says in words what it should be")
     yield from _from_sibling(pieces, script, seen, index, reproduced)
     yield from _of_equality(title, pieces, row, actual)
     if reproduced and last and actual.repr in ("True", "False"):
         around = "\n".join((title, _lead(pieces, row.piece), *(pieces[p].text for p in nearby)))
         if _EXPECTED.search(around) or _WRONG.search(around):
             why = f"the issue shows {actual.repr} as wrong"
-            yield Expected(str(actual.repr == "False"), 0.45, why)
+            yield ExpectedText(str(actual.repr == "False"), 0.45, why)
 
 
 def _has_the_output(pieces: Sequence[Piece], script: Script, seen: Seen, index: int) -> bool:
@@ -129,7 +129,7 @@ def _printing(script: Script, seen: Seen) -> list[int]:
 
 def _of_lines(
     pieces: Sequence[Piece], outputs: Sequence[int], script: Script, seen: Seen, index: int
-) -> Iterator[Expected]:
+) -> Iterator[ExpectedText]:
     """Of several that print, each has its lines of the output, where there are as many."""
     printing = _printing(script, seen)
     printed = [seen.values[one].str.split("\n") for one in printing]
@@ -147,21 +147,21 @@ def _of_lines(
         if expected or as_seen:
             confidence = 0.7 if as_seen and expected else 0.6 if as_seen else 0.45
             why = "the issue shows the expected output, line by line"
-            yield Expected("\n".join(mine), confidence, why, True)
+            yield ExpectedText("\n".join(mine), confidence, why, True)
 
 
 def _of_equality(
     title: str, pieces: Sequence[Piece], row: Statement, actual: Value
-) -> Iterator[Expected]:
+) -> Iterator[ExpectedText]:
     """A bare `a == b`, where the issue says whether the two should be equal."""
     value = row.expression
     if not isinstance(value, ast.Compare) or not isinstance(value.ops[0], ast.Eq):
         return
     prose = "\n".join((title, *(piece.text for piece in pieces if piece.kind == "prose")))
     if actual.repr == "True" and _UNEQUAL.search(prose):
-        yield Expected("False", 0.55, "the issue says that the two should not be equal")
+        yield ExpectedText("False", 0.55, "the issue says that the two should not be equal")
     elif actual.repr == "False" and _EQUAL.search(prose) and not _UNEQUAL.search(prose):
-        yield Expected("True", 0.55, "the issue says that the two should be equal")
+        yield ExpectedText("True", 0.55, "the issue says that the two should be equal")
 
 
 def _others(script: Script, index: int) -> Iterator[tuple[bool, str]]:
@@ -183,7 +183,7 @@ def _rebinds(row: Statement, names: frozenset[str]) -> bool:
 
 def _from_sibling(
     pieces: Sequence[Piece], script: Script, seen: Seen, index: int, reproduced: bool
-) -> Iterator[Expected]:
+) -> Iterator[ExpectedText]:
     """The issue shows a like expression that is right, and this one as wrong."""
     row = script.statements[index]
     said = _lead(pieces, row.piece)
@@ -201,7 +201,7 @@ def _from_sibling(
             and not shows(seen.values[number].str, seen.values[index])
         ):
             why = "the like expression, which the issue calls right, has this value"
-            yield Expected(seen.values[number].str, 0.5, why, True)
+            yield ExpectedText(seen.values[number].str, 0.5, why, True)
 
 
 def _same_shape(one: ast.stmt, other: ast.stmt) -> bool:

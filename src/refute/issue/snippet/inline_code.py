@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from refute.issue.snippet.issue_reader import Piece, Step
+from refute.issue.snippet.issue_reader import Piece, SessionStep
 from refute.issue.snippet.shown_errors import shown_errors
 from refute.syntax import parse_module
 
@@ -57,7 +57,7 @@ def _split(text: str) -> Iterator[Piece]:
             continue
         number += 1
         yield _prose(text[start : found.stop])
-        yield Piece("session", found.source, steps=(Step(found.source, output),))
+        yield Piece("session", found.source, steps=(SessionStep(found.source, output),))
         start = found.stop
     if text[start:].strip():
         yield _prose(text[start:])

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from refute.issue.snippet.shown_errors import Shown, shown_errors
+from refute.issue.snippet.shown_errors import ShownError, shown_errors
 from refute.syntax import parse_module
 
-__all__ = ["Piece", "Step", "read_issue_text"]
+__all__ = ["Piece", "SessionStep", "read_issue_text"]
 
 Kind = Literal["code", "session", "output", "prose"]
 
@@ -41,7 +41,7 @@ _CODE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SessionStep:
     """One input of an interactive session with what it printed."""
 
     source: str
@@ -57,9 +57,9 @@ class Piece:
     language: str = ""
     """The word behind the fence, in lower case."""
     fenced: bool = False
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SessionStep, ...] = ()
     """Of a session."""
-    errors: tuple[Shown, ...] = ()
+    errors: tuple[ShownError, ...] = ()
     """Exceptions that the piece shows."""
 
 
@@ -219,7 +219,7 @@ def _only_words(node: ast.stmt) -> bool:
 
 
 def _session(lines: Sequence[str], language: str, *, fenced: bool) -> Piece:
-    steps: list[Step] = []
+    steps: list[SessionStep] = []
     source: list[str] = []
     output: list[str] = []
     inside = False
@@ -240,8 +240,8 @@ def _session(lines: Sequence[str], language: str, *, fenced: bool) -> Piece:
     return Piece("session", text, language, fenced, tuple(steps), shown_errors(text))
 
 
-def _step(source: Sequence[str], output: Sequence[str]) -> Step:
+def _step(source: Sequence[str], output: Sequence[str]) -> SessionStep:
     first, *rest = source
     # a continuation keeps the indentation that it had behind its prompt, less the common blank
     body = "\n".join([first, *rest])
-    return Step(body.rstrip(), textwrap.dedent("\n".join(output)).strip("\n"))
+    return SessionStep(body.rstrip(), textwrap.dedent("\n".join(output)).strip("\n"))

@@ -26,10 +26,10 @@ from refute.issue.snippet.inline_code import with_inline_code
 from refute.issue.snippet.issue_reader import Piece, read_issue_text
 from refute.issue.snippet.missing_dunder import missing_attribute
 from refute.issue.snippet.prose_calls import spoken_calls
-from refute.issue.snippet.rendering import Draft, Style, patch_of, probe, tested, with_tests
+from refute.issue.snippet.rendering import Style, TestSketch, patch_of, probe, tested, with_tests
 from refute.issue.snippet.script import Script, missing_names, statements
-from refute.issue.snippet.shown_errors import Shown, likeness
-from refute.issue.snippet.subject import Subject
+from refute.issue.snippet.shown_errors import ShownError, likeness
+from refute.issue.snippet.subject import IssueSubject
 from refute.issue.snippet.trials import Bench, Ran, result_of
 from refute.methods import Bounds, Context, NoOptions, Spawn, method
 from refute.problems import IssuePrediction, IssueProblem
@@ -59,7 +59,7 @@ class Found:
     path: str
     patch: str
     tests: tuple[str, ...] = ()
-    draft: tuple[Draft, Style] | None = None
+    draft: tuple[TestSketch, Style] | None = None
     """None: the issue's own tests."""
 
 
@@ -71,7 +71,7 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
         return _abstained(problem, "the issue holds nothing to run")
     with spawn() as workspace:
         original = Original(workspace, bounds, whole=WHOLE)
-        subject = Subject(problem.text, pieces, statements(pieces), original)
+        subject = IssueSubject(problem.text, pieces, statements(pieces), original)
         case = Case(subject, Bench(original, bounds))
         found = None if nothing else case.best()
         if found is None and subject.models_alone:
@@ -102,7 +102,7 @@ def _abstained(
 class Case:
     """One run of the method: it goes on until a test has enough evidence."""
 
-    def __init__(self, subject: Subject, bench: Bench) -> None:
+    def __init__(self, subject: IssueSubject, bench: Bench) -> None:
         self.subject, self.bench = subject, bench
         self.steps: list[dict[str, Any]] = []
         self._probed: set[tuple[str, ...]] = set()
@@ -124,7 +124,7 @@ class Case:
                 candidates = [(promised.claim(), (statement,))]
         return self._tried(candidates)
 
-    def second(self, subject: Subject) -> Found | None:
+    def second(self, subject: IssueSubject) -> Found | None:
         """The best test of the same issue read in another way, of what was not run yet."""
         self.subject = subject
         return self._tried(self._claims())
@@ -218,7 +218,7 @@ class Case:
             return None
         # pytest's fixtures are given to functions only
         styles = [Style()] if any(c.fixtures for c, _ in candidates) else self.subject.styles
-        chosen: dict[str, tuple[Claim, Draft]] = {}
+        chosen: dict[str, tuple[Claim, TestSketch]] = {}
         for claim, imports in candidates:
             if claim.confidence < LEAST_CONFIDENCE or len(chosen) >= MOST_CLAIMS:
                 continue
@@ -243,7 +243,7 @@ class Case:
                 return self._alone(claim, draft, one.style, path)
         return None
 
-    def _draft(self, claim: Claim, imports: tuple[str, ...], name: str, style: Style) -> Draft:
+    def _draft(self, claim: Claim, imports: tuple[str, ...], name: str, style: Style) -> TestSketch:
         """Only the imports that the claim's statements still need."""
         script = Script((*claim.setup, claim.focus), ())
         kept = [line for line in imports if any(_binds(line, n) for n in script.missing())]
@@ -255,7 +255,7 @@ class Case:
                 )
         return tested(claim, name, tuple(dict.fromkeys(kept)), style)
 
-    def _alone(self, claim: Claim, draft: Draft, style: Style, path: str) -> Found:
+    def _alone(self, claim: Claim, draft: TestSketch, style: Style, path: str) -> Found:
         named = replace(draft, name=self.subject.slug)
         source = with_tests(
             "", [named], style, title=self.subject.title, prelude=self.subject.prelude_source
@@ -291,7 +291,7 @@ def _as_claimed(claim: Claim, failure: Failure) -> bool:
     missed = claim.kind == "raises" and name == "Failed"  # as pytest and SymPy say it
     if not missed and name != claim.failure.rpartition(".")[2]:
         return False
-    shown = Shown(claim.failure.rpartition(".")[2], claim.message)
+    shown = ShownError(claim.failure.rpartition(".")[2], claim.message)
     return not claim.message or likeness(failure.type, failure.message, [shown]) >= 0.75
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from refute.issue.snippet.issue_reader import Piece, Step
+from refute.issue.snippet.issue_reader import Piece, SessionStep
 
 __all__ = ["spoken_calls"]
 
@@ -46,7 +46,7 @@ def spoken_calls(pieces: Sequence[Piece]) -> list[Piece]:
     """A session for each way to write a call that the first words of an issue tell of."""
     first = next((piece.text for piece in pieces if piece.kind == "prose"), "")
     sources = dict.fromkeys(source for part in _sentences(first) for source in _calls(part))
-    return [Piece("session", s, steps=(Step(s),)) for s in list(sources)[:_MOST]]
+    return [Piece("session", s, steps=(SessionStep(s),)) for s in list(sources)[:_MOST]]
 
 
 def _sentences(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Script
 from refute.syntax import readable_module
 
-__all__ = ["Draft", "Style", "patch_of", "probe", "read_marks", "slug", "tested", "with_tests"]
+__all__ = ["Style", "TestSketch", "patch_of", "probe", "read_marks", "slug", "tested", "with_tests"]
 
 _NOTE = """\
 noted = []
@@ -43,7 +43,7 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class TestSketch:
     """A test to be written."""
 
     name: str
@@ -66,7 +66,7 @@ def slug(title: str, most: int = 48) -> str:
     return name[:most]
 
 
-def probe(name: str, imports: tuple[str, ...], script: Script) -> Draft:
+def probe(name: str, imports: tuple[str, ...], script: Script) -> TestSketch:
     """A test that runs the script, notes the value of each expression and fails with the notes.
 
     A comment with its number stands over each statement, for `read_marks`.
@@ -78,7 +78,7 @@ def probe(name: str, imports: tuple[str, ...], script: Script) -> Draft:
             source = f"note({number}, (\n{row.value_source}\n))"
         body.append(f"# {number}\n{source}")
     body.append('raise AssertionError("NOTED " + json.dumps(noted))')
-    return Draft(name, imports, tuple(body))
+    return TestSketch(name, imports, tuple(body))
 
 
 def read_marks(source: str, line: int) -> int | None:
@@ -92,7 +92,7 @@ def read_marks(source: str, line: int) -> int | None:
     return None
 
 
-def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> Draft:
+def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> TestSketch:
     """The test that makes a claim."""
     value, focus = claim.focus.value_source, claim.focus.source
     if claim.form:
@@ -109,11 +109,11 @@ def tested(claim: Claim, name: str, imports: tuple[str, ...], style: Style) -> D
     else:
         expected = claim.expected if claim.kind == "equals" else _quoted(claim.expected)
         body.append(_equal(value, expected, style))
-    return Draft(name, imports, tuple(body), claim.fixtures)
+    return TestSketch(name, imports, tuple(body), claim.fixtures)
 
 
 def with_tests(
-    existing: str, drafts: Sequence[Draft], style: Style, *, title: str, prelude: str = ""
+    existing: str, drafts: Sequence[TestSketch], style: Style, *, title: str, prelude: str = ""
 ) -> str:
     """The file's text with the tests added at its end; "" as `existing`: a new file.
 
@@ -153,7 +153,7 @@ def _singly(node: ast.stmt) -> list[str]:
     return []
 
 
-def _without(draft: Draft, there: frozenset[str]) -> Draft:
+def _without(draft: TestSketch, there: frozenset[str]) -> TestSketch:
     """The draft without the imports that its module has."""
 
     def needed(source: str) -> bool:
@@ -181,7 +181,7 @@ def _joined(parts: Iterable[str]) -> str:
     return text
 
 
-def _function(draft: Draft, style: Style) -> str:
+def _function(draft: TestSketch, style: Style) -> str:
     imports = "\n".join(merged(draft.imports))
     body = "\n".join(_dedented(source) for source in draft.body)
     lines = f"{imports}\n\n{body}" if imports else body

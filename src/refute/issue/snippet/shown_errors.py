@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = [
-    "Shown",
+    "ShownError",
     "demands_error",
     "likeness",
     "named_errors",
@@ -57,7 +57,7 @@ _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+|[\"'`]|<[^>]*>")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownError:
     """An exception with its message, as the issue shows it."""
 
     type: str
@@ -66,17 +66,17 @@ class Shown:
     """Its first line; "" where none is shown."""
 
 
-def shown_errors(text: str) -> tuple[Shown, ...]:
+def shown_errors(text: str) -> tuple[ShownError, ...]:
     """The exceptions that a text shows with their messages, in order, each once."""
-    found: list[Shown] = []
+    found: list[ShownError] = []
     for line in text.split("\n"):
         match = _LINE.match(line) or _DOTTED.match(line.strip())
         if match is not None:
-            found.append(Shown(_bare(match[1]), (match[2] or "").strip()))
+            found.append(ShownError(_bare(match[1]), (match[2] or "").strip()))
             continue
-        found += [Shown(_bare(m[1]), m[2].strip()) for m in _ANYWHERE.finditer(line)]
-        found += [Shown(_bare(m[1]), m[2] or m[3]) for m in _MADE.finditer(line)]
-    found += [Shown(match[1], match[2].strip()) for match in _PAGE.finditer(text)]
+        found += [ShownError(_bare(m[1]), m[2].strip()) for m in _ANYWHERE.finditer(line)]
+        found += [ShownError(_bare(m[1]), m[2] or m[3]) for m in _MADE.finditer(line)]
+    found += [ShownError(match[1], match[2].strip()) for match in _PAGE.finditer(text)]
     return tuple(dict.fromkeys(found))
 
 
@@ -96,7 +96,7 @@ def demands_error(prose: str) -> bool:
     return any(_REFUSED.search(match[0]) is None for match in _DEMAND.finditer(prose))
 
 
-def likeness(type_: str, message: str, shown: Iterable[Shown]) -> float:
+def likeness(type_: str, message: str, shown: Iterable[ShownError]) -> float:
     """How much a failure is one of the shown exceptions: 1 the same, 0 none of them.
 
     0.5: the type is the same, and one of the two has no message or an unlike one; or both are what

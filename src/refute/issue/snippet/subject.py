@@ -21,15 +21,15 @@ from refute.issue.snippet.issue_reader import Piece
 from refute.issue.snippet.placement import frame_files, homes_for_tests
 from refute.issue.snippet.rendering import Style, slug
 from refute.issue.snippet.script import Script, Statement, scripts
-from refute.issue.snippet.shown_errors import Shown
+from refute.issue.snippet.shown_errors import ShownError
 from refute.issue.snippet.style import home_for_models, styles_of
 from refute.issue.snippet.trials import free_path
 from refute.syntax import parse_module
 
-__all__ = ["Subject"]
+__all__ = ["IssueSubject"]
 
 
-class Subject:
+class IssueSubject:
     """An issue's text and its pieces, and the files of the repository."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Subject:
         rows: Mapping[int, tuple[Statement, ...]],
         original: Original,
         *,
-        like: Subject | None = None,
+        like: IssueSubject | None = None,
         models_inside: bool = False,
     ) -> None:
         self.text, self.pieces = text, pieces
@@ -58,9 +58,9 @@ class Subject:
 
     def read_as(
         self, pieces: tuple[Piece, ...], rows: Mapping[int, tuple[Statement, ...]]
-    ) -> Subject:
+    ) -> IssueSubject:
         """The same issue, its text read in another way."""
-        return Subject(self.text, pieces, rows, self._original, like=self)
+        return IssueSubject(self.text, pieces, rows, self._original, like=self)
 
     @property
     def models_alone(self) -> bool:
@@ -69,13 +69,15 @@ class Subject:
         own = bool(self.prelude.statements) and not self.prelude.folder
         return own and not any(asks.search(r.source) for r in self.rows)
 
-    def with_models_inside(self) -> Subject:
+    def with_models_inside(self) -> IssueSubject:
         """The same issue, the definition of its models a part of what is run."""
         rows = self._by_piece
-        return Subject(self.text, self.pieces, rows, self._original, like=self, models_inside=True)
+        return IssueSubject(
+            self.text, self.pieces, rows, self._original, like=self, models_inside=True
+        )
 
     @property
-    def errors(self) -> tuple[Shown, ...]:
+    def errors(self) -> tuple[ShownError, ...]:
         """The exceptions that the issue shows."""
         return tuple(error for piece in self.pieces for error in piece.errors)
 

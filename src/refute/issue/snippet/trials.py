@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from refute.issue.drafting.original import Original, Trial
+from refute.issue.drafting.original import Original, TrialRun
 from refute.issue.patches import is_test_file
-from refute.issue.snippet.evidence import Raised, Seen, Value
-from refute.issue.snippet.rendering import Draft, Style, patch_of, read_marks, with_tests
+from refute.issue.snippet.evidence import ScriptError, Seen, Value
+from refute.issue.snippet.rendering import Style, TestSketch, patch_of, read_marks, with_tests
 from refute.methods import Bounds
 from refute.workspace.contract import Failure, TestResult
 
@@ -25,7 +25,7 @@ _NO_DATABASE = re.compile(r"quer\w+ .*allowed in SimpleTestCase", re.DOTALL)
 class Ran:
     """A draft in a file of its own, or with others, and what became of it."""
 
-    draft: Draft
+    draft: TestSketch
     style: Style
     source: str
     """The whole file that it was run in."""
@@ -63,7 +63,9 @@ class Ran:
             return None
         inside = any(_of_repository(frame.file) for frame in failure.frames)
         form = self._shown_by(path)
-        return Seen(raised=Raised(statement, failure.type, failure.message, inside, line, form))
+        return Seen(
+            raised=ScriptError(statement, failure.type, failure.message, inside, line, form)
+        )
 
     def _shown_by(self, path: str) -> str:
         """The function by which the probe in the file `path` showed the value as it failed."""
@@ -87,15 +89,20 @@ class Bench:
     def out_of_time(self) -> bool:
         return time.monotonic() > self._end
 
-    def attempt(self, patch: str) -> Trial:
+    def attempt(self, patch: str) -> TrialRun:
         """As `Original.attempt`; nothing is run any more when the time is up."""
         if self.out_of_time:
-            return Trial(patch, rejected="the time is up")
+            return TrialRun(patch, rejected="the time is up")
         self.runs += 1
         return self.original.attempt(patch)
 
     def run(
-        self, path: str, drafts: Sequence[Draft], styles: Sequence[Style], prelude: str, title: str
+        self,
+        path: str,
+        drafts: Sequence[TestSketch],
+        styles: Sequence[Style],
+        prelude: str,
+        title: str,
     ) -> list[Ran]:
         """Run drafts together in the new file `path`, with the first of the styles that serves.
 
@@ -114,7 +121,7 @@ class Bench:
         return found
 
     def _together(
-        self, path: str, drafts: Sequence[Draft], style: Style, prelude: str, title: str
+        self, path: str, drafts: Sequence[TestSketch], style: Style, prelude: str, title: str
     ) -> list[Ran]:
         source = with_tests("", drafts, style, title=title, prelude=prelude)
         trial = self.attempt(patch_of(path, source, self.original.source))
@@ -122,7 +129,7 @@ class Bench:
         return [Ran(draft, style, source, result_of(draft, results)) for draft in drafts]
 
 
-def result_of(draft: Draft, results: Sequence[TestResult]) -> TestResult | None:
+def result_of(draft: TestSketch, results: Sequence[TestResult]) -> TestResult | None:
     """The draft's own result of a run."""
     pattern = re.compile(rf"\btest_{draft.name}\b")
     return next((result for result in results if pattern.search(result.id)), None)

@@ -18,10 +18,10 @@ from typing import Any, Literal
 from refute.function.llm.generation import Generator, test_request
 from refute.literals import source_of
 from refute.prompts import render
-from refute.train.synthetic.family import ENTRY_POINT, Part, Task, random_input, tasks
+from refute.train.synthetic.family import ENTRY_POINT, Part, SyntheticTask, random_input, tasks
 from refute.train.synthetic.steps import KINDS, LETTERS, Kind
 
-__all__ = ["SORTS", "USUAL", "Habits", "Row", "Sort", "answer", "corpus"]
+__all__ = ["SORTS", "USUAL", "CorpusRow", "Habits", "Sort", "answer", "corpus"]
 
 Sort = Literal["random", "prompted", "corrupt", "rationale"]
 SORTS: dict[Sort, float] = {"random": 0.2, "prompted": 0.5, "corrupt": 0.1, "rationale": 0.2}
@@ -29,7 +29,7 @@ SORTS: dict[Sort, float] = {"random": 0.2, "prompted": 0.5, "corrupt": 0.1, "rat
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CorpusRow:
     """One example: a request and its answer."""
 
     prompt: str
@@ -56,7 +56,7 @@ def corpus(
     *,
     kinds: Sequence[Kind] = KINDS,
     part: Part = "train",
-) -> Iterator[Row]:
+) -> Iterator[CorpusRow]:
     """Rows without end."""
     source = tasks(rng, faulty=True, kinds=kinds, part=part)
     for task in source:
@@ -73,7 +73,7 @@ def corpus(
                 yield _row(task, answer(task, value, believed, diagnosed=diagnosed), sort)
             case "corrupt":
                 text = _rendered("train_corrupt", task, code=task.right.code.strip("\n"))
-                yield Row(text, f"```python\n{task.code}```", sort)
+                yield CorpusRow(text, f"```python\n{task.code}```", sort)
             case "rationale":
                 value = max(
                     (random_input(task.kind, rng) for _ in range(5)),
@@ -83,15 +83,15 @@ def corpus(
                 output = source_of(task.right.trace(value)[-1])
                 text = _rendered("train_rationale", task, call=call, output=output)
                 reasons = _reasons(task.right, value)
-                yield Row(text, f"{reasons}\n\nOutput: ```{output}```", sort)
+                yield CorpusRow(text, f"{reasons}\n\nOutput: ```{output}```", sort)
 
 
-def _changes(task: Task, value: Any) -> int:
+def _changes(task: SyntheticTask, value: Any) -> int:
     """How many different values there are on the way."""
     return len({repr(seen) for seen in (value, *task.trace(value))})
 
 
-def attacking_input(task: Task, rng: random.Random) -> Any | None:
+def attacking_input(task: SyntheticTask, rng: random.Random) -> Any | None:
     """A random input on which the code is wrong; None: there seems to be none."""
     for _ in range(50):
         value = random_input(task.kind, rng)
@@ -100,7 +100,7 @@ def attacking_input(task: Task, rng: random.Random) -> Any | None:
     return None
 
 
-def answer(task: Task, value: Any, believed: Task, *, diagnosed: bool) -> str:
+def answer(task: SyntheticTask, value: Any, believed: SyntheticTask, *, diagnosed: bool) -> str:
     """An answer to the prompt for a failing test; its output is what `believed` returns."""
     if diagnosed and task.wrong is not None:
         place, wrong = task.wrong
@@ -112,7 +112,7 @@ def answer(task: Task, value: Any, believed: Task, *, diagnosed: bool) -> str:
     return f"## Hypothesis\n{reason}\n\nError Pattern: {pattern}\n\n" + _test_of(believed, value)
 
 
-def _test_of(task: Task, value: Any) -> str:
+def _test_of(task: SyntheticTask, value: Any) -> str:
     return (
         f"## Unit Test\n\n### Input Arguments\nOne {task.kind}.\n"
         f"Arguments: ```{ENTRY_POINT}({source_of(value)})```\n\n"
@@ -120,22 +120,22 @@ def _test_of(task: Task, value: Any) -> str:
     )
 
 
-def _reasons(task: Task, value: Any) -> str:
+def _reasons(task: SyntheticTask, value: Any) -> str:
     """The value after each step, a line each."""
     return "\n".join(f"- {source_of(after)}" for after in task.trace(value))
 
 
-def _row(task: Task, completion: str, generator: Generator) -> Row:
+def _row(task: SyntheticTask, completion: str, generator: Generator) -> CorpusRow:
     problem = task.problem()
     [message] = test_request(problem, problem.code, generator)
-    return Row(message.content, completion, generator)
+    return CorpusRow(message.content, completion, generator)
 
 
-def _rendered(template: str, task: Task, **variables: Any) -> str:
+def _rendered(template: str, task: SyntheticTask, **variables: Any) -> str:
     return render(template, signature=task.signature, description=task.description, **variables)
 
 
-def _pattern(task: Task) -> str:
+def _pattern(task: SyntheticTask) -> str:
     """Which inputs the wrong step gets wrong: those with some element, or long ones."""
     assert task.wrong is not None
     place, wrong = task.wrong

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from refute.problems import FunctionKey, FunctionProblem
 from refute.train.synthetic.steps import KINDS, LETTERS, NAME, Kind, Step, draw
 
-__all__ = ["ENTRY_POINT", "Part", "Task", "part_of", "random_input", "tasks"]
+__all__ = ["ENTRY_POINT", "Part", "SyntheticTask", "part_of", "random_input", "tasks"]
 
 Part = Literal["train", "bootstrap", "validation", "test"]
 """What a task is for: the first training, UTGen's data, the choice of a checkpoint, the figures."""
@@ -30,7 +30,7 @@ _PARTS: Mapping[int, Part] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SyntheticTask:
     """A function: its steps, and where it is faulty, the wrong step and its place."""
 
     kind: Kind
@@ -70,11 +70,11 @@ class Task:
         return f"def {self.signature}:\n{body}"
 
     @property
-    def right(self) -> Task:
+    def right(self) -> SyntheticTask:
         """Without the fault."""
         return replace(self, wrong=None)
 
-    def with_fault(self, rng: random.Random) -> Task:
+    def with_fault(self, rng: random.Random) -> SyntheticTask:
         """With a slip in one of its steps."""
         place = rng.randrange(len(self.steps))
         return replace(self, wrong=(place, rng.choice(self.steps[place].neighbours())))
@@ -102,16 +102,16 @@ class Task:
 
 def tasks(
     rng: random.Random, *, faulty: bool, kinds: Sequence[Kind] = KINDS, part: Part = "train"
-) -> Iterator[Task]:
+) -> Iterator[SyntheticTask]:
     """Tasks of one part of the family without end, of all `kinds` alike."""
     while True:
         kind = rng.choice(kinds)
-        task = Task(kind, tuple(draw(kind, rng) for _ in range(2)))
+        task = SyntheticTask(kind, tuple(draw(kind, rng) for _ in range(2)))
         if part_of(task) == part:
             yield task.with_fault(rng) if faulty else task
 
 
-def part_of(task: Task) -> Part:
+def part_of(task: SyntheticTask) -> Part:
     """What the task is for, whatever its fault; no task is in two parts."""
     return _PARTS.get(int(task.right.id, 16) % 10, "train")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.train.log_filters import without_noise
-from refute.train.synthetic.corpus import Row, corpus
+from refute.train.synthetic.corpus import CorpusRow, corpus
 from refute.train.synthetic.steps import KINDS, Kind
 
 __all__ = ["Scratch", "build_tokenizer", "pretrain"]
@@ -50,7 +50,7 @@ class Scratch:
     seed: int = 0
 
 
-def build_tokenizer(path: Path, rows: Sequence[Row], size: int) -> Any:
+def build_tokenizer(path: Path, rows: Sequence[CorpusRow], size: int) -> Any:
     """A tokenizer that makes short sequences of the rows; saved into a folder.
 
     It is Qwen2's own class with merges trained on the rows: transformers loads the tokenizer of any
@@ -170,7 +170,7 @@ def _optimizers(model: Any, rate: float) -> list[Any]:
     ]
 
 
-def _batches(source: Iterator[Row], tokenizer: Any, size: int) -> Iterator[tuple[Any, Any]]:
+def _batches(source: Iterator[CorpusRow], tokenizer: Any, size: int) -> Iterator[tuple[Any, Any]]:
     """Token ids and labels, padded on the right; the label of padding is -100."""
     import torch
 
@@ -193,7 +193,7 @@ def _batches(source: Iterator[Row], tokenizer: Any, size: int) -> Iterator[tuple
             yield ids, torch.where(ids == tokenizer.pad_token_id, -100, ids)
 
 
-def _right(model: Any, rows: Sequence[Row], tokenizer: Any) -> dict[str, float]:
+def _right(model: Any, rows: Sequence[CorpusRow], tokenizer: Any) -> dict[str, float]:
     """Shares in [0, 1] of rows in which the model predicts every token of a part, shown those
     before: `outputs` (all that follows the call of a test for a description) and `diagnoses` (the
     two steps, of answers that name the fault).
@@ -222,7 +222,7 @@ def _right(model: Any, rows: Sequence[Row], tokenizer: Any) -> dict[str, float]:
     return {name: sum(all_) / max(1, len(all_)) for name, all_ in found.items()}
 
 
-def _encoded(row: Row, tokenizer: Any) -> tuple[list[int], list[int]]:
+def _encoded(row: CorpusRow, tokenizer: Any) -> tuple[list[int], list[int]]:
     prompt = f"<|im_start|>user\n{row.prompt}<|im_end|>\n<|im_start|>assistant\n"
     return _ids(prompt, tokenizer), _ids(f"{row.completion}<|im_end|>", tokenizer)
 
@@ -231,7 +231,7 @@ def _ids(text: str, tokenizer: Any) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def _pieces(rows: Sequence[Row]) -> list[str]:
+def _pieces(rows: Sequence[CorpusRow]) -> list[str]:
     """What stands between values in at least one row of two hundred, whole and line by line.
 
     Where two begin at the same place the tokenizer takes the longer.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from refute.function.search.edit import Change, copy_of
-from refute.function.search.facts import Facts
+from refute.function.search.facts import CodeFacts
 from refute.function.search.fuel import FUEL, is_mark
 from refute.function.search.rules.insertions import is_docstring
 from refute.function.search.rules.rule import (
@@ -21,7 +21,7 @@ from refute.function.search.rules.rule import (
     number,
     rule,
 )  # fmt: skip
-from refute.function.search.sites import Context, Site
+from refute.function.search.sites import Scope, Site
 from refute.function.search.vocabulary import STATEMENTS
 
 __all__ = ["MOST", "borrowed_statements"]
@@ -43,7 +43,7 @@ rule("borrow statement", 0.2, "return b", "a.close()\nreturn b")
 
 
 @draws(ast.expr)
-def borrowed_calls(site: Site, facts: Facts) -> Iterator[Variant]:
+def borrowed_calls(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """`f(e)`, `e.m()` with a function or method that the code around uses so."""
     node = site.node
     if isinstance(node, ast.Starred | ast.Slice | ast.Lambda | ast.Constant):
@@ -59,7 +59,7 @@ def borrowed_calls(site: Site, facts: Facts) -> Iterator[Variant]:
 
 
 @draws(ast.Call)
-def added_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
+def added_arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """One more argument: a variable of the scope, by place or by its own name, or a constant."""
     node = site.node
     assert isinstance(node, ast.Call)
@@ -97,7 +97,7 @@ def added_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
 
 
 @draws(ast.Name)
-def borrowed_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
+def borrowed_arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """`f(e)` for `f(x)`, where the code around calls with an `e` of `x`."""
     node = site.node
     assert isinstance(node, ast.Name)
@@ -109,7 +109,7 @@ def borrowed_arguments(site: Site, facts: Facts) -> Iterator[Variant]:
 
 
 @draws(ast.expr)
-def borrowed_conditions(site: Site, facts: Facts) -> Iterator[Variant]:
+def borrowed_conditions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """`e and c`, `e or c` with a condition of the code around."""
     if not site.is_test or (site.field == "values" and isinstance(site.owner, ast.BoolOp)):
         return
@@ -122,7 +122,7 @@ def borrowed_conditions(site: Site, facts: Facts) -> Iterator[Variant]:
 
 
 def borrowed_statements(
-    owner: ast.AST, field: str, body: list[ast.stmt], context: Context, facts: Facts
+    owner: ast.AST, field: str, body: list[ast.stmt], context: Scope, facts: CodeFacts
 ) -> Iterator[Draft]:
     """A statement of the code around, put between the statements of a list.
 
@@ -150,7 +150,7 @@ def borrowed_statements(
 
 
 def _fitted(
-    stmt: ast.stmt, context: Context, known: set[str], read: set[str]
+    stmt: ast.stmt, context: Scope, known: set[str], read: set[str]
 ) -> Iterator[tuple[ast.stmt, float]]:
     """The statement as it may stand here: as it is, or with one foreign name replaced."""
     names, bound = _borrowed_names(stmt)
@@ -187,7 +187,7 @@ def _useful(stmt: ast.stmt, read: set[str]) -> bool:
     return any(_mentioned(target) & read for target in targets)
 
 
-def _known(context: Context, facts: Facts) -> set[str]:
+def _known(context: Scope, facts: CodeFacts) -> set[str]:
     """The names that mean something here."""
     own = set() if context.function is None else _mentioned(context.function)
     return own | set(context.names) | facts.around.known | _BUILTIN

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator
 
-from refute.function.search.facts import Facts
+from refute.function.search.facts import CodeFacts
 from refute.function.search.rules.rule import Variant, callee, draws, load, rewrites, rule
 from refute.function.search.sites import Site
 
@@ -55,7 +55,7 @@ rule("method", 0.5, "return a.upper()", "return a.lower()", ordered=True)
 
 
 @draws(ast.Name)
-def functions(site: Site, facts: Facts) -> Iterator[Variant]:
+def functions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Another function of the same family."""
     assert isinstance(site.node, ast.Name)
     others = _FUNCTIONS.get(site.node.id) if site.field == "func" else None
@@ -66,7 +66,7 @@ def functions(site: Site, facts: Facts) -> Iterator[Variant]:
 
 
 @draws(ast.Attribute)
-def methods(site: Site, facts: Facts) -> Iterator[Variant]:
+def methods(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Another method of the same object; another part of a number or a slice."""
     node = site.node
     assert isinstance(node, ast.Attribute)
@@ -81,7 +81,7 @@ def methods(site: Site, facts: Facts) -> Iterator[Variant]:
 _PARTS = ("real", "imag", "start", "stop")
 
 
-def _imported(facts: Facts) -> set[str]:
+def _imported(facts: CodeFacts) -> set[str]:
     return {
         alias.asname or alias.name
         for stmt in facts.tree.body
@@ -90,7 +90,7 @@ def _imported(facts: Facts) -> set[str]:
     }
 
 
-def _calls(*names: str) -> Callable[[Site, Facts], bool]:
+def _calls(*names: str) -> Callable[[Site, CodeFacts], bool]:
     """Whether a function or method of one of these names is called."""
     return lambda site, facts: callee(site.node) in names
 
@@ -103,7 +103,7 @@ rule("call argument", 0.15, "return f(a, a, items)", "return f(a, b, items)")
 
 
 @draws(ast.Call)
-def arguments(site: Site, facts: Facts) -> Iterator[Variant]:
+def arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Arguments exchanged, left out, others; one in the place of the call."""
     node = site.node
     assert isinstance(node, ast.Call)
@@ -142,14 +142,14 @@ rewrites("drop argument", "V.M(A, **K) -> V.M(**K) ; 0.5",
 rewrites("reverse", "F(*A, **K) -> F(*A, **K, reverse=True)", when=_calls("sorted", "sort"))
 
 
-def _takes_key(site: Site, facts: Facts) -> bool:
+def _takes_key(site: Site, facts: CodeFacts) -> bool:
     name = callee(site.node)
     return name == "sort" or (
         name in ("sorted", "min", "max") and len(getattr(site.node, "args", ())) == 1
     )
 
 
-def _longest(site: Site, facts: Facts, new: ast.expr) -> float:
+def _longest(site: Site, facts: CodeFacts, new: ast.expr) -> float:
     """The longest and the shortest are often asked for."""
     key = getattr(getattr(new, "keywords")[-1].value, "id", "")  # noqa: B009
     return 0.6 if key == "len" and callee(new) in ("min", "max") else 0.0

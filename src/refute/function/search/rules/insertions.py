@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from refute.function.search.edit import Change
-from refute.function.search.facts import Facts
+from refute.function.search.facts import CodeFacts
 from refute.function.search.fuel import is_mark
 from refute.function.search.rules.rule import (
     Draft,
@@ -22,7 +22,7 @@ from refute.function.search.rules.rule import (
     states,
     store,
 )  # fmt: skip
-from refute.function.search.sites import Context
+from refute.function.search.sites import Scope
 
 __all__ = ["clamps", "early_returns", "is_docstring", "updates"]
 
@@ -31,7 +31,7 @@ rule("count all", 0.06, "n = 0\nfor x in a:\n    n += 1\nreturn n",
 
 
 @states(ast.AugAssign)
-def counts(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+def counts(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
     """`count += 1` where every occurrence was to be counted: `count += items.count(x)`."""
     match stmt:
         case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=1)):
@@ -63,7 +63,7 @@ rule("guard", 0.12, "n = 0\nfor x in items:\n    n += x\nreturn n",
 
 
 @states(ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
-def guards(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+def guards(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
     """A condition on loop variables around a statement inside a loop."""
     if not context.loops:
         return
@@ -96,7 +96,7 @@ rule("insert update", 0.1, "while a > 0:\n    b += 1\nreturn b",
     "while a > 0:\n    b += 1\n    a -= 1\nreturn b")  # fmt: skip
 
 
-def updates(loop: ast.For | ast.While, context: Context) -> Iterator[Draft]:
+def updates(loop: ast.For | ast.While, context: Scope) -> Iterator[Draft]:
     """A missing update of a variable in a loop: `n += 1`, `n -= 1`, `n //= 10`."""
     assigned = {
         node.id
@@ -166,7 +166,7 @@ def _adds(stmt: ast.stmt, name: str) -> bool:
 rule("early return", 0.15, "return items[0]", "if not items:\n    return None\nreturn items[0]")
 
 
-def early_returns(function: ast.FunctionDef, facts: Facts) -> Iterator[Draft]:
+def early_returns(function: ast.FunctionDef, facts: CodeFacts) -> Iterator[Draft]:
     """A missing check of the arguments at the start: `if not items: return 0`.
 
     A guard can answer any one example, so the search takes these only where they mend several.

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from refute.function.search.edit import copy_of
-from refute.function.search.facts import Facts, may_be, type_of
+from refute.function.search.facts import CodeFacts, may_be, type_of
 from refute.function.search.rules.rule import (
     Variant,
     binary,
@@ -68,7 +68,7 @@ rule("parentheses", 0.3, "return a + b * 2", "return (a + b) * 2", few=True)
 
 
 @draws(ast.Compare)
-def comparisons(site: Site, facts: Facts) -> Iterator[Variant]:
+def comparisons(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Another comparison; one more value that is as good."""
     node = site.node
     assert isinstance(node, ast.Compare)
@@ -92,7 +92,7 @@ rewrites("swap operands", "A in B -> B in A\nA not in B -> B not in A")
 
 
 @draws(ast.BinOp)
-def arithmetic(site: Site, facts: Facts) -> Iterator[Variant]:
+def arithmetic(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Another arithmetic operator; operands the other way round; missing or surplus parentheses."""
     node = site.node
     assert isinstance(node, ast.BinOp)
@@ -116,7 +116,7 @@ rule("boolean", 0.9, "return a > 1 and b > 1", "return a > 1 or b > 1", few=True
 
 
 @draws(ast.BoolOp)
-def booleans(site: Site, facts: Facts) -> Iterator[Variant]:
+def booleans(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """`and` for `or`, and the reverse."""
     assert isinstance(site.node, ast.BoolOp)
     other = ast.Or() if isinstance(site.node.op, ast.And) else ast.And()
@@ -131,7 +131,7 @@ rule("swap elements", 0.4, "return (a, b)", "return (b, a)", few=True)
 
 
 @draws(ast.Tuple, ast.List, stored=True)
-def swapped_elements(site: Site, facts: Facts) -> Iterator[Variant]:
+def swapped_elements(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Two elements of a short tuple or list exchanged."""
     node = site.node
     assert isinstance(node, ast.Tuple | ast.List)
@@ -149,7 +149,7 @@ rule("drop operand", 0.4, "return a + b + 1", "return a + b", ordered=True)
 
 
 @draws(ast.BinOp)
-def dropped_operands(site: Site, facts: Facts) -> Iterator[Variant]:
+def dropped_operands(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """One operand less of a chain of up to four."""
     node = site.node
     assert isinstance(node, ast.BinOp)
@@ -184,7 +184,7 @@ rule("drop condition", 0.5, "return a and b and items", "return a and items")
 
 
 @draws(ast.BoolOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
-def dropped_conditions(site: Site, facts: Facts) -> Iterator[Variant]:
+def dropped_conditions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """One condition less of several."""
     match site.node:
         case ast.BoolOp(op=bool_op, values=values):
@@ -211,7 +211,7 @@ rule("drop method", 0.3, "return items.sort()", "return items",
     rows="V.M(*A, **K) -> V")  # fmt: skip
 
 
-def _of_module(node: ast.expr, facts: Facts) -> bool:
+def _of_module(node: ast.expr, facts: CodeFacts) -> bool:
     """Whether a call is of a function in an imported module."""
     owner = getattr(getattr(node, "func", None), "value", None)
     return isinstance(owner, ast.Name) and any(
@@ -227,7 +227,7 @@ rule("subscript to call", 0.1, "return items[-1]", "return sum(items)")
 
 
 @draws(ast.Subscript)
-def subscripts(site: Site, facts: Facts) -> Iterator[Variant]:
+def subscripts(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """The whole, the index, or a sum of all in the place of an item."""
     node = site.node
     assert isinstance(node, ast.Subscript)
@@ -246,7 +246,7 @@ rule("drop comprehension", 0.1, "return [x for x in items]", "return items")
 
 
 @draws(ast.ListComp, ast.GeneratorExp)
-def dropped_comprehensions(site: Site, facts: Facts) -> Iterator[Variant]:
+def dropped_comprehensions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """What a comprehension runs over, as it is."""
     assert isinstance(site.node, ast.ListComp | ast.GeneratorExp)
     if len(site.node.generators) == 1:
@@ -257,7 +257,7 @@ rule("drop element", 0.3, "return a in (1, 2, 3)", "return a in (1, 3)")
 
 
 @draws(ast.Tuple, ast.List, ast.Set)
-def dropped_elements(site: Site, facts: Facts) -> Iterator[Variant]:
+def dropped_elements(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """One element less."""
     node = site.node
     assert isinstance(node, ast.Tuple | ast.List | ast.Set)

@@ -15,8 +15,8 @@ from typing import Any
 
 from refute.function.rough_types import suits
 from refute.function.search.edit import Change, same
-from refute.function.search.facts import Facts, type_of
-from refute.function.search.sites import Context, Site
+from refute.function.search.facts import CodeFacts, type_of
+from refute.function.search.sites import Scope, Site
 from refute.syntax import parse_module
 
 __all__ = [
@@ -76,19 +76,19 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
-_When = Callable[[Site, Facts], bool]
-_Extra = Callable[[Site, Facts, ast.expr], float | None]
-_Make = Callable[[Site, Facts], Iterable[Variant]]
+_When = Callable[[Site, CodeFacts], bool]
+_Extra = Callable[[Site, CodeFacts, ast.expr], float | None]
+_Make = Callable[[Site, CodeFacts], Iterable[Variant]]
 _EXPRESSIONS: list[tuple[tuple[type[ast.AST], ...], bool, _Make]] = []
-_State = Callable[[ast.stmt, Context, Facts], Iterable[Restated]]
+_State = Callable[[ast.stmt, Scope, CodeFacts], Iterable[Restated]]
 _STATEMENTS: list[tuple[tuple[type[ast.AST], ...], _State]] = []
 
 
-def _always(site: Site, facts: Facts) -> bool:
+def _always(site: Site, facts: CodeFacts) -> bool:
     return True
 
 
-def _nothing(site: Site, facts: Facts, new: ast.expr) -> float:
+def _nothing(site: Site, facts: CodeFacts, new: ast.expr) -> float:
     return 0.0
 
 
@@ -125,7 +125,7 @@ def few_variants(kinds: Iterable[str]) -> bool:
     return all(RULES[kind].few for kind in kinds)
 
 
-def variants(site: Site, facts: Facts) -> Iterator[Variant]:
+def variants(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Every rule's variants of the expression at a site."""
     stored = isinstance(getattr(site.node, "ctx", None), ast.Store | ast.Del)
     for on, also_stored, make in _EXPRESSIONS:
@@ -133,7 +133,7 @@ def variants(site: Site, facts: Facts) -> Iterator[Variant]:
             yield from make(site, facts)
 
 
-def restated(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+def restated(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
     """Every rule's statements in the place of one."""
     for on, make in _STATEMENTS:
         if isinstance(stmt, on):
@@ -187,7 +187,7 @@ def rewrites(
     rows = [_row(line) for line in table.splitlines() if line.strip()]
     anything = any(isinstance(row.pattern, ast.Name) for row in rows)
 
-    def make(site: Site, facts: Facts) -> Iterator[Variant]:
+    def make(site: Site, facts: CodeFacts) -> Iterator[Variant]:
         if not when(site, facts):
             return
         kinds: dict[int, str] = {}  # of what X stands for, mostly the same in all rows
@@ -222,7 +222,7 @@ def rewritten(
     (before,) = _stripped(parse_module(pattern)).body
     after = _stripped(parse_module(replacement)).body
 
-    def make(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+    def make(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
         bound: _Bound = {}
         if when(stmt) and _match(before, stmt, bound):
             yield kind, _filled(after, bound), extra

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from refute.function.search.edit import Change, copy_of
-from refute.function.search.facts import Facts, type_of
+from refute.function.search.facts import CodeFacts, type_of
 from refute.function.search.fuel import is_mark
 from refute.function.search.rules.insertions import clamps, is_docstring, updates
 from refute.function.search.rules.operators import ARITHMETIC
@@ -23,7 +23,7 @@ from refute.function.search.rules.rule import (
     states,
     store,
 )  # fmt: skip
-from refute.function.search.sites import Context
+from refute.function.search.sites import Scope
 
 __all__ = ["statements", "swapped_returns"]
 
@@ -74,7 +74,7 @@ rule("while to if", 0.05, "while a > 1:\n    a -= b\nreturn a", "if a > 1:\n    
 
 
 @states(ast.While)
-def loops(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+def loops(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
     """A condition in the place of a loop, whose mark it has no use for."""
     assert isinstance(stmt, ast.While)
     body = [inner for inner in stmt.body if not is_mark(inner)]
@@ -93,7 +93,7 @@ rule("negate return", 0.5, "return a < b", "return not a < b", few=True)
 
 
 @states(ast.Break, ast.Return)
-def results(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+def results(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
     """Another result, the opposite result, a result in the place of `break`."""
     value = stmt.value if isinstance(stmt, ast.Return) else None
     shown = isinstance(value, ast.Constant | ast.Name)
@@ -111,7 +111,7 @@ rule("augmented to plain", 0.15, "a += b\nreturn a", "a = b\nreturn a", few=True
 
 
 @states(ast.AugAssign)
-def augmented(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+def augmented(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
     """Another operator, or none."""
     assert isinstance(stmt, ast.AugAssign)
     for other, extra in ARITHMETIC.get(type(stmt.op), ()):
@@ -130,7 +130,7 @@ rule("keep best", 0.08, _JOINED.format("= x"), _JOINED.format("= max(r, x)"))
 
 
 @states(ast.Assign)
-def accumulated(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+def accumulated(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
     """What a variable was, kept in what it becomes."""
     match stmt:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
@@ -153,7 +153,7 @@ _IN_PLACE = ("append", "add", "extend", "sort", "reverse", "insert", "update")
 
 
 @states(ast.Expr)
-def kept_results(stmt: ast.stmt, context: Context, facts: Facts) -> Iterator[Restated]:
+def kept_results(stmt: ast.stmt, context: Scope, facts: CodeFacts) -> Iterator[Restated]:
     """What a method returns, kept in the variable that it was called on."""
     called = _method(stmt)
     if called and called not in _IN_PLACE:
@@ -182,7 +182,7 @@ rule("insert break", 0.06, _FOUND.format(""), _FOUND.format("        break\n"))
 
 
 def statements(
-    owner: ast.AST, field: str, body: list[ast.stmt], context: Context, facts: Facts
+    owner: ast.AST, field: str, body: list[ast.stmt], context: Scope, facts: CodeFacts
 ) -> Iterator[Draft]:
     """All edits of one list of statements."""
     real = [at for at, stmt in enumerate(body) if not is_mark(stmt) and not is_docstring(stmt)]

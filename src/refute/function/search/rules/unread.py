@@ -7,11 +7,11 @@ import ast
 from collections.abc import Iterator
 
 from refute.function.search.edit import Change
-from refute.function.search.facts import Facts
+from refute.function.search.facts import CodeFacts
 from refute.function.search.fuel import is_mark
 from refute.function.search.rules.insertions import is_docstring
 from refute.function.search.rules.rule import Draft, Variant, call, draws, load, method, rule, store
-from refute.function.search.sites import Context, Site
+from refute.function.search.sites import Scope, Site
 
 __all__ = ["uses"]
 
@@ -26,7 +26,7 @@ NEAR = 5
 
 
 @draws(ast.expr)
-def around(site: Site, facts: Facts) -> Iterator[Variant]:
+def around(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """`f(e)` with a function that nothing calls; `p or e`, `e or p` with an unread parameter."""
     names, functions = _unread(site.context, facts)
     plain = not isinstance(site.node, ast.Starred | ast.Slice | ast.Lambda)
@@ -41,7 +41,7 @@ def around(site: Site, facts: Facts) -> Iterator[Variant]:
 
 
 def uses(
-    owner: ast.AST, field: str, body: list[ast.stmt], context: Context, facts: Facts
+    owner: ast.AST, field: str, body: list[ast.stmt], context: Scope, facts: CodeFacts
 ) -> Iterator[Draft]:
     """A statement that uses it, put between the statements of a list."""
     names, functions = _unread(context, facts)
@@ -59,7 +59,7 @@ def uses(
             yield "use unread", (Change(owner, field, None, items),), 0.0, (beside,)
 
 
-def _unread(context: Context, facts: Facts) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _unread(context: Scope, facts: CodeFacts) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if context.function is None:
         return (), ()
     own = context.function.name

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterator
 
 from refute.function.search.domain import is_tame
-from refute.function.search.facts import Facts, fits, may_be, type_of
+from refute.function.search.facts import CodeFacts, fits, may_be, type_of
 from refute.function.search.rules.rule import Variant, call, const, draws, load, number, rule
 from refute.function.search.sites import Site
 
@@ -59,7 +59,7 @@ rule("condition to constant", 0.04, "if a > b:\n    return a", "if True:\n    re
 
 
 @draws(ast.Constant)
-def constants(site: Site, facts: Facts) -> Iterator[Variant]:
+def constants(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Another value for a constant."""
     assert isinstance(site.node, ast.Constant)
     value = site.node.value
@@ -81,7 +81,7 @@ def constants(site: Site, facts: Facts) -> Iterator[Variant]:
         yield from _strings(site, value, facts)
 
 
-def _integers(site: Site, value: int, facts: Facts, initial: bool) -> Iterator[Variant]:
+def _integers(site: Site, value: int, facts: CodeFacts, initial: bool) -> Iterator[Variant]:
     near = 0.5 if initial and value in (0, 1) else _place(site)
     yield "constant step", number(value + 1), near
     yield "constant step", number(value - 1), near
@@ -134,7 +134,7 @@ def _parameters(site: Site) -> list[str]:
     return [arg.arg for arg in function.args.args] if function is not None else []
 
 
-def _strings(site: Site, value: str, facts: Facts) -> Iterator[Variant]:
+def _strings(site: Site, value: str, facts: CodeFacts) -> Iterator[Variant]:
     done = {value}
 
     def new(text: str) -> bool:
@@ -188,7 +188,7 @@ def _strings(site: Site, value: str, facts: Facts) -> Iterator[Variant]:
 
 
 @draws(ast.Name, stored=True)
-def names(site: Site, facts: Facts) -> Iterator[Variant]:
+def names(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """Another variable of the scope in place of a variable."""
     node = site.node
     assert isinstance(node, ast.Name)
@@ -235,7 +235,7 @@ def _beside(site: Site) -> set[str]:
 
 
 @draws(ast.expr)
-def replacements(site: Site, facts: Facts) -> Iterator[Variant]:
+def replacements(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """A variable or a small constant in place of another expression, and the reverse."""
     node = site.node
     if site.field == "func" and isinstance(site.owner, ast.Call):

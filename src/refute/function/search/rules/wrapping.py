@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from refute.function.search.edit import located
-from refute.function.search.facts import Facts, may_be, type_of
+from refute.function.search.facts import CodeFacts, may_be, type_of
 from refute.function.search.rules.rule import (
     Variant,
     binary,
@@ -25,7 +25,7 @@ from refute.function.search.rules.rule import (
 from refute.function.search.sites import Site
 
 
-def _is_value(site: Site, facts: Facts) -> bool:
+def _is_value(site: Site, facts: CodeFacts) -> bool:
     """Whether it is an expression whose value is used, and no constant."""
     return _is_used(site) and not isinstance(site.node, ast.Constant)
 
@@ -40,11 +40,11 @@ def _around(site: Site) -> str:
     return getattr(getattr(site.owner, "func", None), "id", "")
 
 
-def _known(site: Site, facts: Facts, new: ast.expr) -> float:
+def _known(site: Site, facts: CodeFacts, new: ast.expr) -> float:
     return 0.4 if type_of(site.node, facts) != "?" else 0.0
 
 
-def _wrapped(site: Site, facts: Facts, new: ast.expr) -> float | None:
+def _wrapped(site: Site, facts: CodeFacts, new: ast.expr) -> float | None:
     name, node = callee(new), site.node
     if name == _around(site) and name != "sorted":
         return None
@@ -92,7 +92,7 @@ rule("wrap own", 0.1, "return a", "return g(a)")
 
 
 @draws(ast.expr)
-def negations(site: Site, facts: Facts) -> Iterator[Variant]:
+def negations(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """The opposite of a truth value; a function of the module around a value."""
     node = site.node
     if not _is_value(site, facts):
@@ -115,7 +115,7 @@ rule("wrap both", 0.1, "return a == b", "return set(a) == set(b)")
 
 
 @draws(ast.Compare)
-def wrapped_sides(site: Site, facts: Facts) -> Iterator[Variant]:
+def wrapped_sides(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """The same call around both sides of a comparison."""
     node = site.node
     assert isinstance(node, ast.Compare)
@@ -134,7 +134,7 @@ rule("slice bound", 0.25, "return items[1:]", "return items[:1]")
 
 
 @draws(ast.Slice)
-def bounds(site: Site, facts: Facts) -> Iterator[Variant]:
+def bounds(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """A slice's bounds left out, put in, exchanged."""
     assert isinstance(site.node, ast.Slice)
     lower, upper, step = site.node.lower, site.node.upper, site.node.step
@@ -149,7 +149,7 @@ def bounds(site: Site, facts: Facts) -> Iterator[Variant]:
         yield "slice bound", ast.Slice(lower, upper, number(2)), -0.5
 
 
-def _is_sequence(site: Site, facts: Facts) -> bool:
+def _is_sequence(site: Site, facts: CodeFacts) -> bool:
     """Whether a part may be taken of it."""
     node, owner = site.node, site.owner
     if isinstance(node, ast.Constant | ast.Starred | ast.Slice | ast.GeneratorExp):
@@ -173,7 +173,7 @@ rule("subscript name", 0.06, "return items", "return items[a]")
 
 
 @draws(ast.expr)
-def parts(site: Site, facts: Facts) -> Iterator[Variant]:
+def parts(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """A part of a sequence that a variable says."""
     node = site.node
     if not _is_sequence(site, facts):
@@ -203,17 +203,17 @@ def _is_plain(site: Site) -> bool:
     return site.field != "func" and not isinstance(site.owner, ast.Expr)
 
 
-def _is_truth(site: Site, facts: Facts) -> bool:
+def _is_truth(site: Site, facts: CodeFacts) -> bool:
     return site.is_test or type_of(site.node, facts) == "bool"
 
 
-def _is_number(site: Site, facts: Facts) -> bool:
+def _is_number(site: Site, facts: CodeFacts) -> bool:
     if not _is_plain(site) or _is_truth(site, facts):
         return False
     return may_be(site.node, facts, "int", "float", "num")
 
 
-def _bounds(site: Site, facts: Facts, new: ast.expr) -> float:
+def _bounds(site: Site, facts: CodeFacts, new: ast.expr) -> float:
     """Off-by-one is commonest where a number bounds something."""
     if _around(site) == "range":
         return 0.9
@@ -242,7 +242,7 @@ _NAMED: tuple[ast.operator, ...] = (ast.Sub(), ast.Mult(), ast.FloorDiv(), ast.M
 
 
 @draws(ast.expr)
-def extensions(site: Site, facts: Facts) -> Iterator[Variant]:
+def extensions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """`e - name`, `name + e` and the like; numbers that the description tells."""
     node = site.node
     if not _is_plain(site) or _is_truth(site, facts):
@@ -281,7 +281,7 @@ _SIGNS: tuple[ast.cmpop, ...] = (ast.Gt(), ast.GtE(), ast.NotEq(), ast.Lt())
 
 
 @draws(ast.expr)
-def conditions(site: Site, facts: Facts) -> Iterator[Variant]:
+def conditions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     """`c and d`, `c or d`."""
     node = site.node
     if isinstance(node, ast.Constant | ast.Starred | ast.Lambda) or site.field == "func":
@@ -322,7 +322,7 @@ def conditions(site: Site, facts: Facts) -> Iterator[Variant]:
                     yield "and sign", ast.BoolOp(op=ast.And(), values=[node, test]), 0.0
 
 
-def _near_atoms(atom: ast.expr, site: Site, facts: Facts) -> Iterator[ast.expr]:
+def _near_atoms(atom: ast.expr, site: Site, facts: CodeFacts) -> Iterator[ast.expr]:
     """The program's own condition with one constant or one or two names changed."""
     leaves = [n for n in ast.walk(atom) if isinstance(n, ast.Name | ast.Constant)]
     if len(leaves) > 8:
