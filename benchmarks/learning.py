@@ -40,8 +40,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from refute.train.scoring import score
-from refute.train.select import SHOWN
+from refute.train.select import SHOWN, score
 from refute.train.synthetic.family import Part, SyntheticTask, tasks
 from refute.train.synthetic.scratch import Scratch, pretrain
 from refute.train.synthetic.steps import Kind

@@ -21,8 +21,7 @@ from refute.models.checkpoint import find, load
 from refute.models.contract import Message
 from refute.train.estimate import estimate, lora_flops, shape_of
 from refute.train.metrics_log import MetricsLog, read_log
-from refute.train.presets import PRESETS
-from refute.train.settings import SftSettings, resolve
+from refute.train.settings import PRESETS, SftSettings, resolve
 from refute.train.sft import LOG, Prepared, checkpoints, make_trainer, prepare, train
 from refute.train.tokens import IGNORED, Encoded, Example, encode, encode_all, tokenizer_of
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, path_of
 from refute.errors import InputError
+from refute.files import read_file
+from refute.jsontext import parse_json
 from refute.runs.journal import read_header
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from refute.issue.analysis.study import Study
     from refute.report.page import PageRun
 
-__all__ = ["FunctionReport", "IssueReport", "report"]
+__all__ = ["FunctionReport", "IssueReport", "read_resolved", "report"]
 
 
 class _Report(Shown):
@@ -127,7 +129,6 @@ def _of_issues(
     kinds: Mapping[Path, str | None], data: Path | None, fixes: Sequence[Path], cutoff: str | None
 ) -> IssueReport:
     from refute.issue.analysis.filters import filters_of, read_filter
-    from refute.issue.analysis.fixes import read_resolved
 
     runs = [path for path, kind in kinds.items() if kind != "filter"]
     found = [read_filter(path) for path, kind in kinds.items() if kind == "filter"]
@@ -164,3 +165,29 @@ def _studies(
         problems, keys = [item.problem for item in items], [item.key for item in items]
         studies.append(study(dataset, chosen, problems, keys, fixes=resolved, cutoff=cutoff))
     return studies
+
+
+# -- what fixes resolve ---------------------------------------------------------------------------
+
+
+_NAMES = ("resolved", "resolved_ids")
+
+
+def read_resolved(path: Path) -> frozenset[str]:
+    """Ids of resolved instances in a file of results: `{"resolved": [id, ...]}`.
+
+    `resolved_ids`, as newer harnesses write it, and a plain list of ids are taken as well. Raises
+    `InputError`.
+    """
+    try:
+        document = parse_json(read_file(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    ids = document
+    if isinstance(document, dict):
+        ids = next((document[name] for name in _NAMES if name in document), None)
+    if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
+        raise InputError(f'{path}: expected {{"resolved": [instance id, ...]}}')
+    return frozenset(ids)

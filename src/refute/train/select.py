@@ -10,21 +10,25 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.errors import InputError
+from refute.errors import InputError, ModelUnavailable
 from refute.storage import write_atomically
+from refute.train.log_filters import without_noise
 from refute.train.model_card import model_card
-from refute.train.scoring import score
 from refute.train.sft import SETTINGS, checkpoints
 
 if TYPE_CHECKING:
     from refute.figures import Figure
+    from refute.function.bench import BenchSummary
+    from refute.models.session import Session
 
-__all__ = ["BEST", "CheckpointChoice", "Score", "select"]
+__all__ = ["BEST", "CheckpointChoice", "Score", "score", "select"]
 
 BEST = "best"
 SELECTION = "selection.json"
@@ -159,3 +163,54 @@ def _publish(checkpoint: Path, target: Path, card: str) -> None:
     write_atomically(part / "README.md", card)
     shutil.rmtree(target, ignore_errors=True)
     os.replace(part, target)
+
+
+# -- scores ---------------------------------------------------------------------------------------
+
+
+def score(
+    spec: str,
+    directory: Path,
+    problems: Path,
+    *,
+    method: str = "utgen",
+    n: int = 3,
+    limit: int | None = None,
+    seed: int = 0,
+    max_tokens: int = 2048,
+) -> BenchSummary:
+    """The figures of `hf:SPEC` on a JSONL file of problems: n tests for each, without a vote.
+
+    They are from the journal in `directory` as far as they are there already. Raises `InputError`,
+    `ModelUnavailable`, `SandboxUnavailable`.
+    """
+    from refute.function.bench import RECORDS, BenchSettings, load_items, summarize, work_on
+    from refute.function.llm.options import Options
+    from refute.runs.run import Run
+
+    settings = BenchSettings(
+        dataset=str(problems),
+        method=method,
+        limit=limit,
+        seed=seed,
+        model=f"hf:{spec}",
+        options=Options(n=n, m=0, vote=False, max_tokens=max_tokens),
+    )
+    items = load_items(settings, None)
+    with without_noise(), Run(directory, settings.header(items), RECORDS) as run:
+        work_on(run, items, settings, models=partial(_models, spec), at_once=128)
+        result = summarize(items, settings, run.journal)
+    if result.errors or result.missing:
+        reason = next(iter(result.errors.values()), "no answers")
+        raise ModelUnavailable(f"hf:{spec}: {len(result.errors)} problems have no result: {reason}")
+    return result
+
+
+@asynccontextmanager
+async def _models(spec: str) -> AsyncIterator[dict[str, Session]]:
+    from refute.models.cache import SampleCache, cache_path
+    from refute.models.hf import open_hf
+    from refute.models.session import Session
+
+    async with Session(open_hf(spec), cache=SampleCache(cache_path())) as session:
+        yield {"model": session}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Sequence
@@ -21,7 +22,13 @@ from refute.workspace.cache import ensure, key_of
 from refute.workspace.interpreter_facts import InterpreterFacts, interpreter_facts
 from refute.workspace.interpreters import find_interpreter, uv_command
 
-__all__ = ["Environment", "build_environment", "existing_environment"]
+__all__ = [
+    "Environment",
+    "build_environment",
+    "existing_environment",
+    "make_overlay",
+    "overlay_python",
+]
 
 _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY",
               "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -177,3 +184,44 @@ def last_line(text: str) -> str:
              "error: metadata-generation-failed", "error: subprocess-exited")  # fmt: skip
     told = [line for line in lines if not line.lower().startswith(empty)]
     return (told or lines or ["no output"])[-1][:300]
+
+
+# -- layers ---------------------------------------------------------------------------------------
+
+
+def overlay_python(folder: Path) -> Path:
+    """The interpreter of the layer at `folder`."""
+    return folder / "bin" / "python"
+
+
+def make_overlay(environment: Environment, folder: Path) -> Path:
+    """Make an environment at `folder` that sees all of `environment`; returns its site folder.
+
+    `pip install -e` writes into an environment (a path file, metadata, scripts). Done in a layer
+    that sees the shared environment's packages, two trees can share the latter.
+
+    The shared environment's scripts are there too, started with the layer's interpreter.
+    """
+    shared = environment.python.parent.parent
+    interpreter = os.path.realpath(environment.python)
+    (folder / "bin").mkdir(parents=True)
+    for name in ("python", "python3", "python{}.{}".format(*environment.version)):
+        os.symlink(interpreter, folder / "bin" / name)
+    config = (shared / "pyvenv.cfg").read_text()
+    (folder / "pyvenv.cfg").write_text(config)
+    site = folder / os.path.relpath(environment.sites[0], shared)
+    site.mkdir(parents=True)
+    (site / "_shared_environment.pth").write_text(
+        f"import site; site.addsitedir({environment.sites[0]!r})\n"
+    )
+    head = f"#!{shared}/bin/python".encode()
+    for script in sorted((shared / "bin").iterdir()):
+        if script.is_symlink() or not script.is_file() or (folder / "bin" / script.name).exists():
+            continue
+        data = script.read_bytes()
+        if data.startswith(head):
+            rest = data.split(b"\n", 1)[1]
+            new = folder / "bin" / script.name
+            new.write_bytes(f"#!{folder}/bin/python\n".encode() + rest)
+            shutil.copymode(script, new)
+    return site

@@ -21,12 +21,13 @@ from refute.workspace.environment import (
     build_environment,
     existing_environment,
     last_line,
+    make_overlay,
+    overlay_python,
 )
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import MOST_READ, infer_requirements
 from refute.workspace.installed_copies import MACHINE, installed_copies, own_packages
 from refute.workspace.local import LocalBackend
-from refute.workspace.overlay import make_overlay, overlay_python
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.repositories import Clone, find_clone
 from refute.workspace.working_copy import WorkingCopy

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from refute.issue.grading.flaky import combined
 from refute.issue.grading.statuses import NO_TESTS, statuses
-from refute.issue.grading.verdict import Verdict, judge
+from refute.issue.grading.verdict import Verdict, combined, judge
 from refute.workspace.contract import TestReport, TestResult
 
 FILE = "tests/test_x.py"

@@ -13,10 +13,9 @@ from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.import_lookup import Names, module_of
 from refute.issue.snippet.issue_reader import read_issue_text
 from refute.issue.snippet.missing_dunder import missing_attribute
-from refute.issue.snippet.placement import frame_files, homes_for_tests
+from refute.issue.snippet.placement import frame_files, home_for_models, homes_for_tests, styles_of
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
-from refute.issue.snippet.style import home_for_models, styles_of
 
 FILES = {
     "shop/__init__.py": "",

@@ -18,11 +18,10 @@ from refute.issue.snippet.completion import (
 from refute.issue.snippet.django_models import borrowed_from, homes_in
 from refute.issue.snippet.import_lookup import Names
 from refute.issue.snippet.issue_reader import Piece
-from refute.issue.snippet.placement import frame_files, homes_for_tests
+from refute.issue.snippet.placement import frame_files, home_for_models, homes_for_tests, styles_of
 from refute.issue.snippet.rendering import Style, slug
 from refute.issue.snippet.script import Script, Statement, scripts
 from refute.issue.snippet.shown_errors import ShownError
-from refute.issue.snippet.style import home_for_models, styles_of
 from refute.issue.snippet.trials import free_path
 from refute.syntax import parse_module
 
