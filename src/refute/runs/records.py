@@ -104,7 +104,7 @@ def read_record(data: Any, schema: Schema[R]) -> R | ErrorRecord:
     return record
 
 
-def as_data(record: Record) -> dict[str, Any]:
-    """The record as JSON data."""
+def as_data(record: object) -> dict[str, Any]:
+    """A record, or a part of one, as JSON data."""
     data: dict[str, Any] = msgspec.to_builtins(record)
     return data

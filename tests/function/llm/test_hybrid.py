@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError
+from refute.function.bench.log import stored_log
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import certain_tests, try_code
 from refute.function.llm.options import Options
-from refute.function.llm.results import as_json
 from refute.function.llm.versions import distinguishing
 from refute.function.methods.hybrid import most_asked
 from refute.methods import Context
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.registry import METHODS
+from refute.runs.records import as_data
 from refute.sandbox import NotRun, Outcome, Raised, Returned, values
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 
@@ -127,14 +128,14 @@ def test_never_asks_for_more_than_utdebug_may(part: int) -> None:
         if trace_of(result).codes[-1] != trace_of(result).codes[0]:
             assert accepted[-1].code == trace_of(result).codes[-1]
             assert accepted[-1].after > 0
-        json.dumps(as_json(trace_of(result), "f"))
+        json.dumps(as_data(stored_log(trace_of(result), "f")))
 
 
 def test_the_same_answers_lead_to_the_same_record() -> None:
     for seed in (3, 17):
         model = Opinions(seed)
         one, other = (run(model.problem(), model.answer)[0] for _ in range(2))
-        assert as_json(trace_of(one), "f") == as_json(trace_of(other), "f")
+        assert stored_log(trace_of(one), "f") == stored_log(trace_of(other), "f")
 
 
 # -- what it reaches -------------------------------------------------------------------------------

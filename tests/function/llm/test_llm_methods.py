@@ -11,10 +11,11 @@ import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
 from refute.errors import AnswersPending, BudgetExceeded, ContextTooLong, InputError
+from refute.function.bench.log import StoredLog, stored_log
 from refute.function.contract import MethodResult
 from refute.function.llm.execution import certain_tests
 from refute.function.llm.options import Options
-from refute.function.llm.results import NO_EXCEPTION, as_json
+from refute.function.llm.results import NO_EXCEPTION
 from refute.function.methods.no_ut import finds_fault
 from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling
@@ -22,6 +23,7 @@ from refute.models.scripted import ScriptedModel
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
 from refute.prompts import render
 from refute.registry import METHODS
+from refute.runs.records import as_data, checked
 
 from .scripted import DirectAsker, MadeUp, TrustingBox, asker, trace_of
 
@@ -65,9 +67,10 @@ def test_every_method_mends_with_an_honest_model(name: str) -> None:
     assert METHODS.get(name).writes_tests == bool(result.generated)
     assert all(test.trust is Trust.PREDICTED for test in result.generated)
     assert not trace_of(result).unreadable
-    record = json.loads(json.dumps(as_json(trace_of(result), "double")))
-    assert record["codes"] == list(trace_of(result).codes)
-    assert record["edits"][0]["accepted"] is True
+    log = stored_log(trace_of(result), "double")
+    assert log.codes == trace_of(result).codes
+    assert log.edits[0].accepted is True
+    assert checked(json.loads(json.dumps(as_data(log))), StoredLog) == log
 
 
 def test_random_does_not_show_the_code_and_prompted_does() -> None:
@@ -256,7 +259,7 @@ def test_the_same_whatever_the_order_of_arrival() -> None:
             )
             for kind in (DirectAsker, Late)
         )
-        assert as_json(trace_of(prompt), "f") == as_json(trace_of(late), "f")
+        assert stored_log(trace_of(prompt), "f") == stored_log(trace_of(late), "f")
 
 
 @pytest.mark.parametrize(
