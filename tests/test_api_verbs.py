@@ -312,6 +312,10 @@ def test_a_report_is_the_same_document(file: Path, capsys: pytest.CaptureFixture
     assert "t/0" in Path("page.html").read_text()
     with pytest.raises(refute.InputError, match="no-such"):
         found.write("no-such/page.html")
+    with pytest.raises(refute.InputError, match="name a run"):
+        report()
+    with pytest.raises(refute.InputError, match="--cutoff are for runs over issues"):
+        report("run", cutoff="2023-04-30")
 
 
 def test_statistics_are_the_same_document(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

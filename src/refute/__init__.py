@@ -9,7 +9,9 @@ The public API on one screen. Everything is imported on first use, so `import re
     result.tests     # unit tests that the code fails
     result.diff      # the fix, as a unified diff
 
-What is not named here is private by convention and may change at any time.
+What `refute report`, `data` and `train` do is in `refute.api.reporting`, `benchmarks`,
+`training_data` and `training`. What else is not named here is private by convention and may change
+at any time.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from refute import cli
+from refute.api.reporting import report as refute_report
 from refute.issue.analysis.groups import by_date, by_length
 from refute.issue.analysis.runs import read_graded
 from refute.issue.analysis.sampling import pass_at
@@ -318,6 +319,8 @@ def test_filters_of_a_run_are_reported_with_it(
     filtered = write(folder / "filter" / "agent", header, rows)
     assert cli.run(["report", str(folder), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
+    again = refute_report(folder)
+    assert again.to_dict() == document, "the same document as in a program"
     (one,) = document["filters"]
     assert (one["unfiltered"]["precision"], one["filtered"]["precision"]) == (0.25, 0.5)
     assert (one["filtered"]["recall"], len(one["errors"])) == (0.5, 1)
@@ -328,6 +331,7 @@ def test_filters_of_a_run_are_reported_with_it(
     page = runs.folder / "page.html"
     assert cli.run(["report", str(filtered), "-o", str(page)]) == 0
     assert "kept by generated tests" in capsys.readouterr().out
+    assert page.read_text() == refute_report(filtered).page()
     read = Page(page.read_text())
     assert not read.open
     assert "Precision over recall" in "".join(read.words)

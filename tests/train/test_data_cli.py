@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from refute import cli
+from refute.api.training_data import TrainingData, training_data
 
 from ..models.loopback import Loopback, Reply, chat
 
@@ -194,6 +195,19 @@ def test_dry_run_runs_and_asks_nothing(server: Teacher, source: Path, run: Run) 
     status, out, _ = run(source, "-o", "out", "--dry-run")
     assert status == 0
     assert "3 tasks read, 3 solutions, at most 30 rows" in " ".join(out.split())
+
+
+def test_the_same_document_as_in_a_program(source: Path, run: Run) -> None:
+    told: list[tuple[str, int, int]] = []
+    how: dict[str, Any] = {"jobs": 1, "progress": lambda *far: told.append(far)}
+    made = training_data(source, "out", faults=1, limit=2, **how)
+    assert isinstance(made, TrainingData)
+    card = Path("out/card.json").read_text()
+    _, out, _ = run(source, "-o", "out", "--faults", 1, "--limit", 2, "--json", "--jobs", 1)
+    assert out == json.dumps(made.to_dict(), indent=2) + "\n"
+    assert json.dumps(made.figures, indent=2) + "\n" == card == Path("out/card.json").read_text()
+    assert {stage for stage, done, total in told if done == total} >= {"stage1", "stage2"}
+    assert "see out/card.md" in str(made)
 
 
 @pytest.mark.parametrize(

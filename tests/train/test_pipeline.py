@@ -9,13 +9,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from refute.api.training import SelectResult, SftResult, select, sft
 from refute.cli import run as refute_cli
+from refute.errors import InputError
 from refute.models.contract import Message, Sampling
 from refute.models.hf import open_hf
 from refute.train.metrics_log import read_log
@@ -90,7 +93,9 @@ def test_from_functions_to_an_adapter(
     rows = (output / "data" / "train.jsonl").read_bytes()
 
     assert refute_cli(arguments) == 0
-    document = json.loads(capsys.readouterr().out)
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert "fell out" in captured.err, "the data's table"
     assert (output / "data" / "train.jsonl").read_bytes() == rows, "the same data again"
     log = read_log(output / "run" / "log.jsonl")
     assert [record["step"] for record in log] == list(range(1, 21))
@@ -98,6 +103,11 @@ def test_from_functions_to_an_adapter(
     assert log[-1]["loss"] < log[0]["loss"] * 0.7
     assert document["best"] in ("checkpoint-10", "checkpoint-20")
     assert set(document["scores"]) == {"base", "checkpoint-10", "checkpoint-20"}
+
+    async def cell() -> SelectResult:  # a notebook has a loop running
+        return select(output / "run", output / "data", n=1, problems=1, max_tokens=8)
+
+    assert asyncio.run(cell()).to_dict() == document
 
     model = open_hf(f"{tiny_base}+{document['adapter']}")
     sampling = Sampling(max_tokens=4, seed=0)
@@ -116,6 +126,8 @@ def test_dry_run(tiny_base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     found = json.loads(captured.out)
     assert found["estimate"]["steps"] == 3
     assert found["settings"]["epochs"] == 3
+    dry: dict[str, Any] = {"model": str(tiny_base), "epochs": 3, "dry_run": True}
+    assert sft(rows, output, **dry).to_dict() == found
     assert "learning_rate" in captured.err
     assert "the paper" in captured.err
     assert not output.exists()
@@ -124,3 +136,19 @@ def test_dry_run(tiny_base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     missing = [*arguments[:2], str(tmp_path / "none.jsonl"), *arguments[3:]]
     assert refute_cli(missing) == 2
     assert "refute train data" in capsys.readouterr().err
+
+
+def test_training_is_the_same_document_as_in_a_program(
+    tiny_base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, run = tmp_path / "rows.jsonl", tmp_path / "run"
+    rows.write_text(json.dumps({"prompt": "hello", "completion": "x"}) + "\n")
+    result = sft(rows, run, model=str(tiny_base), max_steps=1, batch=1)
+    assert isinstance(result, SftResult)
+    assert (result.trained.steps, result.trained.resumed_at) == (1, 0)
+    arguments = ["train", "sft", str(rows), "-o", str(run), "--model", str(tiny_base)]
+    assert refute_cli([*arguments, "--max-steps", "1", "--batch", "1", "--json"]) == 0
+    again = {"resumed_at": 1, "seconds": 0.0}
+    assert json.loads(capsys.readouterr().out) == {**result.to_dict(), **again}
+    with pytest.raises(InputError, match="nope: no such setting of training"):
+        sft(rows, run, model=str(tiny_base), nope=1)

@@ -1,6 +1,7 @@
 """`build_swt` and `statistics`: benchmarks of issues, made and looked at.
 
->>> refute.api.benchmarks.statistics("rows.jsonl").figures
+>>> from refute.api.benchmarks import statistics
+>>> statistics("rows.jsonl").figures
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`report`.
 
->>> refute.api.reporting.report("runs/a", "runs/b").to_dict()
+>>> from refute.api.reporting import report
+>>> report("runs/a", "runs/b").write("page.html")
 """
 
 from __future__ import annotations
@@ -111,6 +112,8 @@ def report(
     apart. Raises `InputError` for folders that hold no run, or runs of both levels.
     """
     directories = list(dict.fromkeys(map(Path, runs)))
+    if not directories:
+        raise InputError("name a run: a folder that refute bench wrote")
     kinds = {path: (read_header(path) or {}).get("kind") for path in directories}
     others = [path for path, kind in kinds.items() if kind not in ("issues", "grades", "filter")]
     if not others:

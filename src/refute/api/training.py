@@ -1,6 +1,7 @@
 """`sft`, `select` and `train`: fine-tuning a test generator, and the choice of a checkpoint.
 
->>> refute.api.training.sft("out/data", "out/run", model="qwen2.5-coder-7b", dry_run=True)
+>>> from refute.api import training
+>>> training.sft("out/data", "out/run", model="qwen2.5-coder-7b", dry_run=True)
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown
+from refute.api.calling import Shown, apart
+from refute.api.training_data import StageProgress, TrainingData, silent, training_data
 from refute.errors import InputError
 from refute.remarks import remark
 
@@ -149,15 +151,17 @@ def select(
     """
     from refute.train.select import select as choose
 
-    chosen = choose(
-        Path(run),
-        _problems_of(Path(validation)),
-        n=n,
-        limit=problems,
-        max_tokens=max_tokens,
-        progress=lambda line: remark([line]),
-    )
-    return SelectResult(chosen)
+    def work() -> CheckpointChoice:
+        return choose(
+            Path(run),
+            _problems_of(Path(validation)),
+            n=n,
+            limit=problems,
+            max_tokens=max_tokens,
+            progress=lambda line: remark([line]),
+        )
+
+    return SelectResult(apart(work))
 
 
 def train(
@@ -172,20 +176,20 @@ def train(
     max_tokens: int = 2048,
     report_to: Sequence[str] = (),
     told: Told = _tell,
+    progress: StageProgress = silent,
+    made: Callable[[TrainingData], None] = lambda data: None,
     **settings: Any,
 ) -> SelectResult:
     """Data, training and the choice of a checkpoint, into `output/data` and `output/run`.
 
     `source`, `limit` as in `training_data`, with `data_model` as its model: call that first for
-    other data. The rest as in `sft` and `select`. The same call resumes where it was stopped.
+    other data. `progress` is told how far the data is, and `made` the data before the training
+    begins. The rest as in `sft` and `select`. The same call resumes where it was stopped.
     """
-    from refute.api.training_data import training_data
-
     data, run = Path(output) / "data", Path(output) / "run"
-    made = training_data(source, data, model=data_model, limit=limit)
-    rows = made.to_dict()["rows"]
-    found = f"{rows['train']:,} rows, {rows['validation_problems']:,} validation problems"
-    remark([f"{found} in {data}; see {data / 'card.md'}"])
+    found = training_data(source, data, model=data_model, limit=limit, progress=progress)
+    assert isinstance(found, TrainingData)
+    made(found)
     sft(data, run, model=model, report_to=report_to, told=told, **settings)
     return select(run, data, n=n, problems=problems, max_tokens=max_tokens)
 

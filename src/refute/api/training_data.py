@@ -1,6 +1,7 @@
 """`training_data`: UTGen's training data from solved tasks.
 
->>> refute.api.training_data.training_data("tasks.jsonl", "out").figures["rows"]
+>>> from refute.api.training_data import training_data
+>>> training_data("tasks.jsonl", "out").figures["rows"]
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from refute.train.data_plan import Plan, plan
 if TYPE_CHECKING:
     from refute.train.data_contract import BuiltData
 
-__all__ = ["DataPlan", "StageProgress", "TrainingData", "training_data"]
+__all__ = ["DataPlan", "StageProgress", "TrainingData", "silent", "training_data"]
 
 StageProgress = Callable[[str, int, int], None]
 """Is told the stage, how many of its tasks are done, and how many there are."""
 
 
-def _silent(stage: str, done: int, total: int) -> None:
+def silent(stage: str, done: int, total: int) -> None:
     """The `StageProgress` that says nothing."""
 
 
@@ -94,7 +95,7 @@ def training_data(
     jobs: int | None = None,
     seed: int = 0,
     dry_run: bool = False,
-    progress: StageProgress = _silent,
+    progress: StageProgress = silent,
 ) -> TrainingData | DataPlan:
     """Make training data from solved tasks (UTGen, 3.2): faults, inputs that show them, answers.
 

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_WHERE = ("data", "run", "runs_dir", "jobs", "executor", "grade")
+"""What is no setting of the run."""
+_OF_FILTER = ("data", "limit", "ids", "run", "jobs", "workspace")
+
 
 @click.command("bench", cls=MethodCommand, levels=("function", "issue"))
 @click.argument("dataset")
@@ -47,18 +51,12 @@ def command(
     context: click.Context,
     /,
     dataset: str,
-    data: Path | None,
     ids: str | None,
-    jobs: int | None,
-    executor: str | None,
     asked: Asked,
     bounds: Bounds,
-    grade: bool,
     fixes: Path | None,
-    run: Path | None,
-    runs_dir: Path,
     as_json: bool,
-    **settings: Any,
+    **how: Any,
 ) -> int:
     """Run a method over a data set, or over a file of its rows.
 
@@ -72,29 +70,17 @@ def command(
     from refute.api.filtering import FilterResult, filter_fixes
     from refute.report.terminal import counting
 
-    rows: dict[str, Any] = {"data": data, "limit": settings["limit"], "ids": split_ids(ids)}
-    settings |= {**asdict(bounds), "ids": rows["ids"]}
-    given = {name: settings[name] for name in given_names(context) if name in settings}
-    err = consoles()[1]
+    how |= {**asdict(bounds), "ids": split_ids(ids)}
     result: BenchResult | IssueBenchResult | FilterResult
-    with counting(err) as progress:
-        if fixes is not None:
-            if run is None:
-                raise InputError("--filter needs the run whose tests are to filter: --run DIR")
-            rows |= {"jobs": jobs, "progress": progress, "workspace": settings["workspace"]}
-            result = filter_fixes(fixes, run=run, dataset=dataset, **rows)
+    with counting(consoles()[1]) as progress:
+        if fixes is None:
+            given = given_names(context)  # the others are as the run was started with
+            named = {name: how[name] for name in how if name in _WHERE or name in given}
+            result = bench(dataset, asked=asked, progress=progress, **named)
+        elif how["run"] is None:
+            raise InputError("--filter needs the run whose tests are to filter: --run DIR")
         else:
-            result = bench(
-                dataset,
-                asked=asked,
-                data=data,
-                run=run,
-                runs_dir=runs_dir,
-                jobs=jobs,
-                executor=executor,
-                grade=grade,
-                progress=progress,
-                **given,
-            )
+            named = {name: how[name] for name in _OF_FILTER}
+            result = filter_fixes(fixes, dataset=dataset, progress=progress, **named)
     show(result, as_json=as_json)
     return 0 if result.complete else UNAVAILABLE

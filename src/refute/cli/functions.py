@@ -16,6 +16,7 @@ from refute.cli.options import (
     python_option,
     seed_option,
     tests_option,
+    with_options,
 )
 from refute.cli.output import consoles
 
@@ -44,9 +45,7 @@ _OPTIONS = (
 
 def subject_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the targets and the options about them."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(_OPTIONS)(command)
 
 
 @contextmanager

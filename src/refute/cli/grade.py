@@ -6,61 +6,73 @@ from typing import Any
 
 import click
 
-from refute.cli.options import json_option, workspace_option
+from refute.cli.options import json_option, with_options, workspace_option
 from refute.cli.output import consoles, show
 from refute.cli.run_options import run_options, selecting_options, split_ids
 from refute.errors import UNAVAILABLE
 
 __all__ = ["command"]
 
+_RULES = (
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Runs of tests at once (default: cores).",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=1800.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="For one run of tests.",
+    ),
+    click.option(
+        "--repeat",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Run predicted tests N times; a flaky test is never F→P.",
+    ),
+    click.option(
+        "--tests-only", is_flag=True, help="Drop what patches do to files that are no tests."
+    ),
+    click.option(
+        "--patch-type",
+        "patch_types",
+        type=click.Choice(["vanilla", "fuzzy", "custom"]),
+        multiple=True,
+        default=("vanilla",),
+        show_default=True,
+        help="How predictions are written; of several, the first that applies.",
+    ),
+    click.option(
+        "--mode",
+        type=click.Choice(["tests", "reproduction"]),
+        default="tests",
+        show_default=True,
+        help="reproduction: a patch adds a script, and its exit status decides.",
+    ),
+    click.option(
+        "--script", metavar="PATH", help="The script of that mode (default: the new file)."
+    ),
+    workspace_option,
+    click.option(
+        "--compat",
+        type=click.Choice(["swtbench"]),
+        help="Also write the reference harness's reports, by its rules.",
+    ),
+)
+"""Each is a parameter of `refute.grade`."""
+
 
 @click.command("grade")
 @click.argument("dataset")
 @click.argument("predictions")
 @selecting_options
-@click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="Runs of tests at once (default: cores)."
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=1800.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="For one run of tests.",
-)
-@click.option(
-    "--repeat",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Run predicted tests N times; a flaky test is never F→P.",
-)
-@click.option("--tests-only", is_flag=True, help="Drop what patches do to files that are no tests.")
-@click.option(
-    "--patch-type",
-    "patch_types",
-    type=click.Choice(["vanilla", "fuzzy", "custom"]),
-    multiple=True,
-    default=("vanilla",),
-    show_default=True,
-    help="How predictions are written; of several, the first that applies.",
-)
-@click.option(
-    "--mode",
-    type=click.Choice(["tests", "reproduction"]),
-    default="tests",
-    show_default=True,
-    help="reproduction: a patch adds a script, and its exit status decides.",
-)
-@click.option("--script", metavar="PATH", help="The script of that mode (default: the new file).")
-@workspace_option
-@click.option(
-    "--compat",
-    type=click.Choice(["swtbench"]),
-    help="Also write the reference harness's reports, by its rules.",
-)
+@with_options(_RULES)
 @run_options
 @json_option
 def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **how: Any) -> int:
@@ -78,8 +90,7 @@ def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **ho
     from refute.api.grading import grade
     from refute.report.terminal import counting
 
-    err = consoles()[1]
-    with counting(err) as progress:
+    with counting(consoles()[1]) as progress:
         result = grade(dataset, predictions, ids=split_ids(ids), progress=progress, **how)
     show(result, as_json=as_json)
     return 0 if result.complete else UNAVAILABLE

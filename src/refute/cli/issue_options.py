@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from refute.cli.options import FILE, gathering
+from refute.cli.options import FILE, gathering, with_options
 
 __all__ = ["bounds_options", "checkout_options"]
 
@@ -68,6 +68,4 @@ _CHECKOUT = (
 
 def checkout_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a user's checkout, as `refute.reproduce` takes them."""
-    for option in reversed(_CHECKOUT):
-        command = option(command)
-    return command
+    return with_options(_CHECKOUT)(command)

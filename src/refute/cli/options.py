@@ -28,6 +28,7 @@ __all__ = [
     "session_options",
     "target_argument",
     "tests_option",
+    "with_options",
     "workspace_option",
 ]
 
@@ -61,6 +62,17 @@ workspace_option = click.option(
     help="Issues: where tests run; in the images that the rows name, or here.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def with_options(options: Sequence[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command options that are declared elsewhere, in their order."""
+
+    def given(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return given
 
 
 def given_names(context: click.Context) -> set[str]:
@@ -158,7 +170,4 @@ def gathering(
         given[argument] = made(given)
         return command(*args, **given)
 
-    wrapped: Callable[..., Any] = gathered
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return wrapped
+    return with_options(options)(gathered)

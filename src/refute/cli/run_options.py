@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from refute.cli.options import FILE, seed_option, workspace_option
+from refute.cli.options import FILE, seed_option, with_options, workspace_option
 
 __all__ = ["bench_options", "executor_option", "run_options", "selecting_options", "split_ids"]
 
@@ -81,23 +81,17 @@ executor_option = click.option(
 
 def selecting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options `data`, `limit` and `ids`."""
-    return _with(command, _SELECTING)
+    return with_options(_SELECTING)(command)
 
 
 def bench_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command what `bench` alone has, for functions and for issues."""
-    return _with(command, (*_OF_FUNCTIONS, *_OF_ISSUES))
+    return with_options((*_OF_FUNCTIONS, *_OF_ISSUES))(command)
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options `run` and `runs_dir`."""
-    return _with(command, _RUN)
-
-
-def _with(command: Callable[..., Any], options: tuple[Any, ...]) -> Callable[..., Any]:
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(_RUN)(command)
 
 
 def split_ids(ids: str | None) -> tuple[str, ...] | None:

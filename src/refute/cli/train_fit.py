@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.options import FILE, json_option
-from refute.cli.output import show
+from refute.cli.options import FILE, json_option, with_options
+from refute.cli.output import consoles, show
+
+if TYPE_CHECKING:
+    from refute.api.training_data import TrainingData
 
 __all__ = ["all_stages", "select", "sft"]
 
@@ -40,29 +44,26 @@ _MODEL = click.option(
 _TRACKERS = click.option(
     "--report-to", multiple=True, metavar="NAME", help="A tracker besides: tensorboard, wandb..."
 )
-_TESTS = click.option("-n", type=click.IntRange(1), default=3, metavar="N", help="Tests each (3).")
-_LIMIT = click.option(
-    "--problems", type=click.IntRange(1), metavar="N", help="Use so many validation problems."
-)
-_ANSWER = click.option(
-    "--max-tokens", type=click.IntRange(1), default=2048, metavar="N", help="Of an answer (2048)."
-)
+_SCORING = (
+    click.option("-n", type=click.IntRange(1), default=3, metavar="N", help="Tests each (3)."),
+    click.option(
+        "--problems", type=click.IntRange(1), metavar="N", help="Use so many validation problems."
+    ),
+    click.option(
+        "--max-tokens", type=click.IntRange(1), default=2048, metavar="N",
+        help="Of an answer (2048).",
+    ),
+)  # fmt: skip
 _OUTPUT = click.option(
     "-o", "--output", type=FILE, required=True, metavar="DIR", help="Where it goes."
 )
-
-
-def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(_SETTINGS):
-        command = option(command)
-    return command
 
 
 @click.command("sft")
 @click.argument("data", type=FILE)
 @_OUTPUT
 @_MODEL
-@_with_settings
+@with_options(_SETTINGS)
 @_TRACKERS
 @click.option("--dry-run", is_flag=True, help="Say what it would take; train nothing.")
 @json_option
@@ -84,9 +85,7 @@ def sft(data: Path, output: Path, as_json: bool, **how: Any) -> int:
     "--validation", type=FILE, required=True, metavar="PATH",
     help="A JSONL file of problems, or the folder of `refute train data`.",
 )  # fmt: skip
-@_TESTS
-@_LIMIT
-@_ANSWER
+@with_options(_SCORING)
 @json_option
 def select(run: Path, validation: Path, as_json: bool, **how: Any) -> int:
     """Score every checkpoint of a run on validation problems; copy the best one to RUN/best.
@@ -105,11 +104,9 @@ def select(run: Path, validation: Path, as_json: bool, **how: Any) -> int:
 @_MODEL
 @click.option("--data-model", metavar="SPEC", help="Makes the data: openai:NAME, hf:PATH...")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Take so many solutions.")
-@_with_settings
+@with_options(_SETTINGS)
 @_TRACKERS
-@_TESTS
-@_LIMIT
-@_ANSWER
+@with_options(_SCORING)
 @json_option
 def all_stages(source: str, output: Path, as_json: bool, **how: Any) -> int:
     """Data, training and the choice of a checkpoint, into DIR/data and DIR/run.
@@ -118,6 +115,16 @@ def all_stages(source: str, output: Path, as_json: bool, **how: Any) -> int:
     other data, with DIR/data as its folder. Goes on where it was stopped.
     """
     from refute.api.training import train
+    from refute.report.terminal import counting_stages
 
-    show(train(source, output, **how), as_json=as_json)
+    with ExitStack() as stack:
+        progress = stack.enter_context(counting_stages(consoles()[1]))
+
+        def made(data: TrainingData) -> None:
+            stack.close()
+            with redirect_stdout(sys.stderr):
+                data.print(consoles()[0])
+
+        result = train(source, output, progress=progress, made=made, **how)
+    show(result, as_json=as_json)
     return 0

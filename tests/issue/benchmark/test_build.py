@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from refute.api.benchmarks import build_swt
 from refute.cli import run as refute
 from refute.datasets.swe import load_issues
 from refute.errors import DatasetError, WorkspaceUnavailable
@@ -169,6 +170,10 @@ def test_reasons_are_counted_and_nothing_runs_twice(
     capsys.readouterr()
     assert refute(arguments(repository, built)) == 0
     report = json.loads(capsys.readouterr().out)
+    files = (repository / name for name in ("shapes", "pulls.jsonl", "issues.json"))
+    result = build_swt(*files, built, runs=1, timeout=120)
+    assert (result.to_dict(), result.complete) == (report, True)
+    assert "no test fails before" in str(result)
     assert report["dropped"] == REASONS
     assert report["rows"] == 2
     assert report["unavailable"] == {}
