@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from refute.function.judge import (
+    CandidateRanking,
     Judge,
-    Judgement,
     Placed,
     by_behaviour,
     by_reward,
@@ -44,11 +44,11 @@ def box() -> Iterator[SandboxPool]:
         yield pool
 
 
-def judged(by: Judge, candidates: Sequence[str], box: SandboxPool) -> Judgement:
+def judged(by: Judge, candidates: Sequence[str], box: SandboxPool) -> CandidateRanking:
     return asyncio.run(judge_candidates(PROBLEM, candidates, by=by, box=box, seed=0))
 
 
-def order(found: Judgement) -> list[int]:
+def order(found: CandidateRanking) -> list[int]:
     return [one.index for one in found.ranking]
 
 

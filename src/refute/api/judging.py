@@ -16,7 +16,13 @@ from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.function.given_tests import read_description
 from refute.function.interpreters import with_interpreter
-from refute.function.judge import Judgement, by_behaviour, by_reward, by_tests, judge_candidates
+from refute.function.judge import (
+    CandidateRanking,
+    by_behaviour,
+    by_reward,
+    by_tests,
+    judge_candidates,
+)
 from refute.function.llm.options import Options
 from refute.function.project_sandbox import open_box
 from refute.function.service import given_tests, share_read
@@ -40,7 +46,7 @@ class JudgeResult(Shown):
     function: str
     names: tuple[str, ...]
     """The candidates' files, in the order given."""
-    found: Judgement
+    found: CandidateRanking
     tests_read: float | None
     """Which part of the given tests was read; None where none were given."""
 
@@ -133,7 +139,7 @@ async def _judged(
     reward: str | None,
     options: Options,
     seed: int,
-) -> Judgement:
+) -> CandidateRanking:
     from refute.models.reward import open_reward
 
     if reward is not None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 __all__ = [
+    "Bindings",
     "NotUnderstood",
-    "Scope",
     "inline",
     "parameter_names",
     "row_values",
@@ -27,7 +27,7 @@ class NotUnderstood(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Bindings:
     """Names that stand for expressions, and what is evaluated before a check, in order."""
 
     names: Mapping[str, ast.expr]
@@ -35,7 +35,7 @@ class Scope:
     uses: Mapping[str, int] = field(default_factory=dict)
     """How often each name is read in the test: what is read twice must stay one object."""
 
-    def bind(self, name: str, value: ast.expr, *, inline: bool) -> Scope:
+    def bind(self, name: str, value: ast.expr, *, inline: bool) -> Bindings:
         """The scope in which the name stands for `value`, or is a local that holds it."""
         shared = self.uses.get(name, 0) > 1 and not isinstance(value, ast.Constant)
         if inline and not shared:
@@ -89,7 +89,7 @@ def unpack(target: ast.expr, row: ast.expr) -> dict[str, ast.expr]:
     raise NotUnderstood("not a literal table")
 
 
-def with_values(scope: Scope, values: Mapping[str, ast.expr]) -> Scope:
+def with_values(scope: Bindings, values: Mapping[str, ast.expr]) -> Bindings:
     for name, value in values.items():
         scope = scope.bind(name, value, inline=True)
     return scope

@@ -36,8 +36,8 @@ from refute.sandbox.pool import AsyncSandbox
 from refute.sandbox.values import MalformedValue
 
 __all__ = [
+    "CandidateRanking",
     "Judge",
-    "Judgement",
     "Placed",
     "by_behaviour",
     "by_reward",
@@ -69,7 +69,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class CandidateRanking:
     """The candidates best first, and the tests that they were run on."""
 
     tests: tuple[UnitTest, ...]
@@ -107,7 +107,7 @@ class Judge(Protocol):
 
 async def judge_candidates(
     problem: FunctionProblem, candidates: Sequence[str], *, by: Judge, box: AsyncSandbox, seed: int
-) -> Judgement:
+) -> CandidateRanking:
     """Rank `candidates`. `problem.code` need not be one of them, and is not run.
 
     Raises `ValueError` without candidates, and what the judge raises.
@@ -138,7 +138,7 @@ async def judge_candidates(
         )
         for index, (sure, trial, _) in enumerate(facts)
     ]
-    return Judgement((*certain, *fresh), ranked(placed))
+    return CandidateRanking((*certain, *fresh), ranked(placed))
 
 
 def ranked(placed: Sequence[Placed]) -> tuple[Placed, ...]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from refute.function.bindings import (
+    Bindings,
     NotUnderstood,
-    Scope,
     inline,
     parameter_names,
     row_values,
@@ -64,7 +64,7 @@ def read_pytests(
     tree = parse_module(text)
     reader = _Reader(name, entry_point, module.rpartition(".")[2], predicate)
     reader.imports(tree)
-    reader.body(_declarations_last(tree.body), Scope({}, (), uses(tree)))
+    reader.body(_declarations_last(tree.body), Bindings({}, (), uses(tree)))
     return reader.reading
 
 
@@ -110,7 +110,7 @@ class _Reader:
         for library in ("pytest", "unittest"):
             self.imported.pop(library, None)
 
-    def body(self, statements: Sequence[ast.stmt], scope: Scope, *, test: bool = False) -> None:
+    def body(self, statements: Sequence[ast.stmt], scope: Bindings, *, test: bool = False) -> None:
         """Read statements in order; inside of a `test`, what is not understood ends it."""
         for node in statements:
             try:
@@ -124,7 +124,7 @@ class _Reader:
         if any(isinstance(n, ast.Name | ast.Attribute) and self.means(n) for n in ast.walk(node)):
             self.reading.skipped.append(f"{self.file}:{node.lineno}: not read: {reason}")
 
-    def statement(self, node: ast.stmt, scope: Scope) -> Scope:
+    def statement(self, node: ast.stmt, scope: Bindings) -> Bindings:
         match node:
             case ast.FunctionDef() | ast.ClassDef() if not self.concerns(node, scope):
                 pass
@@ -156,13 +156,13 @@ class _Reader:
                 raise NotUnderstood(f"{type(node).__name__} before a check")
         return scope
 
-    def assign(self, name: str, value: ast.expr, scope: Scope) -> Scope:
+    def assign(self, name: str, value: ast.expr, scope: Bindings) -> Bindings:
         """A literal or a single call is inlined; anything else is computed before the check."""
         inlined = self.inline(value, scope)
         simple = _is_literal(inlined) or (not scope.before and self.called(inlined) is not None)
         return scope.bind(name, inlined, inline=simple)
 
-    def rows(self, node: ast.FunctionDef, scope: Scope) -> Iterator[dict[str, ast.expr]]:
+    def rows(self, node: ast.FunctionDef, scope: Bindings) -> Iterator[dict[str, ast.expr]]:
         """What the parameters of a test function stand for, once for each of its cases."""
         tables: list[list[dict[str, ast.expr]]] = []
         for decorator in node.decorator_list:
@@ -179,12 +179,12 @@ class _Reader:
         for rows in product(*reversed(tables)):  # pytest's order
             yield {name: value for row in rows for name, value in row.items()}
 
-    def parameters(self, call: ast.Call, scope: Scope) -> list[dict[str, ast.expr]]:
+    def parameters(self, call: ast.Call, scope: Bindings) -> list[dict[str, ast.expr]]:
         names, single = parameter_names(call)
         rows = (row_values(row, names, single=single) for row in self.table(call.args[1], scope))
         return [row for row in rows if row is not None]
 
-    def table(self, node: ast.expr, scope: Scope) -> list[ast.expr]:
+    def table(self, node: ast.expr, scope: Bindings) -> list[ast.expr]:
         node = self.inline(node, scope)
         held = {
             value.target.id: value.value
@@ -206,7 +206,7 @@ class _Reader:
 
     # -- checks -----------------------------------------------------------------------------------
 
-    def check(self, at: ast.stmt, test: ast.expr, scope: Scope) -> None:
+    def check(self, at: ast.stmt, test: ast.expr, scope: Bindings) -> None:
         """One assertion; conjunctions are taken apart."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             for part in test.values:
@@ -229,7 +229,7 @@ class _Reader:
         truth = ast.Call(ast.Name("bool", ast.Load()), [inner], [])
         self.add(at, self.expression(scope, truth), not negated)
 
-    def equality(self, at: ast.stmt, left: ast.expr, right: ast.expr, scope: Scope) -> bool:
+    def equality(self, at: ast.stmt, left: ast.expr, right: ast.expr, scope: Bindings) -> bool:
         """`left == right`, either way round, with one side a literal or an approximation of one."""
         for side, other in ((left, right), (right, left)):
             tolerance: tuple[float, float] | None = None
@@ -256,7 +256,7 @@ class _Reader:
         return False
 
     def raises(
-        self, at: ast.stmt, manager: ast.Call, body: Sequence[ast.stmt], scope: Scope
+        self, at: ast.stmt, manager: ast.Call, body: Sequence[ast.stmt], scope: Bindings
     ) -> None:
         name = ast.unparse(manager.func).rpartition(".")[2]
         if name == "subTest":
@@ -276,7 +276,7 @@ class _Reader:
         if any(self.means(node) for node in ast.walk(_sequence(scope.before, value))):
             self.add(at, call or self.expression(scope, value), None, error)
 
-    def unittest(self, at: ast.stmt, call: ast.Call, scope: Scope) -> bool:
+    def unittest(self, at: ast.stmt, call: ast.Call, scope: Bindings) -> bool:
         """`self.assertEqual(f(x), y)` and the like."""
         if not isinstance(call.func, ast.Attribute) or not call.func.attr.startswith("assert"):
             return False
@@ -302,7 +302,7 @@ class _Reader:
 
     # -- names and calls --------------------------------------------------------------------------
 
-    def inline(self, node: ast.expr, scope: Scope) -> ast.expr:
+    def inline(self, node: ast.expr, scope: Bindings) -> ast.expr:
         once = inline(node, scope.names, self.module)
         return inline(once, self.imported, self.module)
 
@@ -312,7 +312,7 @@ class _Reader:
             return node.attr == self.entry_point
         return isinstance(node, ast.Name) and node.id == self.entry_point
 
-    def concerns(self, node: ast.AST, scope: Scope) -> bool:
+    def concerns(self, node: ast.AST, scope: Bindings) -> bool:
         """Whether the function under test is named in `node`, directly or by another name."""
         others = {**self.imported, **scope.names}
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & others.keys()
@@ -326,7 +326,7 @@ class _Reader:
         except NotLiteral:
             return None
 
-    def expression(self, scope: Scope, node: ast.expr) -> Expression:
+    def expression(self, scope: Bindings, node: ast.expr) -> Expression:
         """For the sandbox to evaluate; helpers of the test file are not known there."""
         whole = _sequence(scope.before, node)
         for inner in ast.walk(whole):

@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.function.formatting import call_source, expected_source
-from refute.function.judge import Judgement
+from refute.function.judge import CandidateRanking
 
 __all__ = ["judge_document", "print_judgement"]
 
 
-def judge_document(found: Judgement, function: str, names: Sequence[str]) -> dict[str, Any]:
+def judge_document(found: CandidateRanking, function: str, names: Sequence[str]) -> dict[str, Any]:
     """`{"function", "n", "tests", "ranking": [{"candidate", "passed", "of", "rank", "score"}],
     "best"}`; `names` are the candidates' files in the order given."""
     of = len(found.tests)
@@ -47,7 +47,7 @@ def judge_document(found: Judgement, function: str, names: Sequence[str]) -> dic
 
 
 def print_judgement(
-    found: Judgement, function: str, names: Sequence[str], console: Console
+    found: CandidateRanking, function: str, names: Sequence[str], console: Console
 ) -> None:
     """The candidates, best first."""
     table = Table(title=Text(f"candidates for {function}", style="bold"), title_justify="left")

@@ -94,7 +94,7 @@ def run_job(payload: bytes, head: int, view: Any, codec: Any, imported: Any = No
                 else:
                     found = loading.import_text(name, filename, code, text)
                 if setup is not None:
-                    variants, base_of = loading.Variants(found, code), parts
+                    variants, base_of = loading.SwappableProgram(found, code), parts
             if setup is not None:
                 found = variants.found
                 variants.become(marshal.loads(bodies), unpacked(codes, setup, filename))

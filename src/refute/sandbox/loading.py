@@ -146,7 +146,7 @@ def _forget(name: str) -> None:
     sys.modules.pop(name, None)
 
 
-class Variants:
+class SwappableProgram:
     """A loaded program whose functions can be given other bodies, and their own again."""
 
     def __init__(self, found: list[ModuleType], code: Sequence[CodeType]) -> None:

@@ -16,7 +16,7 @@ from refute.models.contract import Completion, Message, Sampling, Tally
 from refute.models.scripted import ScriptedModel
 from refute.problems import Expression, FunctionProblem, Invocation
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, values
-from refute.sandbox.loading import Variants
+from refute.sandbox.loading import SwappableProgram
 
 LIMITS = Limits()
 
@@ -79,7 +79,7 @@ def _called(program: Program, calls: Sequence[Invocation]) -> list[Outcome]:
     for part in parts:
         exec(part, names)
     if program.setup is not None:
-        Variants([module], parts).become(program.bodies, program.setup)
+        SwappableProgram([module], parts).become(program.bodies, program.setup)
     outcomes: list[Outcome] = []
     for call in calls:
         try:

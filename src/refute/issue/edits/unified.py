@@ -17,7 +17,7 @@ from refute.issue.edits.hunks import Hunk, HunkLine, apply_hunk
 from refute.issue.edits.tree import EditProblem, Tree
 from refute.issue.patches import split_lines
 
-__all__ = ["FileEdit", "read_unified"]
+__all__ = ["FileDiff", "read_unified"]
 
 MOST_HUNKS = 200
 """Of one file: a model that repeats itself without end must not cost hours."""
@@ -40,7 +40,7 @@ _PATH_LINE = re.compile(
 
 
 @dataclass(slots=True)
-class FileEdit:
+class FileDiff:
     """What an answer does to one file."""
 
     old: str | None = None
@@ -131,7 +131,7 @@ def _existing(path: str, prefixes: Sequence[str], tree: Tree) -> str:
     return path
 
 
-def read_unified(answer: str) -> list[FileEdit]:
+def read_unified(answer: str) -> list[FileDiff]:
     """The file edits of an answer, in their order; those without any change are left out."""
     reader = _Reader([line.rstrip("\r\n") for line in split_lines(answer)])
     reader.read()
@@ -143,12 +143,12 @@ class _Reader:
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
-        self.edits: list[FileEdit] = []
+        self.edits: list[FileDiff] = []
         self.fenced = False
         self.path: str | None = None
         """A path that stood on a line of its own."""
         self.git_header = False
-        """The `FileEdit` at the end comes of a ``diff --git`` line without names of its own yet."""
+        """The `FileDiff` at the end comes of a ``diff --git`` line without names of its own yet."""
 
     def read(self) -> None:
         number = 0
@@ -167,11 +167,11 @@ class _Reader:
         elif line.startswith("diff --git "):
             names = re.match(r"diff --git (\"[^\"]+\"|\S+)\s+(.+)", line)
             old, new = (_name(names[1]), _name(names[2])) if names else (None, None)
-            self._begin(FileEdit(old=old, new=new))
+            self._begin(FileDiff(old=old, new=new))
             self.git_header = True
         elif match := _V4A.match(line):
             self._begin(
-                FileEdit(new=match[2].strip(), made=match[1] == "Add", deleted=match[1] == "Delete")
+                FileDiff(new=match[2].strip(), made=match[1] == "Add", deleted=match[1] == "Delete")
             )
             return self._body(number + 1) if match[1] == "Add" else number + 1
         elif line.startswith("Index: "):
@@ -188,7 +188,7 @@ class _Reader:
             self.path = match[1]
         return number + 1
 
-    def _begin(self, edit: FileEdit) -> None:
+    def _begin(self, edit: FileDiff) -> None:
         self.edits.append(edit)
         self.git_header = False
 
@@ -216,7 +216,7 @@ class _Reader:
         return next((s for s in self.lines[number : number + 3] if s.strip()), "")
 
     def _names(self, number: int) -> int:
-        edit = self.edits[-1] if self.git_header else FileEdit()
+        edit = self.edits[-1] if self.git_header else FileDiff()
         if not self.git_header:
             self.edits.append(edit)
         self.git_header = False
@@ -246,7 +246,7 @@ class _Reader:
         match = _HEADER.match(self.lines[number])
         assert match is not None
         if not self.edits or (self.path is not None and self.edits[-1].hunks and self._moved()):
-            self._begin(FileEdit(new=self.path))
+            self._begin(FileDiff(new=self.path))
         self.path = None
         self.git_header = False
         start = int(match[1]) if match[1] else None
