@@ -7,7 +7,7 @@ own).
 
 - humaneval+, mbpp+: every canonical solution must pass (no peer).
 - he-fix: each faulty program, beside `evalplus.eval.untrusted_check` (pass or fail).
-- mbpp-fix-hard: each faulty program, beside the data set's own assertion code, input by input.
+- mbpp-fix-hard: each faulty program, beside the dataset's own assertion code, input by input.
 """
 
 from __future__ import annotations

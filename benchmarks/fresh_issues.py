@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _row(issue: dict[str, str], folder: Path, python: Path) -> dict[str, Any]:
-    """An issue as a row of a data set."""
+    """An issue as a row of a dataset."""
     command = ["git", "-C", issue["repo"], "diff", "--binary", issue["base"], issue["fix"]]
     diff = subprocess.run(command, check=True, capture_output=True).stdout
     tests, code = split_tests(diff.decode("utf-8", "surrogateescape"))

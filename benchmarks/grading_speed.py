@@ -48,7 +48,7 @@ PER_PROGRAM = 0.002
 
 
 def main() -> None:
-    """Measure, print one table a data set, and the figures as JSON on the last line."""
+    """Measure, print one table a dataset, and the figures as JSON on the last line."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--data", type=Path, default=os.environ.get("REFUTE_DATA"))
     options.add_argument("--only", choices=sorted(PEER_NAMES), action="append")
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measure(name: str, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Time everything on one data set."""
+    """Time everything on one dataset."""
     items = load(name, data=chosen.data)
     with LocalSandbox() as box:
         truths = [expected_outputs(item.key, box) for item in items]
@@ -130,7 +130,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, float]:
 
 
 def run_bare(items: list[Item], truths: list[GroundTruth]) -> None:
-    """Call every reference on every input; the references are the data set's own, not generated."""
+    """Call every reference on every input; the references are the dataset's own, not generated."""
     for item, truth in zip(items, truths, strict=True):
         names: dict[str, Any] = {"__name__": "bare"}
         exec(compile(item.key.reference, "<bare>", "exec"), names)

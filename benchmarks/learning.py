@@ -18,7 +18,7 @@ both, of
 - utgen:     the same prompt, the adapter on top;
 
 one test a task, three runs, as in the paper's table of intrinsic metrics. Every stage after the
-first goes on where it was stopped. What `prompted` does is a consequence of the corpus
+first resumes where it was stopped. What `prompted` does is a consequence of the corpus
 (`refute.train.synthetic.corpus.USUAL`: half of the answers about faulty code find the fault, half
 believe the code); what is measured is what training on the model's own attempts changes. Nothing
 here looks at the held-out tasks before the last step.
@@ -144,7 +144,7 @@ def _utgen(folder: Path, base: Path, setting: Size) -> Path:
 def _refute(*arguments: object) -> None:
     words = [str(argument) for argument in arguments]
     print("\n$ refute", *words, flush=True)
-    # Other data sets have nothing to do with these tasks; comparing with them would take a while.
+    # Other datasets have nothing to do with these tasks; comparing with them would take a while.
     environment = {name: value for name, value in os.environ.items() if name != "REFUTE_DATA"}
     before, start = _cpu(), time.monotonic()
     subprocess.run([sys.executable, "-m", "refute", *words], env=environment, check=True)

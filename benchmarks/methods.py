@@ -8,7 +8,7 @@
 Runs `refute bench` for random, prompted and no-ut over he-fix, mbpp-fix and mbpp-fix-hard, three
 times each, and utgen where `--trained` names a model that was trained to write tests, while MODEL
 makes the edits. `--ablations` adds UTDebug without vote, without backtracking and with 1 to 15 unit
-tests, on the last data set. Everything is resumable: the same command goes on, and answers are
+tests, on the last dataset. Everything is resumable: the same command goes on, and answers are
 never paid for twice. At the end `refute report` compares all of it with the paper.
 """
 
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def variants(options: argparse.Namespace) -> Iterator[tuple[str, str, list[str]]]:
-    """Data set, name and options of each run."""
+    """Dataset, name and options of each run."""
     datasets = options.datasets.split(",")
     methods = {name: ["--method", name] for name in ("random", "prompted", "no-ut")}
     if options.trained:

@@ -357,7 +357,7 @@ def counted(target: str, tests: Path | None, most: int) -> Run:
     except InputError as error:
         return Run(2, None, str(error), time.monotonic() - start, 0.0)
     document = debug_document(fixes, module.source.path.name)
-    status = status_of_states([fix.state for fix in fixes], mending=True)
+    status = status_of_states([fix.state for fix in fixes], fixing=True)
     notes = " ".join(note for fix in fixes for note in fix.hunt.notes)
     return Run(status, document, notes[-2000:], time.monotonic() - start, 0.0)
 

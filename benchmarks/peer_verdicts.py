@@ -1,7 +1,7 @@
 """The reference verdicts for agreement.py: runs in the peer's interpreter, prints one JSON object
 a line.
 
-Reads JSON objects a line from stdin: {"id", "code", "test"} is judged by the data set's own
+Reads JSON objects a line from stdin: {"id", "code", "test"} is judged by the dataset's own
 assertion code (`test`, the OriginFmt field), input by input; {"id", "code", "evalplus":
 "HumanEval/0"} by `evalplus.eval.untrusted_check`, which finds its data through
 HUMANEVAL_OVERRIDE_PATH. Not a sandbox: it runs the programs of published benchmarks in plain
@@ -21,7 +21,7 @@ GIVE_UP = 5  # time-outs of one program
 
 
 def own_assertion(code: str, test: str, send) -> None:
-    """Run the data set's loop body for each input; send the verdicts."""
+    """Run the dataset's loop body for each input; send the verdicts."""
     tree = ast.parse(test)
     loop = next(n for n in tree.body if isinstance(n, ast.For))
     tree.body.remove(loop)

@@ -4,7 +4,7 @@
         [--data DIR] [--fold 0|1] [--ids A,B] [--jobs 2] [--seconds 600] [--grade]
 
 Predictions are appended to OUT/predictions.jsonl, one line an issue, as they are made: a run that
-was ended goes on where it stopped. `--grade` runs `refute grade` over them and prints one line an
+was ended resumes where it stopped. `--grade` runs `refute grade` over them and prints one line an
 issue. The issues, sorted by id, are dealt to two folds in turn: a rule that only the fold on which
 it was found profits from is seen for what it is.
 """

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def compare(name: str, chosen: argparse.Namespace) -> int:
-    """How many programs of the data set get different verdicts in different runs."""
+    """How many programs of the dataset get different verdicts in different runs."""
     items = load(name, data=chosen.data)
     seen: dict[str, set[tuple[bool, ...]]] = {item.problem.id: set() for item in items}
     for run in range(chosen.runs):

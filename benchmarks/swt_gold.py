@@ -1,4 +1,4 @@
-"""Do the golden tests reproduce their issues here, and do we find what the data set lists?
+"""Do the golden tests reproduce their issues here, and do we find what the dataset lists?
 
     python benchmarks/swt_gold.py --data ../shared/data/swebench-lite.dev.jsonl.gz --run runs/gold
         [--ids A,B] [--jobs N]

@@ -1,8 +1,8 @@
 """Every exception that a caller of the library may meet, and the exit status that each ends in.
 
 RefuteError                  70  a fault of refute's own
-├─ InputError                 2  what the caller can mend: bad input, one line for people
-│   └─ DatasetError              a data set that is not there, or a row of another form
+├─ InputError                 2  what the caller can fix: bad input, one line for people
+│   └─ DatasetError              a dataset that is not there, or a row of another form
 ├─ PatchRejected              2  a patch does not apply to the tree as it is
 ├─ Unavailable                3  what the machine does not give; never a verdict on code
 │   ├─ SandboxUnavailable
@@ -54,13 +54,13 @@ class RefuteError(Exception):
 
 
 class InputError(RefuteError, ValueError):
-    """Bad input. The message is one line for people: what is wrong, where, and how to mend it."""
+    """Bad input. The message is one line for people: what is wrong, where, and how to fix it."""
 
     exit_status = BAD_INPUT
 
 
 class DatasetError(InputError):
-    """A data set cannot be found or a row cannot be read. One line: file, line number, field."""
+    """A dataset cannot be found or a row cannot be read. One line: file, line number, field."""
 
 
 class PatchRejected(RefuteError, ValueError):

@@ -1,6 +1,6 @@
 """Values as Python source and back, without executing anything: the one place that does either.
 
-`read_literal` evaluates a syntax tree and `parse_literal` a text; the loaders of the data sets and
+`read_literal` evaluates a syntax tree and `parse_literal` a text; the loaders of the datasets and
 the reader of prose put their own scanners before them. They read what `source_of` writes, which is
 every value that the sandbox's codec decodes to, except iterators and opaque values; and what people
 write into tests and descriptions: arithmetic within bounds (`10**6`, `[0] * 5`, `-math.inf`), and

@@ -213,7 +213,7 @@ class IssueKey:
     """The golden patch, without test files."""
     test_patch: str
     fail_to_pass: tuple[str, ...] = ()
-    """Test ids as the data set writes them."""
+    """Test ids as the dataset writes them."""
     pass_to_pass: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""Rows of a data set that are made to break whoever reads them."""
+"""Rows of a dataset that are made to break whoever reads them."""
 
 from __future__ import annotations
 

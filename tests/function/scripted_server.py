@@ -22,7 +22,7 @@ DOC = '    """Sum of the numbers up to n."""\n'
 
 
 def row(identity: str, body: str) -> str:
-    """A row of a data set: a function that should give the sum of the numbers up to n."""
+    """A row of a dataset: a function that should give the sum of the numbers up to n."""
     return json.dumps(
         {
             "id": identity,
@@ -35,7 +35,7 @@ def row(identity: str, body: str) -> str:
 
 
 def rows(count: int) -> str:
-    """A data set of so many problems, one in four of them right from the start."""
+    """A dataset of so many problems, one in four of them right from the start."""
     bodies = ("sum(range(n))", "n * (n + 1) // 2", "sum(range(n - 1))", "n")
     return "".join(row(f"p/{at}", f"{bodies[at % 4]} + 0 * {at}") + "\n" for at in range(count))
 

@@ -1,4 +1,4 @@
-"""`refute bench` on a small data set of our own: figures, resuming, interrupting."""
+"""`refute bench` on a small dataset of our own: figures, resuming, interrupting."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def row(identity: str, body: str) -> str:
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two programs that are wrong by one edit, one that is right, one that cannot be mended."""
+    """Two programs that are wrong by one edit, one that is right, one that cannot be fixed."""
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "sums.jsonl"
     rows = [
@@ -228,7 +228,7 @@ def test_ctrl_c_says_how_to_go_on(slow: Path, tmp_path: Path) -> None:
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in err
-    assert f"go on with: refute bench {slow} --run {run}" in err
+    assert f"resume with: refute bench {slow} --run {run}" in err
     header = read_header(run)
     assert header is not None
     assert header["method"] == "none"

@@ -174,7 +174,7 @@ def test_ctrl_c(server: ScriptedServer, bench: Bench, data: Path, tmp_path: Path
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
-    assert f"go on with: refute bench {data} --run {run}" in err
+    assert f"resume with: refute bench {data} --run {run}" in err
     server.silent_after = None
     status, table, _ = bench("--run", run)
     assert (status, max(server.answered.values())) == (0, 1)

@@ -1,6 +1,6 @@
 """A small repository with an issue, its golden patch and golden tests, made for each session.
 
-`shop.cart.total` may go below zero; the golden patch mends it. One of its tests fails on the
+`shop.cart.total` may go below zero; the golden patch fixes it. One of its tests fails on the
 original and on the fixed code, for reasons of its own.
 """
 

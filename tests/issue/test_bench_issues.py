@@ -185,7 +185,7 @@ def test_interrupted(server: Server, bench: Bench) -> None:
     out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
-    assert "go on with: refute bench rows.jsonl --run run" in err
+    assert "resume with: refute bench rows.jsonl --run run" in err
     server.left = None
     assert bench()[0] == 0
     assert max(server.asked.values()) == 1

@@ -2,7 +2,7 @@
 environments, other processes, temporary folders.
 
 The clone that a workspace is made from has the fix in every place where git keeps things, and so
-have the cache, the data set and the variables of this process. Marks stand for golden code. The
+have the cache, the dataset and the variables of this process. Marks stand for golden code. The
 hunt asks for them with a regular expression that does not match itself.
 """
 

@@ -54,7 +54,7 @@ def write(folder: Path, settings: Mapping[str, Any], rows: Sequence[Mapping[str,
 
 
 class Runs:
-    """A data set of twenty instances in two repositories, and runs over it."""
+    """A dataset of twenty instances in two repositories, and runs over it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

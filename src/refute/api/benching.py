@@ -85,7 +85,7 @@ class IssueBenchResult(Shown):
     directory: Path
     """The run's folder."""
     ids: tuple[str, ...]
-    """Of the issues, in the order of the data set."""
+    """Of the issues, in the order of the dataset."""
     records: Mapping[str, issues.PredictionRecord | ErrorRecord]
     """By issue: its prediction, or why there is none."""
     files: tuple[Path, ...]
@@ -132,10 +132,10 @@ def bench(
     progress: Progress = silent,
     **settings: Any,
 ) -> BenchResult | IssueBenchResult:
-    """Run a method over a data set of functions or of issues, or over a file of its rows.
+    """Run a method over a dataset of functions or of issues, or over a file of its rows.
 
-    `method`, `model`, `asked` as in `refute.hunt`. `data`: the data set's file or folder. `run`:
-    the folder of the run, which goes on where it stopped; None: a new one in `runs_dir`. `jobs`:
+    `method`, `model`, `asked` as in `refute.hunt`. `data`: the dataset's file or folder. `run`:
+    the folder of the run, which resumes where it stopped; None: a new one in `runs_dir`. `jobs`:
     processes, or issues at once; `executor`: what does the problems instead of processes, or its
     name (methods that compute). `grade`: grade the predictions for issues as well.
 
@@ -200,7 +200,7 @@ def _started(
 def _say_put_off(ending: Ending, what: str, again: str) -> None:
     if ending.put_off:
         unfinished = f"{len(ending.put_off)} {what} are not finished: {ending.reason}"
-        remark([f"{unfinished}; then go on with: {again}"])
+        remark([f"{unfinished}; then resume with: {again}"])
 
 
 # -- functions -------------------------------------------------------------------------------------

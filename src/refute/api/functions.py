@@ -20,7 +20,7 @@ from refute.function.contract import Ask, Candidate, FailingTest, State, overall
 from refute.function.parallel import Found
 from refute.function.service import Collected, FunctionTargets, Opened, collect, open_subject
 from refute.function.target import Module, Skipped
-from refute.function.verbs import Fix, Hunt, mended
+from refute.function.verbs import Fix, Hunt, fixed_code
 from refute.models.asking import Asked
 from refute.remarks import remark
 
@@ -151,7 +151,7 @@ class DebugResult(_Result):
 
         diffs = []
         for path, ones in self._by_file().items():
-            code = mended(ones, proposed=self.proposed or len(ones) == 1)
+            code = fixed_code(ones, proposed=self.proposed or len(ones) == 1)
             diffs.append(unified_diff(ones[0].before, code, diff_name(path)))
         return "".join(diffs)
 
@@ -173,7 +173,7 @@ class DebugResult(_Result):
         sources = {module.source.path: module.source for module, _ in self.collected.results}
         written = []
         for path, ones in self._by_file().items():
-            code = mended(ones, proposed=self.proposed)
+            code = fixed_code(ones, proposed=self.proposed)
             if code != sources[path].text:
                 sources[path].rewrite(code)
                 written.append(path)

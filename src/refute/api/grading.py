@@ -158,7 +158,7 @@ def grade_predictions(
     """Grade a file of predictions ("gold": the golden tests) for the items.
 
     `folder`: of the run, or what gives it for the name of the model that made them. `again`: the
-    command that goes on with it.
+    command that resumes it.
     """
     tasks, model = _tasks(items, predictions)
     check_engine(workspace)

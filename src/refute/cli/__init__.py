@@ -1,7 +1,7 @@
 """The command line: one module per verb, each a few lines that call the library.
 
 Exit status: 0 nothing wrong found or all done, 1 found, 2 usage or bad input, 3 unavailable,
-130 interrupted. Bad input is what the caller can mend in the command; unavailable is what the
+130 interrupted. Bad input is what the caller can fix in the command; unavailable is what the
 machine does not give (a model, a sandbox, room on the disk). Results go to stdout, everything else
 to stderr; errors are one line. A verb's module is imported when it is used, and heavy imports are
 inside the commands, so that `refute --help` stays fast.
@@ -26,11 +26,11 @@ __all__ = ["cli", "main"]
 
 _VERBS = {
     "hunt": "Find unit tests that the function fails.",
-    "debug": "Mend the function with generated tests; print the fix as a diff.",
+    "debug": "Fix the function with generated tests; print the fix as a diff.",
     "judge": "Rank candidate programs by generated tests (best of N).",
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
     "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
-    "bench": "Run a method over a data set, or over a JSONL file of problems.",
+    "bench": "Run a method over a dataset, or over a JSONL file of problems.",
     "report": "Compare runs of bench with each other and with the paper; write a page.",
     "grade": "Grade predicted test patches: do they reproduce their issues?",
     "data": "Build benchmarks of issues, and look at them.",

@@ -1,4 +1,4 @@
-"""`refute bench`: a method over a data set, of functions or of issues."""
+"""`refute bench`: a method over a dataset, of functions or of issues."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def command(
     as_json: bool,
     **how: Any,
 ) -> int:
-    """Run a method over a data set, or over a file of its rows.
+    """Run a method over a dataset, or over a file of its rows.
 
     DATASET: humaneval+, mbpp+, he-fix, mbpp-fix, mbpp-fix-hard or a JSONL file of functions;
     swt-lite, swt-verified, swt-full, swe-lite... or a file of SWE-bench rows. A run that was
-    interrupted goes on with `--run DIR`; settings that are not given again are the run's own.
+    interrupted resumes with `--run DIR`; settings that are not given again are the run's own.
 
     Exit status 3: some problems have no result (run again to retry them).
     """

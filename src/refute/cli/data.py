@@ -49,7 +49,7 @@ def build_swt(as_json: bool, **what: Any) -> int:
     """Make a benchmark of issues and their golden tests from merged pull requests.
 
     Kept are pull requests that resolve an issue and touch tests of which at least one fails before
-    and passes after, in every run. Goes on where a run was stopped. Exit status 3: some tests
+    and passes after, in every run. Resumes where a run was stopped. Exit status 3: some tests
     could not be run; call it again to try those.
     """
     from refute.api.benchmarks import build_swt as build

@@ -1,4 +1,4 @@
-"""`refute debug`: mend a function with generated tests."""
+"""`refute debug`: fix a function with generated tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def command(
     asked: Asked,
     **subject: Any,
 ) -> int:
-    """Mend the function with generated tests; print the fix as a diff.
+    """Fix the function with generated tests; print the fix as a diff.
 
     A TARGET is FILE.py::FUNCTION, FILE.py, a folder, or a module as in `import`: pkg.mod or
     pkg.mod:FUNCTION. Without --model by search, with it by the method `hybrid`.
@@ -68,4 +68,4 @@ def command(
         print_json(result.to_dict() or None)
     if write:
         result.write()
-    return conclude(result.collected, mending=True)
+    return conclude(result.collected, fixing=True)

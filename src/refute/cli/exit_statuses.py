@@ -29,11 +29,11 @@ FAILURES = frozenset({BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED})
 PROPOSED, CANNOT_TELL, NOTHING_TO_CHANGE = 4, 5, 6
 
 
-def status_of_states(states: Iterable[State], *, mending: bool = False) -> int:
-    """The exit status for what is claimed about functions; `mending`: `debug`'s."""
+def status_of_states(states: Iterable[State], *, fixing: bool = False) -> int:
+    """The exit status for what is claimed about functions; `fixing`: `debug`'s."""
     from refute.function.contract import State, overall
 
-    passes = NOTHING_TO_CHANGE if mending else 0
+    passes = NOTHING_TO_CHANGE if fixing else 0
     statuses = {
         State.WRONG: FOUND,
         State.PROPOSED: PROPOSED,

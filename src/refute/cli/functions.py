@@ -72,7 +72,7 @@ def watching(
         yield opened, show, spinner
 
 
-def conclude(got: Collected, *, mending: bool = False) -> int:
+def conclude(got: Collected, *, fixing: bool = False) -> int:
     """Say how it all came out, and return the exit status."""
     from refute.function.service import summary
     from refute.remarks import remark
@@ -83,4 +83,4 @@ def conclude(got: Collected, *, mending: bool = False) -> int:
             remark([f"of these {got.troubles} given up, for trouble of refute's own"])
     if got.interrupted:
         raise KeyboardInterrupt
-    return status_of_states(got.states, mending=mending)
+    return status_of_states(got.states, fixing=fixing)

@@ -83,7 +83,7 @@ def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **ho
     logs, run_instance_swt_logs/RUN/MODEL, which are judged without running anything.
 
     An instance without a prediction counts as one with an empty patch. A run that was interrupted
-    goes on with `--run DIR`.
+    resumes with `--run DIR`.
 
     Exit status 3: some instances have no grade (run again to retry them).
     """

@@ -87,7 +87,7 @@ class MethodCommand(click.Command):
 
     def _chosen(self, args: Sequence[str]) -> list[MethodSpec[Any, Any]] | None:
         """The method that is named, here or by the run that goes on; else the defaults. None where
-        the data set says what kind of method it should have been."""
+        the dataset says what kind of method it should have been."""
         from refute.registry import METHODS, method_of
         from refute.selection import default_method
 

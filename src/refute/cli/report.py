@@ -16,7 +16,7 @@ __all__ = ["command"]
 @click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
 @click.option("-o", "output", type=FILE, metavar="FILE.html", help="Write a page about them.")
 @click.option(
-    "--data", type=FILE, metavar="PATH", help="Issues: the data set's file or folder (REFUTE_DATA)."
+    "--data", type=FILE, metavar="PATH", help="Issues: the dataset's file or folder (REFUTE_DATA)."
 )
 @click.option(
     "--fixes",

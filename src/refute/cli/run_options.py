@@ -1,4 +1,4 @@
-"""Which rows of a data set a run is about, and where it goes."""
+"""Which rows of a dataset a run is about, and where it goes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SELECTING = (
 )
 _RUN = (
     click.option(
-        "--run", type=FILE, metavar="DIR", help="Folder of the run; go on where it stopped."
+        "--run", type=FILE, metavar="DIR", help="Folder of the run; resume where it stopped."
     ),
     click.option(
         "--runs-dir", type=FILE, default=Path("runs"), show_default=True, help="Where runs go."

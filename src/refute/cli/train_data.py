@@ -34,7 +34,7 @@ __all__ = ["data"]
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Take so many solutions.")
 @click.option(
     "--evaluation", multiple=True, metavar="NAME|FILE",
-    help="Keep away from this data set (all in REFUTE_DATA).",
+    help="Keep away from this dataset (all in REFUTE_DATA).",
 )  # fmt: skip
 @click.option(
     "--validation", type=click.FloatRange(0, 1, max_open=True), default=0.05, metavar="SHARE",
@@ -49,7 +49,7 @@ def data(source: str, output: Path, as_json: bool, **how: Any) -> int:
 
     SOURCE: a JSONL or Parquet file of tasks with solutions or of chats, a folder of documented
     Python functions, tulu-3, or hub:OWNER/NAME[@SPLIT]. Without --model, faults are mutations and
-    inputs come from the search. Goes on where it was stopped; a larger --limit adds to it.
+    inputs come from the search. Resumes where it was stopped; a larger --limit adds to it.
 
     DIR gets train.jsonl, validation.jsonl, a data card and what each stage made.
     """

@@ -70,7 +70,7 @@ _OUTPUT = click.option(
 def sft(data: Path, output: Path, as_json: bool, **how: Any) -> int:
     """Train a LoRA adapter on the rows that `refute train data` made.
 
-    DATA: its folder, or a JSONL file of prompts and completions. Goes on where it was stopped. For
+    DATA: its folder, or a JSONL file of prompts and completions. Resumes where it was stopped. For
     several GPUs: accelerate launch -m refute train sft ...
     """
     from refute.api.training import sft as fit
@@ -112,7 +112,7 @@ def all_stages(source: str, output: Path, as_json: bool, **how: Any) -> int:
     """Data, training and the choice of a checkpoint, into DIR/data and DIR/run.
 
     SOURCE as in `refute train data`, whose own options that command alone has: call it first for
-    other data, with DIR/data as its folder. Goes on where it was stopped.
+    other data, with DIR/data as its folder. Resumes where it was stopped.
     """
     from refute.api.training import train
     from refute.report.terminal import counting_stages

@@ -1,4 +1,4 @@
-"""Benchmarks: one file per data set, rows in, (problem, key) pairs out.
+"""Benchmarks: one file per dataset, rows in, (problem, key) pairs out.
 
 >>> items = load("he-fix", data=Path("shared/data"), limit=5)
 >>> items[0].problem        # what a method may see
@@ -33,10 +33,10 @@ def load(
     ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> list[Item]:
-    """The problems of a data set with their answer keys, in the order of the file.
+    """The problems of a dataset with their answer keys, in the order of the file.
 
     `name_or_path`: one of `function_datasets`, or a file; a file with a public name is read as that
-    data set, any other as `jsonl`. `data`: the file, or the directory that holds it; None: the
+    dataset, any other as `jsonl`. `data`: the file, or the directory that holds it; None: the
     environment variable REFUTE_DATA, else the public hub. `visible_tests`: how many visible asserts
     of MBPP to show (the docstrings of HumanEval hold theirs and are shown whole). `ids`: only
     these, by id (``HumanEval/7``) or by the number at its end; each must be there. `limit`: at most
@@ -74,7 +74,7 @@ def load_dataset(
     ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> Sequence[Item | IssueItem]:
-    """The items of a data set of functions (`load`) or of issues (`refute.datasets.swe`).
+    """The items of a dataset of functions (`load`) or of issues (`refute.datasets.swe`).
 
     Each has a `problem`, which a method may see, and a `key`, which only a grader may see.
     `refute datasets` lists the names. Raises `DatasetError`.
@@ -87,7 +87,7 @@ def load_dataset(
 
 
 def _where(name: str, data: Path | str | None) -> tuple[DatasetSpec[Item], Path | None]:
-    """The data set, and the file or directory to read, None for the hub."""
+    """The dataset, and the file or directory to read, None for the hub."""
     specs = function_datasets()
     given = data if data is not None else os.environ.get("REFUTE_DATA") or None
     if name in specs:
@@ -100,7 +100,7 @@ def _where(name: str, data: Path | str | None) -> tuple[DatasetSpec[Item], Path 
 
 
 def function_datasets() -> dict[str, DatasetSpec[Item]]:
-    """The data sets of functions that `load` knows, by name."""
+    """The datasets of functions that `load` knows, by name."""
     return {spec.name: spec for spec in DATASETS.all() if spec.level == "function"}
 
 

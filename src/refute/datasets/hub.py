@@ -18,14 +18,14 @@ SOURCES: dict[str, tuple[str, str | None]] = {
     "swe-verified": ("SWE-bench/SWE-bench_Verified", None),
     "swe-full": ("SWE-bench/SWE-bench", None),
 }
-"""Data set -> repository on the hub and its configuration. All have the split ``test``; the
+"""Dataset -> repository on the hub and its configuration. All have the split ``test``; the
 EvalPlus ones are in the ``-OriginFmt`` form. The MBPP+Fix files are in the repository
 archiki/UTGenDebug, not here.
 """
 
 
 def hub_rows(name: str) -> Iterator[Row]:
-    """The rows of a data set from the hub. Raises `DatasetError` when it cannot be had."""
+    """The rows of a dataset from the hub. Raises `DatasetError` when it cannot be had."""
     if name not in SOURCES:
         raise DatasetError(f"{name}: not on the hub; download its file and give --data FILE")
     repository, configuration = SOURCES[name]

@@ -8,7 +8,7 @@ outputs, which are then what the reference returns (`FunctionKey.expected` is No
 ``-OriginFmt`` one holds inputs and outputs as Python source, without the contract, and without the
 repeated inputs. Plain is preferred where both are there: it reads six times as fast.
 
-`description` is the docstring of the entry point with its doctests, as the data set shows it.
+`description` is the docstring of the entry point with its doctests, as the dataset shows it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["CHECKERS", "STARTS", "arguments", "item", "key"]
 STARTS = ("HumanEvalPlus",)
 """How the names of its files begin."""
 CHECKERS = {"find_zero": "polynomial_root"}
-"""Entry point -> checker, as in EvalPlus's `unsafe_execute` (data set ``humaneval``)."""
+"""Entry point -> checker, as in EvalPlus's `unsafe_execute` (dataset ``humaneval``)."""
 
 
 def item(row: Row, options: LoaderOptions) -> Item:

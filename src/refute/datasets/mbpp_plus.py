@@ -46,7 +46,7 @@ CHECKERS = {
     "digit_distance_nums": "padded_digit_distance",
     "surface_Area": "pyramid_surface",
 }
-"""Entry point -> checker, as in EvalPlus's `unsafe_execute` (data set ``mbpp``)."""
+"""Entry point -> checker, as in EvalPlus's `unsafe_execute` (dataset ``mbpp``)."""
 
 
 def item(row: Row, options: LoaderOptions) -> Item:

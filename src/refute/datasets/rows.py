@@ -138,7 +138,7 @@ def read_rows(path: Path) -> Iterator[Row]:
                 text = line.strip()
                 blank += 0 if text else len(line)
                 if len(line) > _LONGEST or size > _LARGEST or blank > _BLANK:
-                    raise DatasetError(f"{name}:{number}: more than a data set holds")
+                    raise DatasetError(f"{name}:{number}: more than a dataset holds")
                 if not text:
                     continue
                 if first and text.startswith(b"["):

@@ -1,4 +1,4 @@
-"""What a data set is: a name, and items read from a file, a folder or the public hub.
+"""What a dataset is: a name, and items read from a file, a folder or the public hub.
 
 A module of `refute.datasets` defines one or several; another package names its own as entry points
 `refute.datasets`. `refute.registry.DATASETS` finds them.
@@ -28,7 +28,7 @@ Items = Callable[[Path | None, LoaderOptions, Keep], Iterator[ItemT]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetSpec(Generic[ItemT]):
-    """A data set by name."""
+    """A dataset by name."""
 
     name: str
     summary: str
@@ -36,7 +36,7 @@ class DatasetSpec(Generic[ItemT]):
     items: Items[ItemT]
     level: Level = "function"
     starts: tuple[str, ...] = ()
-    """How the names of its public files begin: a file so named is read as this data set."""
+    """How the names of its public files begin: a file so named is read as this dataset."""
     without: tuple[str, ...] = ()
     """Words that such names do not hold."""
 
@@ -77,7 +77,7 @@ def from_rows(
     without: tuple[str, ...] = (),
     avoid: tuple[str, ...] = (),
 ) -> Items[ItemT]:
-    """Items of a data set each of whose rows makes one; the rest as in `rows_at`."""
+    """Items of a dataset each of whose rows makes one; the rest as in `rows_at`."""
 
     def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[ItemT]:
         rows = rows_at(name, path, starts, without=without, avoid=avoid)

@@ -14,7 +14,7 @@
 | ``environment``, ``image``, ... | | how tests are run: see `refute.workspace.recipes` |
 
 ``hints_text`` is never shown: it holds comments that were written after the issue was opened. The
-SWT-Bench authors' prompt data sets wrap the golden patch in ``<patch>`` tags and may hold the two
+SWT-Bench authors' prompt datasets wrap the golden patch in ``<patch>`` tags and may hold the two
 patches in each other's place; both are undone.
 """
 
@@ -59,12 +59,12 @@ _STARTS = {
 
 
 def issue_datasets() -> dict[str, DatasetSpec[IssueItem]]:
-    """The data sets of issues that `load_issues` knows, by name."""
+    """The datasets of issues that `load_issues` knows, by name."""
     return {spec.name: spec for spec in DATASETS.all() if spec.level == "issue"}
 
 
 def holds_issues(name_or_path: str) -> bool:
-    """Whether a data set is one of issues: by its name, or by the first row of the file."""
+    """Whether a dataset is one of issues: by its name, or by the first row of the file."""
     if name_or_path in issue_datasets():
         return True
     path = Path(name_or_path)
@@ -84,7 +84,7 @@ def load_issues(
     ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> list[IssueItem]:
-    """The issues of a data set with their answer keys, in the order of the file.
+    """The issues of a dataset with their answer keys, in the order of the file.
 
     `name_or_path`: one of `issue_datasets`, or a JSONL, JSON or gzip file with SWE-bench's fields,
     all of whose rows are taken. ``swt-...`` leaves out what SWT-Bench leaves out of SWE-bench.

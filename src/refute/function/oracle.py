@@ -1,6 +1,6 @@
 """What the right outputs are: a key's private tests, ready for comparing, computed once and cached.
 
-Expected outputs that the data set does not state are what the reference returns in the sandbox. The
+Expected outputs that the dataset does not state are what the reference returns in the sandbox. The
 reference is run in any case, once, for the limits: a call may use the larger of 1 s and 4 times the
 CPU time of the reference (EvalPlus's rule, which measures wall time). That time is known here by
 powers of four only: a call that the reference ends within 0.25 s gets 1 s, within 1 s gets 4 s, and

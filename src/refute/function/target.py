@@ -101,7 +101,7 @@ def problem_of(
 ) -> FunctionProblem:
     """The problem that one function poses. The description is its docstring unless one is given.
 
-    `code` replaces the file's text (a module that is mended function by function).
+    `code` replaces the file's text (a module that is fixed function by function).
     """
     text = module.source.text if code is None else code
     node = _functions(_parse(text, module.source.path))[name]

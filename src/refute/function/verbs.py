@@ -27,9 +27,9 @@ __all__ = [
     "Hunt",
     "Solver",
     "debug",
+    "fixed_code",
     "hunt",
     "inline",
-    "mended",
 ]
 
 Solver = Callable[[FunctionProblem, Ask | None, float], MethodResult]
@@ -135,7 +135,7 @@ def debug(
     ask: Callable[[str], Ask] | None = None,
     proposed: bool = False,
 ) -> Iterator[Fix]:
-    """Mend the module's functions one after the other, each on top of the fixes before it.
+    """Fix the module's functions one after the other, each on top of the fixes before it.
 
     What is only proposed for one function is in the code in which the next one is looked at where
     `proposed` is set.
@@ -178,7 +178,7 @@ def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:
     return solve
 
 
-def mended(fixes: Sequence[Fix], *, proposed: bool = False) -> str:
+def fixed_code(fixes: Sequence[Fix], *, proposed: bool = False) -> str:
     """The whole module with every fix; with what is only proposed where `proposed` is set."""
     taken = [fix.code for fix in fixes if fix.fixed or proposed]
     return taken[-1] if taken else fixes[0].before

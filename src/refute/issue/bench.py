@@ -1,4 +1,4 @@
-"""`refute bench` over issues: a reproducer over a data set, journalled issue by issue.
+"""`refute bench` over issues: a reproducer over a dataset, journalled issue by issue.
 
 A method is handed the problem only. The predictions are written in the reference's format into the
 run's folder, where `refute grade` finds them; grading is a run of its own, so that a prediction can

@@ -1,4 +1,4 @@
-"""Where an issue of a data set is worked on: its workspaces, on this machine or in containers."""
+"""Where an issue of a dataset is worked on: its workspaces, on this machine or in containers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def prepared(problem: IssueProblem, backend: Backend) -> Base:
     Raises `WorkspaceUnavailable`, `EnvironmentBroken`, `InputError`.
     """
     if problem.recipe is None:
-        raise WorkspaceUnavailable(f"{problem.id}: the data set says no environment")
+        raise WorkspaceUnavailable(f"{problem.id}: the dataset says no environment")
     place = (problem.repo, problem.base_commit, problem.recipe, problem.id)
     return prepare(*place, backend=backend)
 

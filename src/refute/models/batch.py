@@ -15,7 +15,7 @@ Every request needs the name of a model: `?model=NAME`, else `model` in `DIR/bat
     max_completion_tokens = 8192
 
 Choices that did not come are asked for again, and so is what met an error that can pass or be
-mended outside (rate limits, an expired batch, a wrong key). Any other error is `ModelUnavailable`
+fixed outside (rate limits, an expired batch, a wrong key). Any other error is `ModelUnavailable`
 until its row is removed or `batch.toml` is changed: changed settings are another model.
 """
 

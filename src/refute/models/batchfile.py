@@ -35,7 +35,7 @@ _FAULTS: dict[str, Fault] = {
     "parameter": "refused",
     "refused": "refused",
 }
-"""By the kind of a complaint; whatever else can be mended outside passes."""
+"""By the kind of a complaint; whatever else can be fixed outside passes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Runs side by side on the terminal and as JSON, with the paper's figures on the same data set."""
+"""Runs side by side on the terminal and as JSON, with the paper's figures on the same dataset."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compare_document(results: Sequence[BenchSummary]) -> dict[str, Any]:
 
 
 def print_comparison(results: Sequence[BenchSummary], console: Console) -> None:
-    """For each data set the runs' figures above the paper's, then code accuracy by round."""
+    """For each dataset the runs' figures above the paper's, then code accuracy by round."""
     labels = run_labels(results)
     for dataset in dict.fromkeys(result.settings.dataset for result in results):
         chosen = [

@@ -15,7 +15,7 @@ __all__ = ["SafeConsole"]
 class SafeConsole(Console):
     """Writes out escape sequences, marks of direction and the like in everything that is shown.
 
-    What is shown was made by others: names in data sets, messages of tests, lines of a fix. Rich
+    What is shown was made by others: names in datasets, messages of tests, lines of a fix. Rich
     leaves escape sequences in it as they are. Its own (colours, the cursor) are added later.
     """
 

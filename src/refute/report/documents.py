@@ -11,7 +11,7 @@ from refute.function.contract import FailingTest, Finding, State, overall
 from refute.function.formatting import call_source, describe, expected_source, status_of
 from refute.function.source import unified_diff
 from refute.function.target import Skipped
-from refute.function.verbs import Fix, Hunt, mended
+from refute.function.verbs import Fix, Hunt, fixed_code
 
 __all__ = ["broad_document", "debug_document", "hunt_document"]
 
@@ -52,7 +52,7 @@ def debug_document(fixes: Sequence[Fix], name: str, *, proposed: bool = False) -
     documents = [_fix(fix, name) for fix in fixes]
     if len(documents) == 1:
         return {**documents[0], "code": fixes[0].code}
-    code = mended(fixes, proposed=proposed)
+    code = fixed_code(fixes, proposed=proposed)
     return {
         "functions": documents,
         "state": str(overall(fix.state for fix in fixes)),

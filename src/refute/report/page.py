@@ -77,7 +77,7 @@ def _words(result: BenchSummary, *, model: bool, options: bool) -> str:
     return " ".join(words)
 
 
-# -- a data set: the table and the charts ----------------------------------------------------------
+# -- a dataset: the table and the charts ----------------------------------------------------------
 
 
 def _dataset(name: str, runs: Sequence[PageRun], labels: Sequence[str]) -> Mapping[str, Any]:

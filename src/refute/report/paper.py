@@ -26,7 +26,7 @@ class PaperFigure:
 
 
 def paper_figures(dataset: str) -> list[PaperFigure]:
-    """The papers' figures on a data set, in the file's order."""
+    """The papers' figures on a dataset, in the file's order."""
     rows = [PaperFigure(**row) for row in _paper()["figure"]]
     return [row for row in rows if row.dataset == dataset]
 

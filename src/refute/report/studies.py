@@ -82,7 +82,7 @@ def figure_heads() -> tuple[str, ...]:
 
 
 def figure_rows(study: Study) -> list[tuple[str, ...]]:
-    """One row for each run, then those of the paper on this data set."""
+    """One row for each run, then those of the paper on this dataset."""
     rows = []
     for subject in study.subjects:
         summary, missing = subject.summary, subject.run.missing

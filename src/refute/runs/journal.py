@@ -161,7 +161,7 @@ class Journal(Generic[R]):
             append_whole(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
             os.fsync(self._file.fileno())
         except OSError as error:
-            why = f"{error.strerror}; what is finished is kept: make room and go on with the run"
+            why = f"{error.strerror}; what is finished is kept: make room and resume the run"
             raise OSError(error.errno, why, str(self.path)) from None
 
     def close(self) -> None:

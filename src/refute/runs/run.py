@@ -158,7 +158,7 @@ class Run(Generic[R]):
         trace: TracebackType | None,
     ) -> None:
         if error is not None and self.again:
-            remark([f"stopped; go on with: {self.again}"])
+            remark([f"stopped; resume with: {self.again}"])
         self.close()
 
 

@@ -18,7 +18,7 @@ Where we decide otherwise, on purpose:
 - A value that was not encoded as a whole (a function, an endless iterator, an object of unknown
   state) equals nothing; one that is too large to be kept equals one of the same bytes.
 
-The assertion code in the data sets' ``-OriginFmt`` files differs from `evaluate`: it checks neither
+The assertion code in the datasets' ``-OriginFmt`` files differs from `evaluate`: it checks neither
 type nor length before ``numpy.allclose`` (which broadcasts, so ``[1.0]`` passes for ``[]`` and
 ``1.0`` for ``[1.0, 1.0]``), counts an empty list as a list of floats, and has no special check for
 Mbpp/558 and Mbpp/581. We follow `evaluate` there as well.
@@ -283,7 +283,7 @@ CHECKERS: dict[str, Checker] = {
     "padded_digit_distance": _padded_digit_distance,
     "pyramid_surface": _pyramid_surface,
 }
-"""The special checks of the data sets, by the name that `FunctionKey.checker` holds."""
+"""The special checks of the datasets, by the name that `FunctionKey.checker` holds."""
 
 
 # -- the hot path ----------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ class Index:
 
 
 def evaluation_texts(names: Iterable[str]) -> Iterator[Text]:
-    """The problems of data sets (names or files, as `refute bench` takes them).
+    """The problems of datasets (names or files, as `refute bench` takes them).
 
     Raises `DatasetError`.
     """

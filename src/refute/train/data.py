@@ -46,7 +46,7 @@ async def build(
     at_once: int = 8,
     progress: Progress = _quiet,
 ) -> BuiltData:
-    """Make the data in `directory`, or go on with it.
+    """Make the data in `directory`, or resume it.
 
     `limit`: take so many solutions at most; a later call with a larger one goes on from there.
     `validation`: share of the solutions that is held out. `at_once`: tasks under way at a time.

@@ -75,7 +75,7 @@ class TestResult:
     """Of a skip or an expected failure."""
     seconds: float = 0.0
     names: tuple[str, ...] = ()
-    """Other names that logs and data sets know the test by (`test_a (module.Class)`)."""
+    """Other names that logs and datasets know the test by (`test_a (module.Class)`)."""
 
 
 @dataclass(frozen=True, slots=True)

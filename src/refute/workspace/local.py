@@ -265,7 +265,7 @@ class LocalBackend:
 
 
 def _kept_apart() -> list[str]:
-    """Our own folders, which hold other commits, data sets and grades, wherever they may lie."""
+    """Our own folders, which hold other commits, datasets and grades, wherever they may lie."""
     given = (os.environ.get(name) for name in ("REFUTE_REPOS", "REFUTE_DATA"))
     return [str(cache_folder()), *(os.path.realpath(path) for path in given if path)]
 

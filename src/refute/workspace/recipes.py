@@ -147,7 +147,7 @@ def _of_environment(
 
 
 def _object(value: Any, where: str) -> Mapping[str, Any] | None:
-    """`environment` as an object: data sets store it as one, as JSON or as a Python literal."""
+    """`environment` as an object: datasets store it as one, as JSON or as a Python literal."""
     if value is None or isinstance(value, Mapping):
         return value
     for read in (json.loads, ast.literal_eval):

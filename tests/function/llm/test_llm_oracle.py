@@ -1,6 +1,6 @@
 """A model that knows the answer gets everywhere; one that is always wrong does no harm.
 
-The whole of the data set is in `benchmarks/oracle.py`, whose models are used here.
+The whole of the dataset is in `benchmarks/oracle.py`, whose models are used here.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_endless_loops_end_and_are_repaired_rightly(box: Sandbox) -> None:
     assert result.tried > 10, "stuck candidates do not use up the budget"
     if result.candidates:
         space: dict[str, object] = {}
-        exec(result.candidates[0].code, space)  # our own program, mended by our own edits
+        exec(result.candidates[0].code, space)  # our own program, fixed by our own edits
         assert space["digits"](305) == 3  # type: ignore[operator]
 
 
@@ -224,8 +224,8 @@ def test_two_places_are_mended_although_the_helpers_are_large(box: Sandbox) -> N
     tests = [UnitTest(Call(pair), sum(pair) - 1) for pair in ((3, 1), (5, 0), (2, 7))]
     given = FunctionProblem("own/1", "", "def f(a, b)", "f", code)
     found = repair(given, tests, box=box, max_candidates=4_000)
-    mended = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
-    assert any("c = large(b) - 1" in one and "return c + a" in one for one in mended)
+    fixed = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
+    assert any("c = large(b) - 1" in one and "return c + a" in one for one in fixed)
 
 
 def test_no_pair_holds_what_is_enough_alone(box: Sandbox) -> None:
@@ -276,8 +276,8 @@ def test_a_fix_that_goes_many_rounds_is_tried_with_more_fuel(
     """The faulty loop ends at once, in a call, in a generator or in an example."""
     given = FunctionProblem("own/1", "", "def f(n)", "f", code)
     found = repair(given, [test], box=box, max_candidates=3_000)
-    mended = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
-    assert ast.unparse(ast.parse(code.replace("        break\n", ""))) in mended
+    fixed = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
+    assert ast.unparse(ast.parse(code.replace("        break\n", ""))) in fixed
 
 
 def test_a_fix_that_takes_longer_than_others_is_tried_with_more_time(box: Sandbox) -> None:
@@ -285,8 +285,8 @@ def test_a_fix_that_takes_longer_than_others_is_tried_with_more_time(box: Sandbo
     given = FunctionProblem("own/1", "", "def f(n)", "f", code)
     test = UnitTest(Call((20_000_000,)), 199_999_990_000_000 - 1)
     found = repair(given, [test], box=box, budget=20)
-    mended = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
-    assert "def f(n):\n    return sum(range(n)) - 1" in mended
+    fixed = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
+    assert "def f(n):\n    return sum(range(n)) - 1" in fixed
 
 
 def test_what_a_derived_test_can_state() -> None:

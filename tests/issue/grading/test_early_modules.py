@@ -46,7 +46,7 @@ if os.path.exists(secret):
      "sitecustomize/__init__.py"],
 )  # fmt: skip
 def test_a_fix_that_signs_results_is_not_fixed(project: Project, name: str) -> None:
-    fix = diff("shapes/line.py", CLAMP, f"# mended\n{CLAMP}") + diff(name, None, SIGNS)
+    fix = diff("shapes/line.py", CLAMP, f"# fixed\n{CLAMP}") + diff(name, None, SIGNS)
     with project.spawn() as workspace:
         vetted = vet_fix(fix, REPRODUCES, workspace, Bounds(test_seconds=120.0))
     assert vetted.verdict in ("not fixed", "cannot tell", "breaks tests"), vetted

@@ -26,7 +26,7 @@ RIGHT = "from shop.cart import total\n\n\ndef test_it():\n    assert total([1], 
 
 @dataclass(frozen=True)
 class Bench:
-    """A data set of instances that are all the same issue, and a command to grade them."""
+    """A dataset of instances that are all the same issue, and a command to grade them."""
 
     folder: Path
     rows: Path

@@ -84,7 +84,7 @@ def test_the_issues_own_tests(project: Project) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "It does not work\n\nPlease mend it.\n",
+        "It does not work\n\nPlease fix it.\n",
         "",
         "Broken\n```python\nclamp(3, 0, 9)\n```\n",
         "Broken\n\n>>> clamp(3, 0, 9)\n7\n\nI expected 3.\n",

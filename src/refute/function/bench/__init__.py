@@ -1,4 +1,4 @@
-"""`refute bench`: a method over a data set, journalled problem by problem, resumable at any moment.
+"""`refute bench`: a method over a dataset, journalled problem by problem, resumable at any moment.
 
 The method is handed the problem only; then the grader, which alone sees the answer key, grades the
 prediction (`work`; docs/architecture.md, rule 1). The record of a problem (`records`) holds the

@@ -73,7 +73,7 @@ class FunctionRecord:
     """What a method did with one problem, and its grade."""
 
     id: str
-    """The problem's, and which run over the data set it was, where there are several."""
+    """The problem's, and which run over the dataset it was, where there are several."""
     problem: str
     status: Literal["fixed", "abstained", "passes"]
     seconds: Number

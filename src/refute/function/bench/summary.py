@@ -79,7 +79,7 @@ def record_names(problem: str, runs: int) -> list[str]:
 def summarize(
     items: Sequence[Item], settings: BenchSettings, journal: Journal[FunctionRecord]
 ) -> BenchSummary:
-    """The figures of a finished run, from its journal alone; in the order of the data set."""
+    """The figures of a finished run, from its journal alone; in the order of the dataset."""
     names = [record_names(item.problem.id, settings.runs) for item in items]
     wanted = [row[at] for at in range(settings.runs) for row in names]
     records = [journal.records[name] for name in wanted if name in journal.records]

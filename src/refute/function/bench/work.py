@@ -44,7 +44,7 @@ Models = Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]]
 
 @dataclass(frozen=True, slots=True)
 class BenchUnit:
-    """A problem in one of the runs over the data set."""
+    """A problem in one of the runs over the dataset."""
 
     name: str
     item: Item

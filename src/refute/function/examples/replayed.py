@@ -99,7 +99,7 @@ def witnesses(problem: FunctionProblem, *, box: Sandbox) -> tuple[UnitTest, ...]
     """The examples of functions that call the problem's, understood by replaying them: hints.
 
     They may fail for their own function's sake, so none says that this one is wrong; but a fix
-    leaves those right that are, and may mend the others. Raises `SandboxUnavailable`.
+    leaves those right that are, and may fix the others. Raises `SandboxUnavailable`.
     """
     program = Program(problem.code, problem.entry_point)
     imported = imported_packages(problem.code)

@@ -1,4 +1,4 @@
-"""Drop readings that were mis-read, mend one-tuples, and mark those that contradict each other."""
+"""Drop readings that were mis-read, fix one-tuples, and mark those that contradict each other."""
 
 from __future__ import annotations
 

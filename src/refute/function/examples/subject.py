@@ -183,13 +183,13 @@ def grounded(readings: Sequence[Reading], about: DescribedFunction) -> list[Read
             node = parse_expression(reading.call.source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        mended = _Mender(about).visit(node)
-        if not _free_names(mended) - _BUILTINS - about.names - {about.entry_point}:
-            kept.append(replace(reading, call=invocation(mended, about.entry_point)))
+        fixed = _Completer(about).visit(node)
+        if not _free_names(fixed) - _BUILTINS - about.names - {about.entry_point}:
+            kept.append(replace(reading, call=invocation(fixed, about.entry_point)))
     return kept
 
 
-class _Mender(ast.NodeTransformer):
+class _Completer(ast.NodeTransformer):
     def __init__(self, about: DescribedFunction) -> None:
         self.about = about
 

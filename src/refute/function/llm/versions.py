@@ -125,7 +125,7 @@ class Versions:
 
     @property
     def best(self) -> Version:
-        """The version to go on with: the code under test, unless another passes more."""
+        """The version to continue with: the code under test, unless another passes more."""
         given = self.given
         playing = self.in_play
         agreement = cross_check([[behaviour(one.behaviour)] for one in playing])

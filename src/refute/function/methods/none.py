@@ -1,4 +1,4 @@
-"""No method: the code as it is, so that a bench grades the data set's own programs."""
+"""No method: the code as it is, so that a bench grades the dataset's own programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from refute.methods import Context, NoOptions, method
 from refute.problems import FunctionProblem
 
 
-@method("none", summary="leaves the code as it is: grades the data set's own", cpu_bound=True)
+@method("none", summary="leaves the code as it is: grades the dataset's own", cpu_bound=True)
 async def none(problem: FunctionProblem, *, ctx: Context, options: NoOptions) -> MethodResult:
     """Find nothing."""
     return MethodResult(given=problem.tests, failing=())

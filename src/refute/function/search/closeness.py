@@ -74,7 +74,7 @@ def progress(
     passed_after: Sequence[bool],
     expected: Sequence[Expected],
 ) -> float:
-    """Gain of an edit over the tests: positive when it mends more than it breaks, at most 1."""
+    """Gain of an edit over the tests: positive when it fixes more than it breaks, at most 1."""
     if tuple(before) == tuple(after):
         return 0.0
     gain = 0.0

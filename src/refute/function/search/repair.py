@@ -34,7 +34,7 @@ FIRSTS = 60
 WEAK = -3.0
 """Single edits no likelier than this do not end the search: a pair may be likelier."""
 GUARDED = 2
-"""Failing tests that a guard at the start must mend before it is believed."""
+"""Failing tests that a guard at the start must fix before it is believed."""
 PATIENT = Limits(cpu=2.0, wall=4.0, stop_after=2)
 """For what the survey has no time for: a test that is merely slow is no failing one."""
 LISTING = 0.5
@@ -348,7 +348,7 @@ class _Bonus:
     reached: list[set[int] | None]
     passed: Sequence[bool]
     every: bool
-    """Whether an edit alone must mend all failing tests: it must then be reached by all of them."""
+    """Whether an edit alone must fix all failing tests: it must then be reached by all of them."""
     base: float = 0.0
     """Of every edit."""
 

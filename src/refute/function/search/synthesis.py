@@ -1,4 +1,4 @@
-"""Synthesis: the whole function as one small expression, where no local edit mends it.
+"""Synthesis: the whole function as one small expression, where no local edit fixes it.
 
 A program that misunderstands its task is out of reach of edits, but the right one is often a single
 expression over the parameters. `synthesize` enumerates such expressions (`enumerator`, inside
@@ -290,7 +290,7 @@ def expressed(
     """`result` with synthesised programs first, where it has no fix or none that is likely.
 
     Arguments as `synthesize`; `inputs` are those on which candidates are told apart. Unchanged
-    where there is a likely fix, nothing to mend, or no expression is found.
+    where there is a likely fix, nothing to fix, or no expression is found.
     """
     likely = result.candidates and result.candidates[0].score > UNLIKELY
     if likely or seconds < 0.3 or not any(f.test.trust < Trust.PREDICTED for f in result.failing):

@@ -20,7 +20,7 @@ __all__ = ["GradedRun", "read_graded", "run_labels", "solved"]
 
 @dataclass(frozen=True, slots=True)
 class GradedRun:
-    """One method's grades on a data set."""
+    """One method's grades on a dataset."""
 
     dataset: str
     method: str

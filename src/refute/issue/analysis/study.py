@@ -1,4 +1,4 @@
-"""All analyses of the runs over one data set, in the order in which a report shows them."""
+"""All analyses of the runs over one dataset, in the order in which a report shows them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The runs over one data set, with everything that is said about them."""
+    """The runs over one dataset, with everything that is said about them."""
 
     dataset: str
     subjects: tuple[StudiedRun, ...]
@@ -67,9 +67,9 @@ def study(
     fixes: Mapping[str, Collection[str]] | None = None,
     cutoff: str | None = None,
 ) -> Study:
-    """Analyse runs over one data set.
+    """Analyse runs over one dataset.
 
-    `problems` and `keys`: the data set's instances that any run has. `fixes`: name of a set of
+    `problems` and `keys`: the dataset's instances that any run has. `fixes`: name of a set of
     fixes -> ids of the instances that they resolve. `cutoff`: a day (`2023-04-30`); issues until it
     and after it are told apart.
     """

@@ -1,6 +1,6 @@
 """Tests that must fail, run with a fix: where one does not, nothing that passes says anything.
 
-A fix can turn tests green without mending anything: it patches the runner, takes the assertions out
+A fix can turn tests green without fixing anything: it patches the runner, takes the assertions out
 of tests, returns objects that equal everything. So the tests that pass with it are run once more
 with failures planted in them: each under its own name, at its own place, with its own statements,
 so that nothing but the failure tells it apart. Copies under random names hold the other kinds of

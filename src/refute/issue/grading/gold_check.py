@@ -1,4 +1,4 @@
-"""Whether the golden tests do here what the data set says they do."""
+"""Whether the golden tests do here what the dataset says they do."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def works(golden: tuple[TestReport, TestReport]) -> bool:
 
 
 def missing_fail_to_pass(golden: tuple[TestReport, TestReport], key: IssueKey) -> tuple[str, ...]:
-    """Names in the data set's FAIL_TO_PASS list that are not F→P in our runs.
+    """Names in the dataset's FAIL_TO_PASS list that are not F→P in our runs.
 
-    The list holds what the data set's authors read from logs: a test's id (cut at its first
+    The list holds what the dataset's authors read from logs: a test's id (cut at its first
     blank), its printed form, or the first line of its docstring.
     """
     found = transitions(*(statuses(report) for report in golden))

@@ -1,4 +1,4 @@
-"""`refute grade`: predictions over a data set in worker processes, journalled one by one.
+"""`refute grade`: predictions over a dataset in worker processes, journalled one by one.
 
 The reports of all states are written to the run's folder before the record of an instance, so that
 a run can be graded again without running anything. An instance that cannot be graded for a reason

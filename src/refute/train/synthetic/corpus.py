@@ -4,7 +4,7 @@ The corpus imitates what a general model brings along. It can do what each promp
 asks: write a test for a description (`random_test`) or against faulty code (`failing_test`), make a
 slip in right code (`train_corrupt`), say why an output follows (`train_rationale`). But put before
 faulty code it often neither finds the fault nor aims at it, and often believes the code (`USUAL`).
-UTGen's recipe has to mend that, with data that `refute train data` makes with this very model.
+UTGen's recipe has to fix that, with data that `refute train data` makes with this very model.
 """
 
 from __future__ import annotations

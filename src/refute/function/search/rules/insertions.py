@@ -169,7 +169,7 @@ rule("early return", 0.15, "return items[0]", "if not items:\n    return None\nr
 def early_returns(function: ast.FunctionDef, facts: CodeFacts) -> Iterator[Draft]:
     """A missing check of the arguments at the start: `if not items: return 0`.
 
-    A guard can answer any one example, so the search takes these only where they mend several.
+    A guard can answer any one example, so the search takes these only where they fix several.
     """
     names = [arg.arg for arg in function.args.args][:4]
     tests: list[tuple[ast.expr, float]] = []
