@@ -316,6 +316,16 @@ def test_the_total_deadline_ends_endless_patience(server: Loopback) -> None:
     assert len(server.requests) >= 2
 
 
+def test_what_the_server_said_is_told_where_the_last_try_is_cut_off(server: Loopback) -> None:
+    def behave(body: dict[str, Any], before: int) -> Reply:
+        return error(503, "loading") if before == 0 else replace(chat(["x"]), delay=5.0)
+
+    server.behaviour = behave
+    retry = RetryPolicy(tries=10**9, first_tries=10**9, total=1.0, pause=0.05, longest_pause=0.1)
+    with pytest.raises(ModelUnavailable, match="loading"):
+        ask(server, retry)
+
+
 def test_nobody_there() -> None:
     model = OpenAIModel("m", base_url="http://127.0.0.1:9", retry=RetryPolicy(pause=0.001))
     with pytest.raises(ModelUnavailable, match=r"openai:m at 127.0.0.1:9: .* \(3 tries\)"):

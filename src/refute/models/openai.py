@@ -42,11 +42,12 @@ _OPTIONAL = ("n", "temperature", "top_p", "stop", "seed", "max_tokens", _RENAMED
 
 
 class _Failed(Exception):
-    """This try failed; another may not. `pause`: seconds that the server asked for."""
+    """This try failed; another may not. `pause`: seconds that the server asked for. `cut`: the
+    total time ended it early."""
 
-    def __init__(self, reason: str, pause: float | None = None) -> None:
+    def __init__(self, reason: str, pause: float | None = None, *, cut: bool = False) -> None:
         super().__init__(reason)
-        self.pause = pause
+        self.pause, self.cut = pause, cut
 
 
 class _LeftOut(Exception):
@@ -132,7 +133,7 @@ class OpenAIModel:
         """One choice or more, up to n; tries again within the limits of the retry policy."""
         async with self._slots:
             deadline = time.monotonic() + self._retry.total
-            failures = 0
+            failures, reason = 0, ""
             while True:
                 await self._wait_until(self._not_before, deadline)
                 body = self._body(messages, sampling, n, first)
@@ -142,15 +143,17 @@ class OpenAIModel:
                     continue
                 except _Failed as failed:
                     failures += 1
+                    if not (failed.cut and reason):  # what the server said before tells more
+                        reason = str(failed)
                     retry = self._retry
                     tries = retry.tries if self._answered else retry.first_tries
                     if failures >= tries:
-                        raise self._unavailable(f"{failed} ({failures} tries)") from None
+                        raise self._unavailable(f"{reason} ({failures} tries)") from None
                     pause = retry.backoff(failures)
                     if failed.pause is not None:
                         pause = failed.pause + pause / 10
                         self._not_before = max(self._not_before, time.monotonic() + failed.pause)
-                    await self._wait_until(time.monotonic() + pause, deadline, str(failed))
+                    await self._wait_until(time.monotonic() + pause, deadline, reason)
 
     def _body(
         self, messages: Sequence[Message], sampling: Sampling, n: int, first: int
@@ -176,7 +179,8 @@ class OpenAIModel:
             async with asyncio.timeout(limit):  # over the whole answer, however slowly it drips
                 text = await self._opened().post("/chat/completions", cast_to=str, body=body)
         except TimeoutError:
-            raise _Failed(f"no answer within {limit:.0f} s") from None
+            cut = limit < self._retry.attempt
+            raise _Failed(f"no answer within {max(0.0, limit):.0f} s", cut=cut) from None
         except openai.APITimeoutError:
             raise _Failed("no connection in time") from None
         except openai.APIStatusError as error:
