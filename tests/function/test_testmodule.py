@@ -12,7 +12,7 @@ from refute.function.given_tests import read_tests
 from refute.function.project_sandbox import open_box
 from refute.function.target import open_target, problem_of
 from refute.function.testmodule import whole_tests
-from refute.function.verified import Verified, is_whole, verified
+from refute.function.verified import Verified, examples_in, is_whole, verified
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches
@@ -280,3 +280,36 @@ def test_a_check_at_the_top_level_whose_imports_are_not_known_is_left_out() -> N
     found, odd = whole_tests("from ..mod import f\nassert f(1) == 2\n", "f")
     assert not found
     assert odd == [(2, 2, "imports from a package that is not known")]
+
+
+SLOW = """from mod import f
+def test_quick():
+    assert f(1) == {}
+def test_slow():
+    total = 0
+    for n in range(10**7):
+        total += f(n)
+    assert total == -1
+"""
+
+
+@pytest.mark.parametrize("value", [1, 2])
+def test_what_takes_long_is_looked_at_where_nothing_else_fails(tmp_path: Path, value: int) -> None:
+    """It was run for seconds, which a search then lacked."""
+    colour, tests, notes = judged(tmp_path, SLOW.format(value), "def f(x):\n    return x\n")
+    assert colour == "red"
+    assert not notes
+    lines = [test.source.rpartition(":")[2] for test in tests]
+    assert lines == (["3", "4"] if value == 1 else ["3"])
+
+
+def test_a_whole_test_is_as_many_examples_as_it_has_assertions(tmp_path: Path) -> None:
+    path = tmp_path / "test_m.py"
+    path.write_text(
+        "import pytest\nfrom m import f\n\n"
+        "def test_f():\n    x = [f(1)]\n    assert x\n    assert x[0]\n"
+        "    with pytest.raises(ValueError):\n        f(x)\n"
+    )
+    (test,) = [one for one in read_tests(path, "f").tests if is_whole(one)]
+    assert examples_in(test) == 3
+    assert examples_in(UnitTest(Call((1,)), 2)) == 1

@@ -18,16 +18,17 @@ from dataclasses import dataclass, replace
 from refute.function.examples.scripts import imported_packages
 from refute.function.examples.session_calls import Made, calls_made, looking_at, makes
 from refute.problems import DoctestSession, Expression, FunctionProblem, UnitTest, Want
-from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_expression
 
-__all__ = ["ENVIRONMENT", "Verified", "is_whole", "unverified", "verified"]
+__all__ = ["ENVIRONMENT", "Verified", "examples_in", "is_whole", "unverified", "verified"]
 
+_QUICK = Limits(cpu=0.12, wall=1.0)
+"""What a test may take to be run on thousands of candidates."""
 _LIMITS = Limits(cpu=3.0, wall=6.0)
-_QUICK = 0.12
-"""CPU seconds that a whole test may take to be run on thousands of candidates."""
+"""What one may take to be run once more, where none of the quick ones fails."""
 ENVIRONMENT = {
     "NameError": "a name of its own is missing",
     "FileNotFoundError": "a file of its own is missing",
@@ -53,6 +54,31 @@ def is_whole(test: UnitTest) -> bool:
     return isinstance(test.expected, Want) and test.expected.text is None
 
 
+def examples_in(test: UnitTest) -> int:
+    """How many examples a test is: one, but a whole test as many as it has assertions."""
+    if not is_whole(test) or not isinstance(test.call, DoctestSession):
+        return 1
+    called = {
+        node.id if isinstance(node, ast.Name) else node.value
+        for node in ast.walk(ast.parse(test.call.steps[-1]))
+        if isinstance(node, ast.Name | ast.Constant)
+    }
+    count = 0
+    for step in test.call.steps[:-1]:
+        for function in ast.walk(ast.parse(step)):
+            if isinstance(function, ast.FunctionDef) and function.name in called:
+                count += sum(map(_asserts, ast.walk(function)))
+    return max(1, count)
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return True
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr == "raises" or node.func.attr.startswith("assert")
+
+
 def unverified(tests: Sequence[UnitTest]) -> tuple[UnitTest, ...]:
     """Given tests where there is no code to look at them with (`judge`): the checks, and the whole
     tests from which none was read."""
@@ -72,13 +98,11 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
     program = Program(problem.code, problem.entry_point)
     wholes = [test for test in tests if is_whole(test)]
     looks = {id(test): look for test in tests if (look := _look(test, tests, program.entry_point))}
-    calls = [test.call for test in tests]  # all in one run, which imports the program once
-    outcomes = box.run(program, [*calls, *looks.values()], _LIMITS)
-    seen = [[made for step in calls_made(one) for made in step] for one in outcomes[len(tests) :]]
-    made = dict(zip(looks, seen, strict=True))
-    outcomes = outcomes[: len(tests)]
+    outcomes, seen, slow = _run(program, tests, looks, box)
+    made = {name: [one for step in calls_made(seen[name]) for one in step] for name in looks}
     good = [matches(o, expect_test(t)) for o, t in zip(outcomes, tests, strict=True)]
-    failing = [test for test, ok in zip(tests, good, strict=True) if not ok]
+    ran = zip(tests, outcomes, good, strict=True)
+    failing = [test for test, outcome, ok in ran if not ok and not isinstance(outcome, NotRun)]
     again = box.run(program, [t.call for t in failing], replace(_LIMITS, seed=1)) if failing else []
     unstable = {
         id(test)
@@ -90,6 +114,8 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
     rows: list[tuple[UnitTest, bool]] = []
     imported = imported_packages(problem.code)
     for test, outcome, ok in zip(tests, outcomes, good, strict=True):
+        if isinstance(outcome, NotRun) and id(test) in slow:
+            continue
         reason = None if ok else _own_fault(outcome, imported)
         if id(test) in unstable:
             reason = "two runs of it differ"
@@ -108,13 +134,37 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
         there = [one for whole in around for one in made.get(id(whole), ())]
         if is_whole(test) or not around or _is_made(test, alone[id(test)], there, made):
             believed.append((test, ok))
-    kept = _agreeing(believed)
-    slow = _slow([test for test, ok in kept if ok and is_whole(test)], program, box)
+    kept = [
+        test for test, ok in _agreeing(believed) if not (ok and is_whole(test) and id(test) in slow)
+    ]
     notes: tuple[str, ...] = ()
     if unclear:
         told = "; ".join(f"{reason} ({count})" for reason, count in Counter(unclear).most_common())
         notes = (f"{len(unclear)} of {len(tests)} given tests not understood: {told}",)
-    return Verified(tuple(test for test, _ in kept if id(test) not in slow), notes)
+    return Verified(tuple(kept), notes)
+
+
+def _run(
+    program: Program, tests: Sequence[UnitTest], looks: Mapping[int, DoctestSession], box: Sandbox
+) -> tuple[list[Outcome], dict[int, Outcome], frozenset[int]]:
+    """The outcomes of the tests, those of the looks, and the ids of the tests that take long.
+
+    A run for all of each kind: the program is imported once. Of the tests that take long those that
+    pass are of no use to a search, so that they are looked at only where no other one fails.
+    """
+    calls = [*(test.call for test in tests), *looks.values()]
+    outcomes = box.run(program, calls, _QUICK)
+    late = [index for index, outcome in enumerate(outcomes) if isinstance(outcome, TimedOut)]
+    quick = [(t, o) for t, o in zip(tests, outcomes, strict=False) if not isinstance(o, TimedOut)]
+    if late and all(matches(o, expect_test(t)) for t, o in quick):
+        longer = box.run(program, [calls[index] for index in late], _LIMITS)
+        for index, outcome in zip(late, longer, strict=True):
+            outcomes[index] = outcome
+    else:
+        for index in late:
+            outcomes[index] = NotRun()
+    slow = frozenset(id(tests[index]) for index in late if index < len(tests))
+    return outcomes[: len(tests)], dict(zip(looks, outcomes[len(tests) :], strict=True)), slow
 
 
 def _agreeing(rows: Sequence[tuple[UnitTest, bool]]) -> list[tuple[UnitTest, bool]]:
@@ -170,16 +220,6 @@ def _holds(whole: UnitTest, test: UnitTest) -> bool:
 
 def _file(test: UnitTest) -> str:
     return test.source.rpartition(":")[0]
-
-
-def _slow(tests: Sequence[UnitTest], program: Program, box: Sandbox) -> set[int]:
-    """Those that pass and take too long for a search."""
-    if not tests:
-        return set()
-    limits = Limits(cpu=_QUICK, wall=1.0)
-    outcomes = box.run(program, [test.call for test in tests], limits)
-    pairs = zip(tests, outcomes, strict=True)
-    return {id(test) for test, outcome in pairs if not matches(outcome, expect_test(test))}
 
 
 _PACKAGE = ("ImportError", "ModuleNotFoundError")

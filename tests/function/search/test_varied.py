@@ -6,8 +6,9 @@ from random import Random
 
 import pytest
 
+from refute.function.contract import State
 from refute.function.search import search
-from refute.function.search.varied import varied
+from refute.function.search.varied import optional_parameters, varied
 from refute.problems import DoctestSession, FunctionProblem, UnitTest, Want
 from refute.sandbox.local import LocalSandbox
 
@@ -48,3 +49,44 @@ def test_fixes_are_compared_on_them() -> None:
         result = search(problem, box=box, max_candidates=1_500)
     assert "f(f(x))" in result.candidates[0].code
     assert (result.candidates[0].confidence or 0) > 0.5, "others do not do the same"
+
+
+REVERSED = """
+def reverse(text, *, upper=False, sep=''):
+    return sep.join(text)
+"""
+
+
+def test_parameters_that_an_example_leaves_out_are_given() -> None:
+    optional = optional_parameters(REVERSED, "reverse")
+    assert [(one.name, one.default) for one in optional] == [("upper", False), ("sep", "")]
+    sessions = [DoctestSession(("x = g()\n", "reverse(x, sep='-')\n"))]
+    found = [one.steps[1] for one in varied(sessions, Random(0), "reverse", optional)]
+    assert "reverse(x, sep='-', upper=True)\n" in found
+    assert "reverse(x, sep='-', upper=False)\n" in found
+    assert not any(one.count("sep=") > 1 for one in found)
+    code = "def f(a, b=1, /, c=2, d=g()): pass"
+    assert [(one.name, one.place) for one in optional_parameters(code, "f")] == [("c", 2)]
+    calls = [DoctestSession(("f(x, 1, 3)\n",))]
+    given = varied(calls, Random(0), "f", optional_parameters(code, "f"))
+    assert not any("c=" in one.steps[0] for one in given)
+
+
+WINDOWS = """
+def windows(seq, reverse=False):
+    sizes = range(1, len(seq) + 1)
+    if not reverse:
+        sizes = reversed(sizes)
+    return (seq[at : at + size] for size in sizes for at in range(len(seq) - size + 1))
+"""
+
+
+def test_a_changed_default_is_told_from_a_changed_condition() -> None:
+    """Both pass the example; which is right shows where the parameter is given."""
+    step = "for one in windows('abc'):\n    print(one)\n"
+    test = UnitTest(DoctestSession((step,)), Want("a\nb\nc\nab\nbc\nabc\n"))
+    problem = FunctionProblem("p", "", "windows(seq)", "windows", WINDOWS, tests=(test,))
+    with LocalSandbox() as box:
+        result = search(problem, box=box, budget=20.0)
+    assert result.candidates
+    assert result.state is State.PROPOSED  # it was fixed, with `reverse=True` in the first line

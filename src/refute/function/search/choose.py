@@ -15,6 +15,7 @@ from refute.function.search.inputs import Tier
 from refute.function.search.rules import few_variants
 from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Trial, TrialResult, starved
+from refute.function.verified import examples_in
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import Call, DoctestSession, Invocation, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
@@ -397,7 +398,7 @@ def believable(clusters: Sequence[Cluster], part: float, tests: Sequence[UnitTes
     met by accident half of the time, a number now and then, a long list hardly ever. Thresholds
     from the development data and other programs like them.
     """
-    if len(tests) > 1:
+    if sum(map(examples_in, tests)) > 1:
         return True
     first = clusters[0]
     expected = tests[0].expected

@@ -38,7 +38,8 @@ from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair, starting
 from refute.function.search.showing import SHOWN, candidate, derived, sound
 from refute.function.search.synthesis import expressed, expressible
-from refute.function.search.varied import varied
+from refute.function.search.varied import optional_parameters, varied
+from refute.function.verified import examples_in
 from refute.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Sandbox
 from refute.sandbox.deadline import Timed
@@ -171,7 +172,9 @@ def search(
             ]
             if believed:
                 predicted = derived(found.trial, clusters, inputs)
-            state.reservations += _reservations(candidates[0], clusters, len(state.trusted))
+            state.reservations += _reservations(
+                candidates[0], clusters, sum(map(examples_in, state.trusted))
+            )
             if question is None:
                 state.reservations += untold(rivals(clusters[:SHOWN], before), inputs)
     failing = _failing(problem, state.trusted, found, box)
@@ -213,7 +216,8 @@ def search(
 def _alone(problem: FunctionProblem, trusted: Sequence[UnitTest]) -> bool:
     """Whether there is one example, and one that says what other inputs look like."""
     known = [test.call for test in trusted]
-    return len(known) == 1 and not evident_precondition(problem, known).guessed
+    alone = sum(map(examples_in, trusted)) == 1
+    return alone and not evident_precondition(problem, known).guessed
 
 
 def _reservations(first: Candidate, clusters: Sequence[Cluster], examples: int) -> Iterator[str]:
@@ -364,7 +368,8 @@ def comparing_inputs(
     plain = probing_inputs(problem, trusted, seed)
     failing = [t.call for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
     sessions = [call for call in failing if isinstance(call, DoctestSession)]
-    near = islice(varied(sessions, Random(seed)), SESSIONS)
+    optional = optional_parameters(problem.code, problem.entry_point) if sessions else []
+    near = islice(varied(sessions, Random(seed), problem.entry_point, optional), SESSIONS)
     inside = [(session, Tier.IN_DOMAIN) for session in near]
     return [*inside, *plain][:INPUTS]
 

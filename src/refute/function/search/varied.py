@@ -1,13 +1,18 @@
 """Examples with other values in them: inputs that only such an example can make.
 
 Graphs, functions and files have no literal. The examples that hold them make them first, and the
-literals in these steps are what can be varied.
+literals in these steps are what can be varied; so are the parameters that the examples leave at
+their defaults, each given by its name.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from random import Random
 
 from refute.function.search.domain import learn
@@ -16,16 +21,59 @@ from refute.literals import NotLiteral, parse_literal, source_of
 from refute.problems import DoctestSession
 from refute.syntax import parse_expression, parse_module
 
-__all__ = ["varied"]
+__all__ = ["Optional", "optional_parameters", "varied"]
 
 LONGEST = 2_000
 """Characters of an example that is varied, at most."""
 
 
-def varied(sessions: Sequence[DoctestSession], rng: Random) -> Iterator[DoctestSession]:
-    """Each of `sessions` with one literal replaced by one near it, by turns; none twice."""
+NEAR_DEFAULT = 2
+"""Values near its default that a parameter is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A parameter that a call may leave out."""
+
+    name: str
+    default: object
+    place: float
+    """How many arguments come before it; infinite where it is given by name only."""
+
+
+def optional_parameters(code: str, entry_point: str) -> list[Optional]:
+    """The parameters of the function that have a literal default and may be given by name."""
+    found: list[Optional] = []
+    for node in parse_module(code).body:
+        if isinstance(node, ast.FunctionDef) and node.name == entry_point:
+            spec = node.args
+            places = [*enumerate([*spec.posonlyargs, *spec.args])][len(spec.posonlyargs) :]
+            last = [*zip(places[::-1], spec.defaults[::-1], strict=False)]
+            rows = [(argument.arg, default, float(at)) for (at, argument), default in last]
+            rows += [
+                (argument.arg, default, math.inf)
+                for argument, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+                if default is not None
+            ]
+            for name, default, at in rows:
+                try:
+                    found.append(Optional(name, parse_literal(ast.unparse(default)), at))
+                except (NotLiteral, RecursionError):
+                    continue
+    return found
+
+
+def varied(
+    sessions: Sequence[DoctestSession],
+    rng: Random,
+    entry_point: str = "",
+    optional: Sequence[Optional] = (),
+) -> Iterator[DoctestSession]:
+    """Each of `sessions` with one literal replaced by one near it, or with one of the `optional`
+    parameters of the function given where it is not, by turns; none twice."""
     seen = {session.steps for session in sessions}
-    waiting = [_of_one(s, rng) for s in sessions if sum(map(len, s.steps)) <= LONGEST]
+    of_one = partial(_of_one, rng=rng, entry_point=entry_point, optional=optional)
+    waiting = [of_one(s) for s in sessions if sum(map(len, s.steps)) <= LONGEST]
     while waiting:
         for source in [*waiting]:
             new = next(source, None)
@@ -36,29 +84,62 @@ def varied(sessions: Sequence[DoctestSession], rng: Random) -> Iterator[DoctestS
                 yield new
 
 
-def _of_one(session: DoctestSession, rng: Random) -> Iterator[DoctestSession]:
+def _of_one(
+    session: DoctestSession, rng: Random, entry_point: str, optional: Sequence[Optional]
+) -> Iterator[DoctestSession]:
     try:
         trees = [parse_module(step) for step in session.steps]
     except (SyntaxError, ValueError, RecursionError):
         return
-    places = [
-        (number, change, learn((value,)).near(value, rng))
-        for number, tree in reversed([*enumerate(trees)])
-        for change, value in _literals(tree)
-    ]
+    places: list[tuple[int, Iterator[Change]]] = []
+    for number, tree in reversed([*enumerate(trees)]):
+        places += (
+            (number, _given(call, one, rng))
+            for call in ast.walk(tree)
+            if isinstance(call, ast.Call) and _calls(call, entry_point)
+            for one in optional
+            if len(call.args) <= one.place
+        )
+        places += ((number, _near(change, value, rng)) for change, value in _literals(tree))
     while places:
         for place in [*places]:
-            number, change, values = place
+            number, changes = place
             try:
-                near = parse_expression(source_of(next(values)))
+                new = next(changes)
             except (StopIteration, NotLiteral, ValueError, SyntaxError):
                 places.remove(place)
                 continue
-            new = Change(change.owner, change.field, change.index, near)
             with applied([Edit((new,), "", 0.0, ())]):
                 text = ast.unparse(ast.fix_missing_locations(trees[number])) + "\n"
             steps = (*session.steps[:number], text, *session.steps[number + 1 :])
             yield DoctestSession(_told(steps, trees[-1]))
+
+
+def _near(place: Change, value: object, rng: Random) -> Iterator[Change]:
+    """The place with values near the one that stands there."""
+    for near in learn((value,)).near(value, rng):
+        yield Change(place.owner, place.field, place.index, parse_expression(source_of(near)))
+
+
+def _calls(call: ast.Call, entry_point: str) -> bool:
+    """Whether it calls the function, and names all that it gives."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            unpacks = any(isinstance(one, ast.Starred) for one in call.args)
+            return name == entry_point and not unpacks and all(k.arg for k in call.keywords)
+    return False
+
+
+def _given(call: ast.Call, one: Optional, rng: Random) -> Iterator[Change]:
+    """The call with the parameter given: its default, which changes nothing, and values near it."""
+    if any(keyword.arg == one.name for keyword in call.keywords):
+        return
+    near: Iterator[object] = iter(())
+    if one.default is not None:
+        near = islice(learn((one.default,)).near(one.default, rng), NEAR_DEFAULT)
+    for value in (one.default, *near):
+        keyword = ast.keyword(one.name, parse_expression(source_of(value)))
+        yield Change(call, "keywords", None, [*call.keywords, keyword])
 
 
 _SHOWN = (
