@@ -24,6 +24,7 @@ __all__ = [
     "IssueKey",
     "IssuePrediction",
     "IssueProblem",
+    "Scenario",
     "Trust",
     "UnitTest",
     "Want",
@@ -75,7 +76,30 @@ class DoctestSession:
         return "\n".join(lines)
 
 
-Invocation = Call | Expression | DoctestSession
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A call as a small program over the program's names: set-up, then one observed expression.
+
+    It runs inside the sandbox only, in a namespace and a directory of its own, and returns a record
+    of what the expression did (see `refute.sandbox.observing`; `function.scenarios` reads it).
+    """
+
+    expression: str
+    """``c.total()``: of its outermost call the receiver and the arguments are watched."""
+    setup: tuple[str, ...] = ()
+    """Statements before it, one simple statement each: ``c = Cart(tax=0.2)``, ``c.add("a", 2)``."""
+    imports: tuple[tuple[str, str], ...] = ()
+    """Names that are not the program's own: ("Decimal", "decimal:Decimal"), ("math", "math")."""
+    lines: tuple[int, ...] = ()
+    """Lines of the program of which it is told whether they were executed."""
+
+    @property
+    def source(self) -> str:
+        """The statements and the expression, as code."""
+        return "\n".join((*self.setup, self.expression))
+
+
+Invocation = Call | Expression | DoctestSession | Scenario
 """What a unit test runs."""
 
 

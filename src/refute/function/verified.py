@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from refute.function.examples.scripts import imported_packages
 from refute.function.examples.session_calls import Made, calls_made, looking_at, makes
-from refute.problems import DoctestSession, Expression, FunctionProblem, UnitTest, Want
+from refute.problems import Call, DoctestSession, Expression, FunctionProblem, UnitTest, Want
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
@@ -197,7 +197,7 @@ def _is_made(
     test: UnitTest, outcome: Outcome, there: Sequence[Made], made: Mapping[int, Sequence[Made]]
 ) -> bool:
     """Whether a check is what its test does, and stands there as it was written."""
-    if isinstance(test.call, DoctestSession):
+    if not isinstance(test.call, (Call, Expression)):
         return False
     return makes(there, test.call, outcome, made.get(id(test), ()))
 

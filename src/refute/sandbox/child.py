@@ -27,7 +27,8 @@ IMPORTING, CALLING, FULL = 0, 1, 2  # phases
 
 replaying: Any = None
 loading: Any = None
-"""The modules `replay` and `loading`; the server sets them."""
+observing: Any = None
+"""The modules `replay`, `loading` and `observing`; the server sets them."""
 path_code: list[str] = []
 """Lines of path files that install finders; the server sets them."""
 
@@ -139,6 +140,8 @@ def _run_calls(
                 value = function(*build(arguments), **build(keywords))
             elif kind == 3:
                 value = replaying.replay(namespace, arguments, keywords, filename)
+            elif kind == 5:
+                value = observing.observe(namespace, arguments, filename, codec)
             elif kind == 4:
                 value = replaying.observe(namespace, arguments, keywords, filename, function)
             else:

@@ -23,7 +23,7 @@ from types import CodeType
 from typing import Any
 
 from refute.errors import SandboxUnavailable
-from refute.problems import Call, DoctestSession, Invocation
+from refute.problems import Call, DoctestSession, Invocation, Scenario
 from refute.sandbox import decoding, values
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
@@ -457,12 +457,14 @@ def _programs(
 
 def _calls(calls: Sequence[Invocation]) -> bytes:
     """The calls for the child: kind 0 plain values, 1 nodes, 2 an expression, 3 a session, 4 a
-    session whose calls are looked at."""
+    session whose calls are looked at, 5 a scenario."""
     rows: list[tuple[int, Any, Any]] = []
     is_plain = values.is_plain
     for call in calls:
         if isinstance(call, DoctestSession):
             rows.append((4 if call.observed else 3, list(call.steps), call.watched))
+        elif isinstance(call, Scenario):
+            rows.append((5, (call.setup, call.expression, call.imports, call.lines), None))
         elif not isinstance(call, Call):
             rows.append((2, call.source, None))
         elif is_plain(call.args) and (not call.kwargs or is_plain(dict(call.kwargs))):

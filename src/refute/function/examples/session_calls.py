@@ -70,7 +70,9 @@ def agreed(
         if index in doubtful:
             made = _made_for(script.steps[: index + 1], there)
             mine = [one for step in seen.get(index, []) for one in step]
-            if isinstance(test.call, DoctestSession) or not makes(made, test.call, outcome, mine):
+            if not isinstance(test.call, (Call, Expression)) or not makes(
+                made, test.call, outcome, mine
+            ):
                 continue
         kept[index] = test
     said: dict[str, set[str]] = {}

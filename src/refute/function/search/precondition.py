@@ -14,7 +14,14 @@ from typing import Any, Final, final
 from refute.function.search import clues as clue_reader
 from refute.function.search.clues import Clues
 from refute.function.search.domain import Constants, Domain, learn
-from refute.problems import Call, DoctestSession, Expression, FunctionProblem, Invocation
+from refute.problems import (
+    Call,
+    DoctestSession,
+    Expression,
+    FunctionProblem,
+    Invocation,
+    Scenario,
+)
 from refute.sandbox.values import crosses
 from refute.syntax import parse_expression, parse_module
 
@@ -75,13 +82,15 @@ def _crosses(value: Any) -> bool:
 
 
 def _literal_calls(
-    one: Expression | DoctestSession, entry_point: str
+    one: Expression | DoctestSession | Scenario, entry_point: str
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Arguments of calls in an expression; those of the inner call in ``decode(encode("ab"))``."""
     try:
         session = isinstance(one, DoctestSession)
         if isinstance(one, DoctestSession):
             tree: ast.AST = parse_module("".join(one.steps))
+        elif isinstance(one, Scenario):
+            tree = parse_module(one.source)
         else:
             tree = parse_expression(one.source)
     except (SyntaxError, ValueError, RecursionError):

@@ -1,0 +1,134 @@
+"""Which share of the public callables of real packages can be executed, with something to compare.
+
+    python benchmarks/callables.py --half report --count 240 [--seed 12] [--proposals 128]
+
+Draws public functions, methods, properties, class- and static methods (no dunders, nothing nested
+or abstract) of the packages in `packages.py`, the same number from each, and runs scenarios that
+are proposed for each in the sandbox. A callable counts where at least one ended, in two processes
+with other hashes alike, with a value other than None and than an object of unknown state, a changed
+argument or receiver, or output. Prints the share by kind, and reasons.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from packages import Half, Source, draw, half_of, modules, parser, share, work
+
+from refute.function.project import surroundings
+from refute.function.scenarios.described import describe_module
+from refute.function.scenarios.observation import LIMITS, observe, same_value
+from refute.function.scenarios.proposing import Proposer, Target
+from refute.function.scenarios.running import explore, reader_of, runner
+from refute.sandbox import Program
+from refute.sandbox.local import LocalSandbox
+from refute.syntax import Function, readable_module
+
+
+@dataclass(frozen=True)
+class Callable:
+    """A public callable, found without executing anything."""
+
+    source: Source
+    name: str
+    kind: str
+
+    @property
+    def package(self) -> str:
+        """The top-level package."""
+        return self.source.package
+
+    @property
+    def key(self) -> str:
+        """What a row is kept under."""
+        return f"{self.source.module}:{self.name}"
+
+
+def callables(half: Half) -> Iterator[Callable]:
+    """The public callables of the packages."""
+    for source in modules(half):
+        tree = readable_module(source.path.read_text("utf-8", errors="replace"))
+        yield from _public(tree.body, source, "")
+
+
+def _public(body: list[ast.stmt], source: Source, prefix: str) -> Iterator[Callable]:
+    for node in {n.name: n for n in body if isinstance(n, (Function, ast.ClassDef))}.values():
+        if node.name.startswith("_"):
+            continue
+        if isinstance(node, ast.ClassDef):
+            if not prefix:
+                yield from _public(node.body, source, f"{node.name}.")
+            continue
+        calls = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+        marks = {ast.unparse(one).rpartition(".")[2] for one in calls}
+        if marks & {"abstractmethod", "overload", "setter", "deleter", "fixture"}:
+            continue
+        kind = "method" if prefix else "function"
+        if marks & {"property", "cached_property", "cachedproperty"}:
+            kind = "property"
+        elif marks & {"classmethod", "staticmethod"}:
+            kind = "class"
+        yield Callable(source, prefix + node.name, kind)
+
+
+def measure(one: Callable, proposals: int) -> dict[str, Any]:
+    """Whether one callable can be executed, and how soon."""
+    start = time.monotonic()
+    path = one.source.path.resolve()
+    around = surroundings(path)
+    text = path.read_text("utf-8", errors="replace")
+    row: dict[str, Any] = {"kind": one.kind, "package": one.source.package, "ok": False}
+    with LocalSandbox(readable=around.readable, import_path=around.import_path) as box:
+        described = describe_module(box, around.name, [one.name])
+        if isinstance(described, str):
+            return {**row, "reason": "cannot be imported", "detail": described}
+        if one.name not in described.names:
+            return {**row, "reason": "not there", "detail": described.problems.get(one.name, "")}
+        target = Target(around.name, one.name, described.names[one.name], text)
+        proposer = Proposer(target, described, reader_of(*around.import_path))
+        program = Program(text, one.name, filename=str(path), module=around.name)
+        errors: Counter[str] = Counter()
+        count = 0
+        for shown in explore(proposer, runner(box, program), most=proposals, seconds=20):
+            count += 1
+            if not shown.seen.says:
+                kind = shown.seen.error or "nothing to compare"
+                errors[f"{shown.seen.kind} {kind}"] += 1
+                continue
+            scenario = shown.proposal.scenario
+            again = observe(box, program, [scenario], replace(LIMITS, seed=1))[0]
+            alike = same_value(again.value, shown.seen.value)
+            if again.says and alike and again.printed == shown.seen.printed:
+                found = {"ok": True, "tried": count, "scenario": scenario.source}
+                return {**row, **found, "seconds": time.monotonic() - start}
+            errors["unstable"] += 1
+    most = errors.most_common(1)[0][0] if errors else "no proposal"
+    return {**row, "tried": count, "reason": most, "seconds": time.monotonic() - start}
+
+
+def main() -> None:
+    options = parser(__doc__, count=240)
+    options.add_argument("--proposals", type=int, default=128)
+    given = options.parse_args()
+    print(vars(given), flush=True)
+    half = half_of(given.half)
+    drawn = draw(callables(half), given.count, given.seed)
+    rows = list(
+        work(drawn, key=lambda c: c.key, do=lambda c: measure(c, given.proposals), options=given)
+    )
+    for kind in ("function", "method", "property", "class"):
+        own = [row for row in rows if row["kind"] == kind]
+        print(f"{kind}: {share(sum(row['ok'] for row in own), len(own))}")
+    good = [row for row in rows if row["ok"]]
+    print(f"all: {share(len(good), len(rows))}; seconds {median(r['seconds'] for r in good):.2f}")
+    print(Counter(row["reason"] for row in rows if not row["ok"]).most_common(12))
+
+
+if __name__ == "__main__":
+    main()

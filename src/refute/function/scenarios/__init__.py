@@ -1,0 +1,1 @@
+"""Calls as small programs: what to construct, what to call, what is seen of it."""

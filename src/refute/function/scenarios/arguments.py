@@ -1,0 +1,262 @@
+"""Arguments for a callable: rows of the literal proposer, with objects where it needs some."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, cycle, islice
+from random import Random
+from typing import Any
+
+from refute.function.scenarios.building import Builder
+from refute.function.scenarios.described import (
+    KEYWORDS,
+    VARIADIC,
+    Parameter,
+    Signature,
+    TypeHint,
+)
+from refute.function.scenarios.pieces import Piece
+from refute.function.search.inputs import propose_inputs
+from refute.function.search.written import source_with
+from refute.literals import NotLiteral
+from refute.problems import Call, FunctionProblem
+from refute.syntax import Function
+
+__all__ = ["Row", "constants_of", "rows_for"]
+
+Row = dict[str, Piece]
+"""A piece for each parameter that is given."""
+
+_LITERAL = frozenset(
+    {"int", "float", "str", "bool", "bytes", "NoneType", "list", "tuple", "dict", "set",
+     "frozenset", "Sequence", "Iterable", "Collection", "Mapping", "MutableSequence", "MutableMapping", "Set",
+     "Container", "Sized", "Reversible", "List", "Dict", "Tuple", "FrozenSet"}
+)  # fmt: skip
+_HOMES = frozenset({"builtins", "collections.abc", "typing"})
+_BUILTIN_ATTRIBUTES = tuple(
+    frozenset(dir(kind)) for kind in (str, list, dict, int, float, bytes, set, tuple)
+)
+MOST_MENTIONED = 40
+
+
+def constants_of(*nodes: ast.AST) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Sources of the numbers (with their neighbours) and short texts that code mentions."""
+    numbers: dict[str, None] = {}
+    texts: dict[str, None] = {}
+    for node in chain.from_iterable(map(ast.walk, nodes)):
+        if isinstance(node, ast.Constant):
+            value = node.value
+            if type(value) is int and abs(value) < 10**12:
+                numbers |= dict.fromkeys((str(value), str(value + 1), str(value - 1)))
+            elif type(value) is float:
+                numbers[repr(value)] = None
+            elif type(value) is str and 0 < len(value) <= 30:
+                texts[repr(value)] = None
+    return tuple(islice(numbers, MOST_MENTIONED)), tuple(islice(texts, MOST_MENTIONED))
+
+
+def rows_for(
+    signature: Signature, node: Function | None, builder: Builder, rng: Random
+) -> Iterator[Row]:
+    """Rows of arguments, best first, without end where there is anything to vary.
+
+    `node`: the definition, where its source is known: literal arguments are then proposed as for
+    any function under test, by use, names, constants and annotations.
+    """
+    objects: dict[str, tuple[Piece, ...]] = {}
+    for one in signature.parameters or ():
+        pieces = _objects(one, node, builder)
+        if pieces:
+            objects[one.name] = pieces
+    typed = _typed_rows(signature, builder, objects, rng)
+    if node is None or signature.parameters is None:
+        yield from typed
+        return
+    literal = _literal_rows(signature, node, builder, objects, rng)
+    for pair in zip(literal, typed, strict=False):
+        yield from pair
+    yield from literal
+    yield from typed
+
+
+# -- rows of literals ------------------------------------------------------------------------------
+
+
+def _literal_rows(
+    signature: Signature, node: Function, builder: Builder,
+    objects: Mapping[str, Sequence[Piece]], rng: Random,
+) -> Iterator[Row]:  # fmt: skip
+    names = [one.name for one in signature.parameters or ()]
+    try:
+        proposals = propose_inputs(_lifted(node, names, set(objects)), (), seed=rng.randrange(1000))
+        for proposal in proposals:
+            call = proposal.call
+            row = _row_of(call, signature) if isinstance(call, Call) else None
+            if row is None:
+                continue
+            for name, pieces in objects.items():
+                if name in row or rng.random() < 0.5 or not _parameter(signature, name).optional:
+                    row[name] = rng.choice(pieces)
+            yield row
+    except (SyntaxError, ValueError, RecursionError, ArithmeticError):
+        return
+
+
+def _parameter(signature: Signature, name: str) -> Parameter:
+    return next(one for one in signature.parameters or () if one.name == name)
+
+
+def _lifted(node: Function, names: Sequence[str], objects: set[str]) -> FunctionProblem:
+    """The definition as a function of its own, without `self`, decorators and foreign hints."""
+    every = ast.parse(ast.unparse(node)).body[0]
+    assert isinstance(every, Function)
+    given = every.args
+    for group in (given.posonlyargs, given.args):
+        dropped = [one for one in group[:1] if one.arg not in names]
+        if dropped:
+            group.pop(0)
+            break
+    for one in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+        if one.arg in objects:
+            one.annotation = None
+    fields: dict[str, Any] = {
+        key: value for key, value in ast.iter_fields(every) if key != "decorator_list"
+    }
+    lifted = ast.FunctionDef(**{**fields, "name": "lifted", "decorator_list": []})
+    code = ast.unparse(ast.fix_missing_locations(ast.Module([lifted], [])))
+    return FunctionProblem(
+        id="lifted",
+        description=ast.get_docstring(node) or "",
+        signature="",
+        entry_point="lifted",
+        code=code,
+    )
+
+
+def _row_of(call: Call, signature: Signature) -> Row | None:
+    row: Row = {}
+    given = [one for one in signature.parameters or () if one.kind < VARIADIC]
+    try:
+        for one, value in zip(given, call.args, strict=False):
+            row[one.name] = Piece(source_with(value))
+        for name, value in call.kwargs.items():
+            row[name] = Piece(source_with(value))
+    except (NotLiteral, RecursionError):
+        return None
+    extra = call.args[len(given) :]
+    variadic = next((p for p in signature.parameters or () if p.kind == VARIADIC), None)
+    if extra and variadic is not None:
+        row[variadic.name] = Piece(", ".join(map(source_with, extra)))
+    return row
+
+
+# -- rows by type ----------------------------------------------------------------------------------
+
+
+def _typed_rows(
+    signature: Signature, builder: Builder, objects: Mapping[str, Sequence[Piece]], rng: Random
+) -> Iterator[Row]:
+    """What is required, then one option at a time, then options drawn at random."""
+    parameters = [one for one in signature.parameters or () if one.kind != KEYWORDS]
+    columns = {one.name: objects.get(one.name) or builder.of_type(one.type) for one in parameters}
+    required = [one for one in parameters if not one.optional and one.kind != VARIADIC]
+    if not all(columns[one.name] for one in required):
+        return
+    options = [one for one in parameters if one not in required and columns[one.name]]
+    for index in range(max((len(columns[one.name]) for one in required), default=1)):
+        yield {one.name: columns[one.name][index % len(columns[one.name])] for one in required}
+    turns = cycle(options) if options else iter(())
+    for option in islice(turns, 4 * len(options)):
+        row = {one.name: rng.choice(columns[one.name]) for one in required}
+        values = [p for p in columns[option.name] if p.source != repr(option.default)]
+        row[option.name] = rng.choice(values or columns[option.name])
+        yield row
+    while True:
+        row = {one.name: rng.choice(columns[one.name]) for one in required}
+        chosen = [one for one in options if rng.random() < 0.4]
+        row |= {one.name: rng.choice(columns[one.name]) for one in chosen}
+        yield row
+
+
+# -- which parameters need objects -----------------------------------------------------------------
+
+
+def _objects(one: Parameter, node: Function | None, builder: Builder) -> tuple[Piece, ...]:
+    """Expressions for a parameter that literals do not serve; () where they do."""
+    if one.kind == KEYWORDS:
+        return ()
+    if one.type != ("any",):
+        return () if _is_literal(one.type) else builder.of_type(one.type)
+    if node is None:
+        return ()
+    found: dict[str, Piece] = {}
+    for place in _checked_types(node, one.name, builder):
+        found |= {p.source: p for p in builder.of_type(("class", place, []))[:4]}
+    used = _attributes_used(node, one.name)
+    foreign = used and not any(used <= known for known in _BUILTIN_ATTRIBUTES)
+    if foreign:
+        for info in builder.having(used)[:4]:
+            found |= {p.source: p for p in tuple(builder.instances(info))[:4]}
+    if not found and (foreign or not used):
+        for place in _named_alike(one.name, builder):
+            found |= {p.source: p for p in builder.of_type(("class", place, []))[:4]}
+    if not found and _is_called(node, one.name):
+        return builder.of_type(("callable",))
+    return tuple(islice(found.values(), 12))
+
+
+def _is_literal(hint: TypeHint) -> bool:
+    match hint:
+        case ("any",) | ("none",) | ("literal", _) | ("many",):
+            return True
+        case ("union", kinds):
+            return all(_is_literal(tuple(kind)) for kind in kinds)
+        case ("class", place, arguments):
+            home, _, name = str(place).partition(":")
+            plain = home in _HOMES and name in _LITERAL
+            return plain and all(_is_literal(tuple(one)) for one in arguments)
+    return False
+
+
+def _attributes_used(node: Function, name: str) -> set[str]:
+    return {
+        one.attr
+        for one in ast.walk(node)
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        and one.value.id == name and isinstance(one.ctx, ast.Load)
+    }  # fmt: skip
+
+
+def _is_called(node: Function, name: str) -> bool:
+    return any(
+        isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == name
+        for one in ast.walk(node)
+    )
+
+
+def _checked_types(node: Function, name: str, builder: Builder) -> Iterator[str]:
+    """Ids of the package's classes that the parameter is checked to be an instance of."""
+    for one in ast.walk(node):
+        match one:
+            case ast.Call(func=ast.Name("isinstance"), args=[ast.Name(checked), kinds]) if (
+                checked == name
+            ):
+                for kind in kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]:
+                    last = ast.unparse(kind).rpartition(".")[2]
+                    yield from builder.described.places.get(last, ())
+
+
+def _named_alike(name: str, builder: Builder) -> Iterator[str]:
+    """Ids of the classes that the parameter's name spells: `base_cart` for `Cart`, `BaseCart`."""
+    words = re.sub(r"\d+$", "", name).lower().split("_")
+    joined = "".join(words)
+    places = builder.described.places
+    for label in places:
+        if label.lower() == joined:
+            yield from places[label]
+    if len(words[-1]) > 3:
+        for label in places:
+            if label.lower() == words[-1] and label.lower() != joined:
+                yield from places[label]

@@ -1,0 +1,208 @@
+"""What a module's callables take and its classes are made of, as the sandbox told it.
+
+The data comes from a program that ran beside the code under test (`describe_program`), so it is
+read strictly and believed for nothing but for what to try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from refute.problems import Call
+from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox
+
+__all__ = [
+    "ANY",
+    "ClassInfo",
+    "Described",
+    "Maker",
+    "Parameter",
+    "Signature",
+    "TypeHint",
+    "describe_module",
+]
+
+TypeHint = tuple[Any, ...]
+"""A type as `describe_program` writes it: ("class", "pkg.cart:Cart", [])…"""
+ANY: TypeHint = ("any",)
+POSITIONAL_ONLY, POSITIONAL, VARIADIC, KEYWORD_ONLY, KEYWORDS = range(5)
+_PROGRAM = Path(__file__).with_name("describe_program.py")
+_LIMITS = Limits(cpu=10.0, loading=10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter; `kind` is that of `inspect.Parameter`, 0 to 4."""
+
+    name: str
+    kind: int
+    optional: bool
+    default: Any
+    """The default where it is a literal, else None."""
+    type: TypeHint = ANY
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A callable: "function", "method", "class" (a classmethod), "static", "property" or "type"."""
+
+    kind: str
+    parameters: tuple[Parameter, ...] | None
+    """Without `self`; None: unknown."""
+    returns: TypeHint = ANY
+    file: str | None = None
+    qualname: str | None = None
+    """Where and as what it is defined, where it is written in Python."""
+
+    @property
+    def required(self) -> tuple[Parameter, ...]:
+        """The parameters that each call gives."""
+        return tuple(
+            p
+            for p in self.parameters or ()
+            if not p.optional and p.kind not in (VARIADIC, KEYWORDS)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassInfo:
+    """A class, as its instances may be made and used."""
+
+    id: str
+    """``module:qualname``."""
+    bases: tuple[str, ...]
+    abstract: bool
+    protocol: bool
+    exception: bool
+    members: tuple[str, ...]
+    """Names of an enum's members."""
+    subclasses: tuple[str, ...]
+    methods: dict[str, Signature]
+    attributes: frozenset[str]
+    make: Signature | None
+    """How it is called; None for an enum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """A function that says that it returns instances of a class."""
+
+    place: str
+    made: str
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What there is to know of a module and its package."""
+
+    names: dict[str, Signature] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    """Why a name that was asked for could not be described."""
+    classes: dict[str, ClassInfo] = field(default_factory=dict)
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """A class's bare name -> the ids of the classes of that name."""
+    makers: tuple[Maker, ...] = ()
+
+
+def describe_module(
+    box: Sandbox, module: str, names: Sequence[str], siblings: Sequence[str] = ()
+) -> Described | str:
+    """Import the module in the sandbox and describe `names` of it; a line of why not else.
+
+    `siblings`: modules of the package that are imported too, so that their classes are seen.
+    """
+    program = Program(_PROGRAM.read_text("utf-8"), "describe", filename="<refute describes>")
+    call = Call((module, list(names), module.partition(".")[0], list(siblings)))
+    [outcome] = box.run(program, [call], _LIMITS)
+    return _read(outcome)
+
+
+def _read(outcome: Outcome) -> Described | str:
+    match outcome:
+        case Returned():
+            try:
+                return _described(outcome.value)
+            except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+                return "what it says of itself cannot be read"
+        case Raised():
+            return f"cannot be imported: {outcome.type}: {outcome.message}".rstrip(": ")[:300]
+        case _:
+            return "cannot be imported in time"
+
+
+def _described(data: dict[str, Any]) -> Described:
+    names, problems = {}, {}
+    for name, said in data["names"].items():
+        if "problem" in said:
+            problems[str(name)] = str(said["problem"])
+        else:
+            names[str(name)] = _signature(said)
+    return Described(
+        names=names,
+        problems=problems,
+        classes={str(key): _class(str(key), said) for key, said in data["classes"].items()},
+        places={str(name): _texts(ids) for name, ids in data["places"].items()},
+        makers=tuple(
+            Maker(_place(place), str(made), _signature(said, "function"))
+            for place, made, said in data["makers"]
+        ),
+    )
+
+
+def _place(text: Any) -> str:
+    """An id whose parts are names, so that it can be written into source."""
+    module, mark, qualname = str(text).partition(":")
+    if not mark or not all(p.isidentifier() for p in (*module.split("."), *qualname.split("."))):
+        raise ValueError("no id")
+    return str(text)
+
+
+def _texts(items: Any) -> tuple[str, ...]:
+    return tuple(str(one) for one in items)
+
+
+def _identifiers(items: Any) -> tuple[str, ...]:
+    return tuple(one for one in _texts(items) if one.isidentifier())
+
+
+def _signature(said: dict[str, Any], kind: str = "") -> Signature:
+    given = said["params"]
+    parameters = None if given is None else tuple(_parameter(*one) for one in given)
+    return Signature(
+        kind=str(said.get("kind") or kind),
+        parameters=parameters,
+        returns=tuple(said["returns"]),
+        file=None if said.get("file") is None else str(said["file"]),
+        qualname=None if said.get("qualname") is None else str(said["qualname"]),
+    )
+
+
+def _parameter(name: Any, kind: Any, default: Any, hint: Any) -> Parameter:
+    if not str(name).isidentifier():
+        raise ValueError("no name")
+    value = default[1] if default and default[0] == "value" else None
+    return Parameter(str(name), int(kind), default is not None, value, tuple(hint))
+
+
+def _class(key: str, said: dict[str, Any]) -> ClassInfo:
+    make = said["make"]
+    return ClassInfo(
+        id=_place(key),
+        bases=_texts(said["bases"]),
+        abstract=bool(said["abstract"]),
+        protocol=bool(said["protocol"]),
+        exception=bool(said["exception"]),
+        members=_identifiers(said["members"]),
+        subclasses=_texts(said["subclasses"]),
+        methods={
+            str(name): _signature(one)
+            for name, one in said["methods"].items()
+            if str(name).isidentifier()
+        },
+        attributes=frozenset(_texts(said["attributes"])),
+        make=None if make is None else _signature(make, "type"),
+    )

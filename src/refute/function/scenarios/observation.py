@@ -1,0 +1,167 @@
+"""What a scenario showed, read from the sandbox's record of it, and whether two of these differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from refute.problems import Scenario
+from refute.sandbox import (
+    Killed,
+    Limits,
+    NotRun,
+    Outcome,
+    Program,
+    Raised,
+    Returned,
+    Sandbox,
+    TimedOut,
+)
+from refute.sandbox.decoding import decode
+from refute.sandbox.values import Incomplete, Iterated, MalformedValue, Opaque, from_node
+
+__all__ = ["LIMITS", "Observation", "observe", "read_observation", "same_value"]
+
+LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=1 << 20)
+"""Of one scenario."""
+_WRONG_KIND = frozenset({"TypeError", "AttributeError", "NotImplementedError"})
+"""Exceptions that mostly mean that an argument was not what the code is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the observed expression did."""
+
+    kind: str
+    """"returned", "raised", "setup" (a statement before raised), "cut short" (a limit, a crash),
+    "unloaded" (the program itself did not load) or "not run"."""
+    value: Any = None
+    """What it returned; of an iterator `Iterated`."""
+    error: str = ""
+    """Type of the exception, or why it was cut short."""
+    bases: tuple[str, ...] = ()
+    message: str = ""
+    inside: bool = False
+    """Whether the program under test was on the exception's way."""
+    changed: tuple[tuple[str, Any, Any], ...] = field(default=())
+    """(what, before, after) of the receiver and the arguments that the call changed."""
+    printed: str = ""
+    lines: frozenset[int] = frozenset()
+    step: int = -1
+    """Which statement before raised, where one did."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the call came to an end of its own, by returning or raising."""
+        return self.kind in ("returned", "raised")
+
+    @property
+    def says(self) -> bool:
+        """Whether something comparable was seen: a value other than None and than an object of
+        unknown state, a change, or output."""
+        if self.kind != "returned":
+            return False
+        telling = self.value is not None and not isinstance(self.value, Incomplete)
+        return telling or bool(self.changed) or bool(self.printed)
+
+    @property
+    def misused(self) -> bool:
+        """Whether it looks as if an argument was of the wrong kind, or the call never began."""
+        if self.kind in ("setup", "unloaded", "not run"):
+            return True
+        return self.kind == "raised" and (not self.inside or self.error in _WRONG_KIND)
+
+
+def observe(
+    box: Sandbox, program: Program, scenarios: Sequence[Scenario], limits: Limits = LIMITS
+) -> list[Observation]:
+    """Run scenarios in one process image of the program. Raises `SandboxUnavailable`."""
+    return [read_observation(one) for one in box.run(program, scenarios, limits)]
+
+
+def read_observation(outcome: Outcome) -> Observation:
+    """The observation of a scenario's outcome; what is no record counts as cut short."""
+    match outcome:
+        case Returned():
+            try:
+                return _read(decode(outcome.data))
+            except (MalformedValue, ValueError, TypeError, KeyError, RecursionError):
+                return Observation("cut short", error="no record")
+        case Raised(on_import=True):
+            return Observation("unloaded", error=outcome.type, message=outcome.message)
+        case Raised():
+            return Observation("setup", error=outcome.type, message=outcome.message)
+        case TimedOut():
+            return Observation("cut short", error="never ends")
+        case NotRun():
+            return Observation("not run")
+        case Killed():
+            return Observation("cut short", error=outcome.reason)
+        case _:
+            return Observation("cut short", error="out of memory")
+
+
+def _read(record: tuple[Any, ...]) -> Observation:
+    kind, what, changed, printed, lines = record
+    changes = tuple((str(name), from_node(b), from_node(a)) for name, b, a in changed)
+    seen = frozenset(line for line in lines if type(line) is int)
+    text = str(printed)
+    if kind == "returned":
+        return Observation("returned", from_node(what), changed=changes, printed=text, lines=seen)
+    if kind == "raised":
+        error, bases, message, inside = what
+        return Observation(
+            "raised",
+            error=str(error),
+            bases=tuple(map(str, bases)),
+            message=str(message),
+            inside=bool(inside),
+            changed=changes,
+            printed=text,
+            lines=seen,
+        )
+    if kind == "setup":
+        step, error, message = what
+        return Observation("setup", error=str(error), message=str(message), step=int(step))
+    raise ValueError("no record")
+
+
+def same_value(one: Any, other: Any, depth: int = 100) -> bool:
+    """Whether nothing tells two decoded values apart that can be seen of them.
+
+    Types of numbers count, the last digits of floats do not; objects are compared by type and
+    fields (without any, by `repr`); iterators by their items; of what is not encoded as a whole
+    only the type's name is known. Sets and dictionaries have no order.
+    """
+    if depth <= 0:
+        return True
+    if isinstance(one, float) and isinstance(other, float):
+        both = math.isnan(one) and math.isnan(other)
+        return both or one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(one, Incomplete) or isinstance(other, Incomplete):
+        return bool(getattr(one, "type", None) == getattr(other, "type", None))
+    if type(one) is not type(other):
+        return False
+    inner = depth - 1
+    if isinstance(one, Opaque) and isinstance(other, Opaque):
+        if one.type != other.type:
+            return False
+        if not one.attributes and not other.attributes:
+            return one.repr == other.repr
+        return same_value(dict(one.attributes), dict(other.attributes), inner)
+    if isinstance(one, Iterated) and isinstance(other, Iterated):
+        return one.more == other.more and same_value(list(one.items), list(other.items), inner)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(
+            same_value(a, b, inner) for a, b in zip(one, other, strict=True)
+        )
+    if isinstance(one, dict):
+        return len(one) == len(other) and all(
+            key in other and same_value(value, other[key], inner) for key, value in one.items()
+        )
+    try:
+        return bool(one == other)
+    except (RecursionError, ArithmeticError):
+        return False

@@ -1,0 +1,309 @@
+"""Propose scenarios for a function, method, property or class, and learn from what they showed.
+
+Known scenarios (from tests, or recorded) come first as they are, then calls with proposed arguments
+on receivers that are made in ever other ways, sequences of methods before them, and variations of
+what reached something new. Pieces that turn out to be of no use are drawn less and less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from random import Random
+
+from refute.function.scenarios.arguments import Row, constants_of, rows_for
+from refute.function.scenarios.building import Builder, call_of
+from refute.function.scenarios.described import ClassInfo, Described, Signature
+from refute.function.scenarios.observation import Observation
+from refute.function.scenarios.pieces import Namer, Piece, joined
+from refute.function.scenarios.varying import variations
+from refute.problems import Scenario
+from refute.syntax import Function, bound_names, find_function, try_parse
+
+__all__ = ["Proposal", "Proposer", "Target"]
+
+MOST_KEPT = 60
+"""Scenarios that variations start from."""
+LONGEST = 4
+"""Method calls before the observed one."""
+
+Texts = Callable[[str], str | None]
+"""The text of a file of the project, by the path that the sandbox names; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be called."""
+
+    module: str
+    """Dotted name."""
+    name: str
+    """Dotted in the module: `total`, `Cart.total`, `Cart`."""
+    signature: Signature
+    text: str
+    """The module's source."""
+
+    @property
+    def node(self) -> Function | None:
+        """Its definition, where it is a function."""
+        tree = try_parse(self.text)
+        return None if tree is None else find_function(tree, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A scenario, and the choices that made it."""
+
+    scenario: Scenario
+    choices: tuple[tuple[str, str], ...] = ()
+    """(place, source): "receiver", a parameter, "before"."""
+
+
+@dataclass(slots=True)
+class _Tries:
+    made: int = 0
+    good: float = 0.0
+
+    @property
+    def weight(self) -> float:
+        """How likely it is drawn again."""
+        return float((self.good + 0.5) / (self.made + 1)) ** 2 + 0.001
+
+
+@dataclass(slots=True)
+class Proposer:
+    """Proposes scenarios for one target. Deterministic for a seed and what it is told."""
+
+    target: Target
+    described: Described
+    texts: Texts
+    known: Sequence[Scenario] = ()
+    seed: int = 0
+    _tries: dict[tuple[str, str], _Tries] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+    _kept: list[Proposal] = field(default_factory=list)
+    _lines: set[int] = field(default_factory=set)
+    _stream: Iterator[Proposal] | None = None
+    builder: Builder = field(init=False)
+    rng: Random = field(init=False)
+    _rows: dict[str, Iterator[Row]] = field(default_factory=dict)
+    _methods: dict[str, list[Piece]] = field(default_factory=dict)
+    _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        target = self.target
+        tree = try_parse(target.text)
+        taken = bound_names(*tree.body) if tree is not None else frozenset()
+        self.rng = Random(f"{self.seed}:{target.name}")
+        nodes = [target.node] if target.node is not None else []
+        owner = self._owner()
+        if owner is not None and owner.make is not None:
+            nodes += [node for node in (self._node_of(owner.make),) if node is not None]
+        self.builder = Builder(self.described, Namer(target.module, taken), constants_of(*nodes))
+        self._stream = self._proposals()
+
+    def batch(self, count: int) -> list[Proposal]:
+        """The next proposals, at most `count`, none twice; fewer where nothing new is left."""
+        found: list[Proposal] = []
+        misses = 0
+        assert self._stream is not None
+        for proposal in self._stream:
+            if proposal.scenario.source in self._seen:
+                misses += 1
+                if misses > 20 * count + 200:
+                    break
+                continue
+            self._seen.add(proposal.scenario.source)
+            found.append(proposal)
+            if len(found) == count:
+                break
+        return found
+
+    def learn(self, proposal: Proposal, seen: Observation) -> None:
+        """Take what a proposal showed into account."""
+        good = 0.0 if seen.misused or not seen.answered else 0.5 if seen.kind == "raised" else 1.0
+        choices = proposal.choices
+        if seen.kind == "setup":  # the first statement makes the receiver
+            blamed = ("receiver",) if seen.step == 0 else ("before",)
+            choices = tuple(one for one in choices if one[0] in blamed)
+        for choice in choices:
+            tries = self._tries.setdefault(choice, _Tries())
+            tries.made += 1
+            tries.good += good
+        new = seen.lines - self._lines
+        if seen.answered and (new or (good == 1.0 and len(self._kept) < MOST_KEPT // 2)):
+            self._lines |= new
+            self._kept.append(proposal)
+            if len(self._kept) > MOST_KEPT:
+                self._kept.pop(self.rng.randrange(MOST_KEPT // 2))
+
+    # -- the stream --------------------------------------------------------------------------------
+
+    def _proposals(self) -> Iterator[Proposal]:
+        for scenario in self.known:
+            yield Proposal(scenario)
+        turn = 0
+        rows = rows_for(self.target.signature, self.target.node, self.builder, self.rng)
+        idle = 0
+        while idle < 400:
+            turn += 1
+            fresh: list[Proposal] = []
+            if turn % 3 == 2 and (self._kept or self.known):
+                fresh = self._varied()
+            else:
+                row = next(rows, None)
+                if row is not None:
+                    made = self._call(self._redrawn(row), turn)
+                    fresh = [made] if made is not None else []
+                elif self._kept or self.known:
+                    fresh = self._varied()
+                else:
+                    return
+            new = [one for one in fresh if one.scenario.source not in self._seen]
+            idle = 0 if new else idle + 1
+            yield from new
+
+    def _varied(self) -> list[Proposal]:
+        bases = self._kept or [Proposal(one) for one in self.known]
+        base = self.rng.choice(bases)
+        found = islice(variations(base.scenario, self.builder, self.rng), 2)
+        return [Proposal(one) for one in found]
+
+    def _redrawn(self, row: Row) -> Row:
+        """The row with pieces that do not serve replaced, where others of the type do."""
+        for one in self.target.signature.parameters or ():
+            piece = row.get(one.name)
+            tries = self._tries.get((one.name, piece.source)) if piece is not None else None
+            if tries is None or tries.made < 2 or tries.good > 0:
+                continue
+            pool = self._served(one.name)
+            if pool:
+                row = {**row, one.name: self.rng.choice(pool)}
+        return row
+
+    def _served(self, name: str) -> list[Piece]:
+        """Pieces that served for a parameter."""
+        return [
+            piece
+            for key, piece in self._made.items()
+            if key[0] == name and key in self._tries and self._tries[key].good > 0
+        ]
+
+    def _call(self, row: Row, turn: int) -> Proposal | None:
+        signature, name = self.target.signature, self.target.name
+        for key, piece in row.items():
+            self._made[key, piece.source] = piece
+        pairs = [(p, row[p.name]) for p in signature.parameters or () if p.name in row]
+        choices = [(p.name, piece.source) for p, piece in pairs]
+        if signature.kind in ("function", "static", "class", "type"):
+            callee = Piece(name)
+            if signature.kind == "type":
+                callee = self.builder.namer.name(f"{self.target.module}:{name}")
+            call = call_of(callee, pairs, signature)
+            return Proposal(Scenario(call.source, call.setup, call.imports), tuple(choices))
+        receiver = self._receiver()
+        if receiver is None:
+            return None
+        variable = self._variable()
+        before, more = self._before(variable, turn)
+        last = name.rpartition(".")[2]
+        if signature.kind == "property":
+            call = Piece(f"{variable}.{last}")
+        else:
+            call = call_of(Piece(f"{variable}.{last}"), pairs, signature)
+        imports, setup = joined([receiver, *before, call])
+        steps = (f"{variable} = {receiver.source}", *(one.source for one in before))
+        choices += [("receiver", receiver.source), *more]
+        # what pieces need comes behind the receiver, so that a failure tells whose it is
+        return Proposal(
+            Scenario(call.source, (*steps[:1], *setup, *steps[1:]), imports), tuple(choices)
+        )
+
+    # -- receivers ---------------------------------------------------------------------------------
+
+    def _owner(self) -> ClassInfo | None:
+        owner = self.target.name.rpartition(".")[0]
+        kind = self.target.signature.kind
+        if not owner or kind in ("static", "class", "function", "type"):
+            return None
+        return self.described.classes.get(f"{self.target.module}:{owner}")
+
+    def _variable(self) -> str:
+        owner = self.target.name.rpartition(".")[0].rpartition(".")[2]
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", owner).strip("_").lower() or "it"
+        return self.builder.namer.free(snake)
+
+    def _receiver(self) -> Piece | None:
+        pieces = self._receivers()
+        if not pieces:
+            return None
+        untried = [p for p in pieces if ("receiver", p.source) not in self._tries]
+        if untried and self.rng.random() < 0.5:
+            return untried[0]
+        weights = [self._tries.get(("receiver", p.source), _Tries()).weight for p in pieces]
+        return self.rng.choices(pieces, weights)[0]
+
+    def _receivers(self) -> list[Piece]:
+        if "" in self._methods:
+            return self._methods[""]
+        owner = self._owner()
+        found: dict[str, Piece] = {}
+        if owner is not None:
+            if owner.make is not None and not owner.abstract:
+                whole = self.builder.namer.name(owner.id)
+                rows = rows_for(owner.make, self._node_of(owner.make), self.builder, self.rng)
+                for row in islice(rows, 24):
+                    pairs = [(p, row[p.name]) for p in owner.make.parameters or () if p.name in row]
+                    made = call_of(whole, pairs, owner.make)
+                    found[made.source] = made
+            for piece in islice(self.builder.instances(owner), 24):
+                found.setdefault(piece.source, piece)
+            for below in owner.subclasses[:4]:
+                info = self.described.classes.get(below)
+                if info is not None and (owner.abstract or len(found) < 4):
+                    for piece in islice(self.builder.instances(info), 6):
+                        found.setdefault(piece.source, piece)
+        self._methods[""] = list(found.values())
+        return self._methods[""]
+
+    def _before(self, variable: str, turn: int) -> tuple[list[Piece], list[tuple[str, str]]]:
+        """Calls of other methods that change the receiver, none at first, and later ever more."""
+        owner = self._owner()
+        if owner is None or turn < 12 or self.rng.random() < 0.4:
+            return [], []
+        own = self.target.name.rpartition(".")[2]
+        names = [n for n, m in owner.methods.items() if m.kind == "method"]
+        if not names:
+            return [], []
+        weights = [
+            self._tries.get(("before", n), _Tries()).weight * (0.5 if n == own else 1.0)
+            for n in names
+        ]
+        found, choices = [], []
+        for _ in range(self.rng.randint(1, min(LONGEST, 1 + turn // 40))):
+            name = self.rng.choices(names, weights)[0]
+            calls = self._calls_of(name, owner.methods[name])
+            if calls:
+                call = self.rng.choice(calls)
+                found.append(replace(call, source=f"{variable}.{call.source}"))
+                choices.append(("before", name))
+        return found, choices
+
+    def _calls_of(self, name: str, method: Signature) -> list[Piece]:
+        if name not in self._methods:
+            rows = rows_for(method, self._node_of(method), self.builder, self.rng)
+            found = []
+            for row in islice(rows, 12):
+                pairs = [(p, row[p.name]) for p in method.parameters or () if p.name in row]
+                found.append(call_of(Piece(name), pairs, method))
+            self._methods[name] = found
+        return self._methods[name]
+
+    def _node_of(self, signature: Signature) -> Function | None:
+        if signature.file is None or signature.qualname is None:
+            return None
+        text = self.texts(signature.file)
+        tree = None if text is None else try_parse(text)
+        return None if tree is None else find_function(tree, signature.qualname)

@@ -1,0 +1,292 @@
+"""Runs a scenario and tells what its last expression did: value, exception, effects, output, lines.
+
+Loaded by path inside the sandbox: standard library only. A scenario is a few statements and an
+expression over the module's names (`refute.problems.Scenario`). Values are encoded where they are
+seen, by the codec, which reads objects by their fields and asks none of them whether it is equal to
+another. What the program does to this code is its own loss: the trusted side takes the record for
+what the program said of itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import os
+import shutil
+import sys
+import types
+from typing import Any
+
+MOST_ITEMS = 50
+"""Items that are taken of a generator or iterator, synchronous or not."""
+MOST_PRINTED = 10_000
+MOST_STEPS = 20_000
+"""Lines that are traced in one scenario; then tracing ends, so that a loop is not slow for long."""
+
+_ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
+_FIXED = (*_ATOMS, type, types.BuiltinFunctionType, types.FunctionType, types.ModuleType)
+"""Of these no change can be seen."""
+
+
+def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -> tuple[Any, ...]:
+    """Run (setup, expression, imports, lines) in a namespace and a directory of its own.
+
+    Gives (kind, what, changed, printed, lines): kind "returned" with the value's node, "raised"
+    with (type, names of its bases, message, whether the program was on its way), or "setup" with
+    (index, type, message) where a statement before failed; `changed` has (name, node before, node
+    after) for what the call was given and changed; `lines` are those of the scenario's lines that
+    were executed, by the set-up too.
+    `MemoryError` is the caller's: the process ends with it.
+    """
+    setup, expression, imports, lines = scenario
+    before, directory = os.getcwd(), f"scenario-{id(scenario):x}"
+    os.mkdir(directory)
+    os.chdir(directory)
+    streams, printed = (sys.stdout, sys.stderr), io.StringIO()
+    sys.stdout = sys.stderr = printed
+    loop, trace = _Loop(), _Trace(filename, frozenset(lines))
+    try:
+        namespace = dict(module.__dict__)
+        for name, place in imports:
+            namespace[name] = _found(place)
+        for index, statement in enumerate(setup):
+            try:
+                with trace:
+                    _execute(statement, namespace, loop)
+            except MemoryError:
+                raise
+            except BaseException as error:
+                return "setup", (index, _type_name(error), _message(error)), (), "", ()
+        at = printed.tell()
+        return _observed(expression, namespace, trace, codec, loop, printed, at)
+    finally:
+        loop.close()
+        sys.stdout, sys.stderr = streams
+        os.chdir(before)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _observed(
+    expression: str, namespace: Any, trace: _Trace, codec: Any, loop: _Loop, printed: Any, at: int
+) -> tuple[Any, ...]:
+    given: dict[str, Any] = {}
+    kind: str
+    what: Any
+    before: dict[str, Any] = {}
+    try:
+        with trace:
+            code = _lifted(expression, namespace, loop, given)
+        before = {name: codec.node(value) for name, value in given.items()}
+        with trace:
+            value = loop.settle(eval(code, namespace))
+            kind, what = "returned", _node_of(value, codec, loop)
+    except MemoryError:
+        raise
+    except BaseException as error:
+        kind, what = "raised", _raised(error, trace.filename)
+    printed.seek(at)
+    text = printed.read(MOST_PRINTED)
+    changed = []
+    for name, value in given.items():
+        after = codec.node(value)
+        if name in before and after != before[name]:
+            changed.append((name, before[name], after))
+    return kind, what, tuple(changed), text, tuple(sorted(trace.hit))
+
+
+# -- the statements before, and what the expression is given ---------------------------------------
+
+
+def _found(place: str) -> Any:
+    """What `module:qualname` or `module` names."""
+    name, _, qualname = place.partition(":")
+    found: Any = importlib.import_module(name)
+    for part in qualname.split(".") if qualname else ():
+        found = getattr(found, part)
+    return found
+
+
+def _execute(statement: str, namespace: dict[str, Any], loop: _Loop) -> None:
+    """Execute an assignment, or evaluate an expression; what can be awaited is."""
+    tree: Any = compile(statement, "<setup>", "exec", ast.PyCF_ONLY_AST, True)
+    node = tree.body[0]
+    plain = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    if len(tree.body) != 1 or not (plain or isinstance(node, ast.Expr)):
+        exec(compile(tree, "<setup>", "exec", 0, True), namespace)
+        return
+    value = loop.settle(_evaluated(node.value, namespace))
+    if plain:
+        namespace[node.targets[0].id] = value
+
+
+def _evaluated(node: Any, namespace: dict[str, Any]) -> Any:
+    return eval(compile(ast.Expression(node), "<scenario>", "eval", 0, True), namespace)
+
+
+def _lifted(expression: str, namespace: dict[str, Any], loop: _Loop, given: dict[str, Any]) -> Any:
+    """The expression's code, with names in the place of its outermost call's receiver and
+    arguments, which are evaluated here and kept in `given` where they could change."""
+    tree: Any = compile(expression, "<scenario>", "eval", ast.PyCF_ONLY_AST, True)
+    call = tree.body
+    if not isinstance(call, ast.Call):
+        if isinstance(call, ast.Attribute):  # a property
+            call.value = _kept(call.value, "self", namespace, loop, given)
+        return compile(ast.fix_missing_locations(tree), "<scenario>", "eval", 0, True)
+    if isinstance(call.func, ast.Attribute):
+        call.func.value = _kept(call.func.value, "self", namespace, loop, given)
+    for index, argument in enumerate(call.args):
+        inner = argument.value if isinstance(argument, ast.Starred) else argument
+        new = _kept(inner, f"argument {index + 1}", namespace, loop, given)
+        call.args[index] = ast.Starred(new, ast.Load()) if inner is not argument else new
+    for keyword in call.keywords:
+        label = f"argument {keyword.arg}" if keyword.arg else "keywords"
+        keyword.value = _kept(keyword.value, label, namespace, loop, given)
+    return compile(ast.fix_missing_locations(tree), "<scenario>", "eval", 0, True)
+
+
+def _kept(
+    node: Any, label: str, namespace: dict[str, Any], loop: _Loop, given: dict[str, Any]
+) -> Any:
+    if isinstance(node, ast.Constant):
+        return node
+    value = loop.settle(_evaluated(ast.fix_missing_locations(node), namespace))
+    if not isinstance(value, _FIXED) and not _is_iterator(value):
+        given[label] = value
+    name = f"_refute_{len(namespace)}"
+    namespace[name] = value
+    return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+
+def _is_iterator(value: Any) -> bool:
+    """Whether encoding it would use it up, or say nothing."""
+    kind = type(value)
+    return hasattr(kind, "__next__") or hasattr(kind, "__anext__")
+
+
+# -- what came of it -------------------------------------------------------------------------------
+
+
+class _Loop:
+    """An event loop that exists once something is awaited, fresh for each scenario."""
+
+    def __init__(self) -> None:
+        self.loop: Any = None
+
+    def settle(self, value: Any) -> Any:
+        """What a coroutine gives; everything else as it is."""
+        return self.run(value) if type(value) is types.CoroutineType else value
+
+    def run(self, awaitable: Any) -> Any:
+        """Run a coroutine to its end."""
+        import asyncio  # costs what few programs need
+
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        return self.loop.run_until_complete(awaitable)
+
+    def close(self) -> None:
+        """End it, with what still runs in it."""
+        if self.loop is None:
+            return
+        import asyncio
+
+        try:
+            for task in asyncio.all_tasks(self.loop):
+                task.cancel()
+            self.loop.close()
+        except Exception:
+            pass
+        asyncio.set_event_loop(None)
+
+
+async def _items_of(value: Any, items: list[Any]) -> bool:
+    async for item in value:
+        if len(items) == MOST_ITEMS:
+            return True
+        items.append(item)
+    return False
+
+
+def _node_of(value: Any, codec: Any, loop: _Loop) -> Any:
+    """The node of a value; of an iterator the first items, and how it went on."""
+    kind = type(value)
+    is_async = hasattr(kind, "__anext__")
+    if not is_async and (not hasattr(kind, "__next__") or hasattr(kind, "fileno")):
+        return codec.node(value)
+    items: list[Any] = []
+    if is_async:
+        more = loop.run(_items_of(value, items))
+    else:
+        more = False
+        for item in value:
+            if len(items) == MOST_ITEMS:
+                more = True
+                break
+            items.append(item)
+    return "iter", kind.__name__, [codec.node(item) for item in items], more
+
+
+def _raised(error: BaseException, filename: str) -> tuple[Any, ...]:
+    bases: tuple[str, ...] = ()
+    try:
+        bases = tuple(base.__name__ for base in type.mro(type(error))[1:])
+    except BaseException:
+        pass
+    inside, trace = False, error.__traceback__
+    while trace is not None:
+        inside = inside or trace.tb_frame.f_code.co_filename == filename
+        trace = trace.tb_next
+    return _type_name(error), bases, _message(error), inside
+
+
+def _type_name(error: BaseException) -> str:
+    try:
+        return str.__str__(type.__dict__["__name__"].__get__(type(error)))[:200]
+    except BaseException:
+        return "?"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str.__str__(str(error))[:500]
+    except BaseException:
+        return ""
+
+
+class _Trace:
+    """Notes which of some lines of a file are executed while it is entered."""
+
+    def __init__(self, filename: str, lines: frozenset[int]) -> None:
+        self.filename = filename
+        self.lines = lines
+        self.hit: set[int] = set()
+        self.left = MOST_STEPS
+
+    def __enter__(self) -> None:
+        if self.lines:
+            sys.settrace(self._called)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.lines:
+            sys.settrace(None)
+
+    def _called(self, frame: Any, event: str, arg: Any) -> Any:
+        if self.left <= 0:
+            sys.settrace(None)
+            return None
+        code = frame.f_code
+        if code.co_filename != self.filename:
+            return None
+        if code.co_name == "<module>":
+            return None
+        if frame.f_lineno in self.lines:
+            self.hit.add(frame.f_lineno)
+        return self._line
+
+    def _line(self, frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_lineno in self.lines:
+            self.hit.add(frame.f_lineno)
+        self.left -= 1
+        return self._line if self.left > 0 and self.hit != self.lines else None
