@@ -30,7 +30,7 @@ _FIXED = (*_ATOMS, type, types.BuiltinFunctionType, types.FunctionType, types.Mo
 
 
 def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -> tuple[Any, ...]:
-    """Run (setup, expression, imports, lines) in a namespace and a directory of its own.
+    """Run (setup, expression, imports, lines, file) in a namespace and a directory of its own.
 
     Gives (kind, what, changed, printed, lines): kind "returned" with the value's node, "raised"
     with (type, names of its bases, message, whether the program was on its way), or "setup" with
@@ -39,13 +39,13 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
     were executed, by the set-up too.
     `MemoryError` is the caller's: the process ends with it.
     """
-    setup, expression, imports, lines = scenario
+    setup, expression, imports, lines, file = scenario
     before, directory = os.getcwd(), f"scenario-{id(scenario):x}"
     os.mkdir(directory)
     os.chdir(directory)
     streams, printed = (sys.stdout, sys.stderr), io.StringIO()
     sys.stdout = sys.stderr = printed
-    loop, trace = _Loop(), _Trace(filename, frozenset(lines))
+    loop, trace = _Loop(), _Trace(file or filename, frozenset(lines))
     try:
         namespace = dict(module.__dict__)
         for name, place in imports:
@@ -59,7 +59,7 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
             except BaseException as error:
                 return "setup", (index, _type_name(error), _message(error)), (), "", ()
         at = printed.tell()
-        return _observed(expression, namespace, trace, codec, loop, printed, at)
+        return _observed(expression, namespace, trace, filename, codec, loop, printed, at)
     finally:
         loop.close()
         sys.stdout, sys.stderr = streams
@@ -68,8 +68,9 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
 
 
 def _observed(
-    expression: str, namespace: Any, trace: _Trace, codec: Any, loop: _Loop, printed: Any, at: int
-) -> tuple[Any, ...]:
+    expression: str, namespace: Any, trace: _Trace, filename: str, codec: Any, loop: _Loop,
+    printed: Any, at: int,
+) -> tuple[Any, ...]:  # fmt: skip
     given: dict[str, Any] = {}
     kind: str
     what: Any
@@ -84,7 +85,7 @@ def _observed(
     except MemoryError:
         raise
     except BaseException as error:
-        kind, what = "raised", _raised(error, trace.filename)
+        kind, what = "raised", _raised(error, filename)
     printed.seek(at)
     text = printed.read(MOST_PRINTED)
     changed = []

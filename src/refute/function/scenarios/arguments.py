@@ -31,7 +31,8 @@ Row = dict[str, Piece]
 
 _LITERAL = frozenset(
     {"int", "float", "str", "bool", "bytes", "NoneType", "list", "tuple", "dict", "set",
-     "frozenset", "Sequence", "Iterable", "Collection", "Mapping", "MutableSequence", "MutableMapping", "Set",
+     "frozenset", "Sequence", "Iterable", "Collection", "Mapping", "MutableSequence",
+     "MutableMapping", "Set",
      "Container", "Sized", "Reversible", "List", "Dict", "Tuple", "FrozenSet"}
 )  # fmt: skip
 _HOMES = frozenset({"builtins", "collections.abc", "typing"})

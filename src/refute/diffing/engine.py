@@ -1,0 +1,316 @@
+"""Find inputs on which two revisions of one function differ, or say how far there are none.
+
+Scenarios are proposed from both revisions' source and from what the project's tests do, run on both
+sides, and learnt from. What differs is run again, alone and with other hashes, twice on each side;
+what is left is grouped by the changed lines that it executes, and made small.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from refute.diffing.changes import ChangedFunction, Place
+from refute.diffing.differences import Difference, Kind, is_stable, kind_of_difference
+from refute.diffing.modules import Module
+from refute.diffing.sides import Side, Sides
+from refute.function.scenarios.described import Described
+from refute.function.scenarios.observation import LIMITS, Observation
+from refute.function.scenarios.proposing import Proposal, Proposer, Target
+from refute.function.scenarios.shrinking import shrink
+from refute.problems import Scenario
+from refute.sandbox import Limits
+
+__all__ = ["Comparison", "Entry", "Settings", "compare_function"]
+
+BATCH = 32
+QUIET = 160
+"""Scenarios in a row that show nothing new, all changed lines executed, after which it is enough."""
+MOST_SHOWN = 3
+_CONFIRMED = replace(LIMITS, seed=1)
+_PATIENT = replace(LIMITS, cpu=2.0)
+_MADE_WITH = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__init_subclass__")
+_RANK: dict[Kind, int] = {
+    "value": 0, "exception": 1, "effect": 2, "output": 3, "end": 4, "message": 5
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How long and how far is looked."""
+
+    seconds: float = 5.0
+    """For one function."""
+    most: int = 600
+    """Scenarios for one function."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is called to see a changed function: itself, or who calls it."""
+
+    before: Module
+    after: Module
+    name_before: str
+    name_after: str
+    """Dotted in the module."""
+    caller: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of one changed function."""
+
+    function: ChangedFunction
+    differences: tuple[Difference, ...] = ()
+    """At most `MOST_SHOWN`, made small, the plainest kind first; of each group one."""
+    others: int = 0
+    """Groups that are not shown."""
+    ran: int = 0
+    """Scenarios that came to an end on both sides."""
+    reached: tuple[int, int] = (0, 0)
+    """How many of the changed lines they executed, before and after."""
+    missed_before: tuple[int, ...] = ()
+    missed_after: tuple[int, ...] = ()
+    """Changed lines that none executed."""
+    called: str = ""
+    """What was called, where that is not the function itself."""
+    within: tuple[str, ...] = ()
+    """Public functions that changed too, through which alone it is reached."""
+    reason: str = ""
+    """Why nothing can be said, where nothing can."""
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> str:
+        """ "differs", "no difference" (on what ran) or "cannot tell"."""
+        if self.differences:
+            return "differs"
+        return "no difference" if self.ran else "cannot tell"
+
+
+def compare_function(
+    function: ChangedFunction,
+    entries: Sequence[Entry],
+    sides: Sides,
+    settings: Settings,
+    known: Callable[[Place, str], Sequence[Scenario]] = lambda place, name: (),
+) -> Comparison:
+    """Compare both revisions of a changed function by calling `entries` in order, until one shows
+    something; `known` gives scenarios from tests. Raises `SandboxUnavailable`."""
+    start = time.monotonic()
+    best: Comparison | None = None
+    for number, entry in enumerate(entries):
+        left = settings.seconds - (time.monotonic() - start)
+        if number and left < 0.5:
+            break
+        share = left if number == len(entries) - 1 else max(1.0, left * 0.6)
+        search = _Search(function, entry, sides, replace(settings, seconds=share))
+        found = search.run(known(function.after, entry.name_after))
+        if best is None or _weight(found) > _weight(best):
+            best = found
+        if found.differences or (found.ran and not (found.missed_before or found.missed_after)):
+            break
+    if best is None:
+        best = Comparison(function, reason="nothing public reaches it")
+    return replace(best, seconds=time.monotonic() - start)
+
+
+def _weight(one: Comparison) -> tuple[int, int, int]:
+    return len(one.differences), sum(one.reached), one.ran
+
+
+@dataclass(slots=True)
+class _Search:
+    function: ChangedFunction
+    entry: Entry
+    sides: Sides
+    settings: Settings
+    ran: int = 0
+    hit: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    groups: dict[tuple[Kind, frozenset[int], frozenset[int]], Difference] = field(
+        default_factory=dict
+    )
+    refuted: int = 0
+    """Differences that a second look did not confirm."""
+
+    def run(self, known: Sequence[Scenario]) -> Comparison:
+        """Look for differences until the time is over or it is enough."""
+        described = self.sides.both(
+            lambda: self.sides.before.describe(
+                self.entry.before, [_target(self.entry.name_before)]
+            ),
+            lambda: self.sides.after.describe(self.entry.after, [_target(self.entry.name_after)]),
+        )
+        proposers: list[Proposer] = []
+        problems = []
+        for one, module, name, side in (
+            (described[1], self.entry.after, self.entry.name_after, self.sides.after),
+            (described[0], self.entry.before, self.entry.name_before, self.sides.before),
+        ):
+            made = self._proposer(one, module, _target(name), side, known if not proposers else ())
+            if isinstance(made, str):
+                problems.append(f"{side.tree.label}: {made}")
+            else:
+                proposers.append(made)
+        if problems:
+            return self._done(reason="; ".join(problems))
+        self._explore(proposers)
+        shown = self._shown()
+        reason = "" if self.ran else "no call that was tried comes to an end"
+        return self._done(shown, reason)
+
+    def _proposer(
+        self, described: Described | str, module: Module, name: str, side: Side,
+        known: Sequence[Scenario],
+    ) -> Proposer | str:  # fmt: skip
+        if isinstance(described, str):
+            return described
+        if name not in described.names:
+            return described.problems.get(name, "is not there once the module is loaded")
+        target = Target(module.name, name, described.names[name], module.text)
+        return Proposer(target, described, side.read, known, self.settings.seed)
+
+    def _explore(self, proposers: Sequence[Proposer]) -> None:
+        end = time.monotonic() + self.settings.seconds * 0.7  # the rest is for a second look
+        left, quiet, turn = self.settings.most, 0, 0
+        idle: set[int] = set()
+        while left > 0 and time.monotonic() < end and len(idle) < len(proposers):
+            at = turn % len(proposers)
+            turn += 1
+            proposals = proposers[at].batch(min(BATCH, left))
+            if not proposals:
+                idle.add(at)
+                continue
+            idle.discard(at)
+            left -= len(proposals)
+            news = self._round(proposals, proposers[at])
+            quiet = 0 if news else quiet + len(proposals)
+            if quiet >= QUIET and not any(self._missed()):
+                break
+
+    def _round(self, proposals: Sequence[Proposal], proposer: Proposer) -> bool:
+        """Run a batch on both sides; whether it showed a line or a kind of difference anew."""
+        before, after = self._observe([one.scenario for one in proposals])
+        news = False
+        suspects: list[tuple[Scenario, Kind]] = []
+        for proposal, old, new in zip(proposals, before, after, strict=True):
+            proposer.learn(proposal, new if new.answered or not old.answered else old)
+            if old.answered and new.answered:
+                self.ran += 1
+                news = news or not (old.lines <= self.hit[0] and new.lines <= self.hit[1])
+                self.hit[0].update(old.lines)
+                self.hit[1].update(new.lines)
+            kind = kind_of_difference(old, new)
+            if kind is None or (kind, old.lines, new.lines) in self.groups:
+                continue
+            if self.entry.caller and not (old.lines or new.lines):
+                continue  # not the function's doing
+            if not any(kind == other for _, other in suspects) or len(suspects) < 4:
+                suspects.append((proposal.scenario, kind))
+        for scenario, kind in suspects[:6]:
+            news = self._confirm(scenario, kind) or news
+        return news
+
+    def _observe(
+        self, scenarios: Sequence[Scenario], limits: Limits = LIMITS
+    ) -> tuple[list[Observation], list[Observation]]:
+        entry, function, sides = self.entry, self.function, self.sides
+
+        def before() -> list[Observation]:
+            lines, file = function.lines_before, function.before.file
+            name = entry.name_before
+            return sides.before.observe(entry.before, name, scenarios, lines, file, limits)
+
+        def after() -> list[Observation]:
+            lines, file = function.lines_after, function.after.file
+            return sides.after.observe(
+                entry.after, entry.name_after, scenarios, lines, file, limits
+            )
+
+        return sides.both(before, after)
+
+    def _confirm(self, scenario: Scenario, kind: Kind) -> bool:
+        """Look again, alone and with other hashes; whether the difference stands and is new."""
+        [before], [after] = self._observe([scenario], _PATIENT if kind == "end" else LIMITS)
+        found = kind_of_difference(before, after)
+        if found is None:
+            self.refuted += 1
+            return False
+        key = (found, before.lines, after.lines)
+        if key in self.groups:
+            return False
+        [old], [new] = self._observe([scenario], _PATIENT if kind == "end" else _CONFIRMED)
+        stable = is_stable(before, old) and is_stable(after, new)
+        if not stable or kind_of_difference(old, new) != found:
+            self.refuted += 1
+            return False
+        self.groups[key] = Difference(scenario, found, before, after, before.lines, after.lines)
+        return True
+
+    # -- what is shown -----------------------------------------------------------------------------
+
+    def _shown(self) -> tuple[Difference, ...]:
+        """The groups' representatives, plainest first, made small."""
+        found = sorted(
+            self.groups.values(), key=lambda one: (_RANK[one.kind], len(one.scenario.source))
+        )
+        if found and found[0].kind != "message":
+            found = [one for one in found if one.kind != "message"]
+        kept: dict[str, Difference] = {}
+        for one in found:
+            if len(kept) == MOST_SHOWN:
+                break
+            small = self._shrunk(one)
+            if small is not None:
+                kept.setdefault(small.scenario.source, small)
+        return tuple(kept.values())
+
+    def _shrunk(self, one: Difference) -> Difference | None:
+        errors = (one.before.kind, one.before.error, one.after.kind, one.after.error)
+
+        def keeps(scenarios: Sequence[Scenario]) -> list[bool]:
+            before, after = self._observe(scenarios)
+            return [
+                kind_of_difference(old, new) == one.kind
+                and (old.kind, old.error, new.kind, new.error) == errors
+                for old, new in zip(before, after, strict=True)
+            ]
+
+        if one.kind == "end":
+            return one
+        small = shrink(one.scenario, keeps, seconds=max(0.5, self.settings.seconds * 0.3))
+        first, second = self._observe([small]), self._observe([small], _CONFIRMED)
+        before, after, old, new = first[0][0], first[1][0], second[0][0], second[1][0]
+        kind = kind_of_difference(before, after)
+        if kind is None or not (is_stable(before, old) and is_stable(after, new)):
+            return one if small.source != one.scenario.source else None
+        return Difference(small, kind, before, after, before.lines, after.lines)
+
+    def _missed(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        old = tuple(n for n in self.function.lines_before if n not in self.hit[0])
+        new = tuple(n for n in self.function.lines_after if n not in self.hit[1])
+        return old, new
+
+    def _done(self, shown: tuple[Difference, ...] = (), reason: str = "") -> Comparison:
+        missed = self._missed()
+        called = f"{self.entry.after.name}.{self.entry.name_after}" if self.entry.caller else ""
+        return Comparison(
+            self.function,
+            shown,
+            others=max(0, len(self.groups) - len(shown)),
+            ran=self.ran,
+            reached=(len(self.hit[0]), len(self.hit[1])),
+            missed_before=missed[0],
+            missed_after=missed[1],
+            called=called,
+            reason=reason,
+        )
+
+
+def _target(name: str) -> str:
+    """What is called for a method: its class, where the method is part of making one."""
+    owner, _, last = name.rpartition(".")
+    return owner if owner and last in _MADE_WITH else name
