@@ -26,7 +26,7 @@ __all__ = ["Comparison", "Entry", "Settings", "compare_function"]
 
 BATCH = 32
 QUIET = 160
-"""Scenarios in a row that show nothing new, all changed lines executed, after which it is enough."""
+"""Scenarios in a row that show nothing new, after which it is enough if all changed lines ran."""
 MOST_SHOWN = 3
 _CONFIRMED = replace(LIMITS, seed=1)
 _PATIENT = replace(LIMITS, cpu=2.0)
@@ -69,7 +69,7 @@ class Comparison:
     others: int = 0
     """Groups that are not shown."""
     ran: int = 0
-    """Scenarios that came to an end on both sides."""
+    """Scenarios that came to an end on both sides, with something to compare."""
     reached: tuple[int, int] = (0, 0)
     """How many of the changed lines they executed, before and after."""
     missed_before: tuple[int, ...] = ()
@@ -199,7 +199,7 @@ class _Search:
         for proposal, old, new in zip(proposals, before, after, strict=True):
             proposer.learn(proposal, new if new.answered or not old.answered else old)
             if old.answered and new.answered:
-                self.ran += 1
+                self.ran += old.comparable and new.comparable
                 news = news or not (old.lines <= self.hit[0] and new.lines <= self.hit[1])
                 self.hit[0].update(old.lines)
                 self.hit[1].update(new.lines)
