@@ -45,6 +45,8 @@ class Settings:
     most: int = 600
     """Scenarios for one function."""
     seed: int = 0
+    total: float | None = None
+    """Seconds for all functions; those that come later cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -81,10 +82,15 @@ def compare(
     interpreter = interpreter_of(revisions.repo, python)
     old, new = Modules(revisions.before), Modules(revisions.after)
     references = References(new)
+    start = time.monotonic()
     themselves = {one.after.target for one in changes.functions if not one.is_private}
     try:
         with Sides(revisions.before, revisions.after, interpreter) as sides:
             for number, function in enumerate(changes.functions, 1):
+                if settings.total is not None and time.monotonic() - start > settings.total:
+                    late = Comparison(function, reason="no time was left for it")
+                    diffed.functions.append(Compared(late, stated(changes, function)))
+                    continue
                 entries, also = _entries(function, old, new, references, themselves)
                 comparison = compare_function(function, entries, sides, settings, known)
                 if not comparison.differences and not comparison.ran and also:
