@@ -20,9 +20,10 @@ from refute.function.scenarios.trees import (
 )
 
 __all__ = [
-    "combined",
+    "balanced",
     "dropped_items",
     "inlined",
+    "merged",
     "number",
     "replaced",
     "simplest",
@@ -152,7 +153,10 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def simplest(tree: ast.Module) -> list[Edit]:
-    """Each value, and each variable with what it needs, replaced by None, 0, "" or []."""
+    """Each object, and each variable with what it needs, replaced by None, 0, "" or [].
+
+    A literal stays of its kind: a test with None for a text would look like wrong use.
+    """
     plainest = [ast.Constant(None), ast.Constant(0), ast.Constant(""), ast.List([], ast.Load())]
     observed = _observed(tree)
     found: list[Edit] = []
@@ -164,12 +168,10 @@ def simplest(tree: ast.Module) -> list[Edit]:
         receiver = path[-2:] == ("func", "value")
         statement = len(path) == 3 and isinstance(at(tree, path[:2]), ast.Expr)
         fixed = path in (observed, observed[:3]) or isinstance(node, ast.Starred)
-        if fixed or receiver or statement:
+        literal = is_leaf(node) or isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict))
+        if fixed or receiver or statement or literal:
             continue
-        for plain in plainest:
-            if is_leaf(node) and isinstance(node, ast.Constant) and node.value is None:
-                continue
-            found.append(((path, plain),))
+        found += [((path, plain),) for plain in plainest]
     return found
 
 
@@ -183,28 +185,43 @@ def zeros(tree: ast.Module) -> list[Edit]:
     return found
 
 
-def combined(tree: ast.Module) -> list[Edit]:
-    """Two constants side by side as one: their sum or concatenation in the place of both, or all of
-    it in one and nothing in the other; and both less by the same amount."""
+def merged(tree: ast.Module) -> list[Edit]:
+    """Two items side by side as one, their sum or concatenation; no item in two of these."""
     found: list[Edit] = []
-    leaves = [(path, node) for path, node in expressions(tree) if is_leaf(node)]
-    for (one, first), (other, second) in pairwise(leaves):
+    taken: set[Path] = set()
+    for (one, first), (other, second) in pairwise(_leaves(tree)):
         a, b = value_of(first), value_of(second)
         beside = one[:-1] == other[:-1] and one[-2:-1] == ("elts",)
-        if isinstance(a, str) and isinstance(b, str) and beside and a and b:
-            found.append(((one, ast.Constant(a + b)), (other, None)))
-        if type(a) is not int or type(b) is not int:
+        if not beside or one in taken or type(a) is not type(b):
             continue
-        if beside:
+        if isinstance(a, int) and isinstance(b, int):
             found.append(((one, number(a + b)), (other, None)))
+            taken.add(other)
+        elif isinstance(a, str) and isinstance(b, str):
+            found.append(((one, ast.Constant(a + b)), (other, None)))
+            taken.add(other)
+    return found
+
+
+def balanced(tree: ast.Module) -> list[Edit]:
+    """Of two whole numbers one after the other all in one and 0 in the other, and both less by the
+    same amount."""
+    found: list[Edit] = []
+    for (one, first), (other, second) in pairwise(_leaves(tree)):
+        a, b = value_of(first), value_of(second)
+        if type(a) is not int or type(b) is not int or not (a or b):
+            continue
         if a and b:
             found.append(((one, number(0)), (other, number(a + b))))
             found.append(((one, number(a + b)), (other, number(0))))
-        if a or b:
-            least = min(a, b, key=abs)
-            for less in (a, b, least - 1 if least > 0 else least + 1, least // 2):
-                found.append(((one, number(a - less)), (other, number(b - less))))
+        least = min(a, b, key=abs)
+        for less in (a, b, least - 1 if least > 0 else least + 1, least // 2):
+            found.append(((one, number(a - less)), (other, number(b - less))))
     return found
+
+
+def _leaves(tree: ast.Module) -> list[tuple[Path, ast.expr]]:
+    return [(path, node) for path, node in expressions(tree) if is_leaf(node)]
 
 
 def number(value: int | float) -> ast.expr:

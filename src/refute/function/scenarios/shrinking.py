@@ -1,9 +1,9 @@
 """Shrinks a scenario: the least of it that still shows the same, as Hypothesis does with inputs.
 
 Delta debugging (Zeller and Hildebrandt, 2002) on set-up statements, arguments, items and
-characters, and a search for the smallest numbers, until nothing of it makes the scenario smaller. Candidates
-are asked about in batches, since a batch costs little more in the sandbox than one; those of a
-batch that keep what is seen are then tried together.
+characters, and a search for the smallest numbers, until nothing of it makes the scenario smaller.
+Candidates are asked about in batches, since a batch costs little more in the sandbox than one;
+those of a batch that keep what is seen are then tried together.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from refute.function.scenarios.reductions import (
-    combined,
+    balanced,
     dropped_items,
     inlined,
+    merged,
     number,
     replaced,
     simplest,
@@ -67,9 +68,10 @@ def shrink(
         lambda: search.edits(zeros),
         lambda: search.edits(replaced, alone=True),
         lambda: search.edits(inlined, alone=True),
+        lambda: search.edits(merged),
         search.shorten_texts,
         search.lower_numbers,
-        lambda: search.edits(combined, alone=True),
+        lambda: search.edits(balanced, alone=True),
         lambda: search.edits(simplest, alone=True),
         search.plainer_texts,
     )
