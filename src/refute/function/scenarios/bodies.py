@@ -65,12 +65,14 @@ class Parts:
 
 def body_of(
     scenario: Scenario, expected: Observation, module: str, style: Style, comment: str,
-    context: Context,
+    context: Context, given: frozenset[str] = frozenset(),
 ) -> Parts:  # fmt: skip
-    """The pieces of a test. Raises as `render_test`."""
+    """The pieces of a test, whose parameters are `given`. Raises `NotLiteral`, `InputError`."""
     if not expected.answered:
         raise NotLiteral(f"nothing to expect of a call that was {expected.kind}")
-    return _Writer(scenario, read_body(scenario), expected, module, style, comment, context).parts()
+    return _Writer(
+        scenario, read_body(scenario), expected, module, style, comment, context, given
+    ).parts()
 
 
 def read_body(scenario: Scenario) -> list[ast.stmt]:
@@ -87,7 +89,7 @@ def read_body(scenario: Scenario) -> list[ast.stmt]:
 class _Writer:
     def __init__(
         self, scenario: Scenario, body: list[ast.stmt], expected: Observation, module: str,
-        style: Style, comment: str, context: Context,
+        style: Style, comment: str, context: Context, given: frozenset[str],
     ) -> None:  # fmt: skip
         self.scenario = scenario
         self.expected = expected
@@ -102,6 +104,7 @@ class _Writer:
         self.call = last.value
         self.out = Parts()
         self.also: set[str] = set()
+        self.given = given
         self.taken = set(bound_names(*body)) | read_names(*body) | set(context.bound)
 
     def parts(self) -> Parts:
@@ -173,7 +176,7 @@ class _Writer:
             or (isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
         }
         places = dict(self.scenario.imports)
-        for name in sorted((read_names(*nodes) | self.also) - bound):
+        for name in sorted((read_names(*nodes) | self.also) - bound - self.given):
             if name in places:
                 self.out.imports.add(_import_of(name, places[name]))
             elif name == "asyncio":

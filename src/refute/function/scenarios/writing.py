@@ -9,6 +9,7 @@ of fields and exceptions come from the program.
 from __future__ import annotations
 
 import ast
+import keyword
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,14 +17,18 @@ from textwrap import indent
 from typing import Any
 
 from refute.function.assertions import sorted_imports
+from refute.function.scenarios.bodies import Context, Parts, Style, body_of, read_body
 from refute.function.scenarios.layout import code_of, statement, wrapped_imports
 from refute.function.scenarios.observation import Observation
-from refute.function.scenarios.bodies import Context, Parts, Style, body_of, read_body
 from refute.function.scenarios.varying import unparsed
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Scenario
+from refute.syntax import bound_names, read_names
 
 __all__ = ["Context", "Style", "as_hypothesis", "import_group", "render_test"]
+
+PLAIN = Style()
+UNKNOWN = Context()
 
 
 def render_test(
@@ -32,9 +37,9 @@ def render_test(
     *,
     module: str,
     name: str,
-    style: Style = Style(),
+    style: Style = PLAIN,
     comment: str = "",
-    context: Context = Context(),
+    context: Context = UNKNOWN,
 ) -> str:
     """A file with one test: `name` (of a function: ``test_total``) of a scenario of `module`.
 
@@ -105,9 +110,9 @@ def as_hypothesis(
     *,
     module: str,
     name: str,
-    style: Style = Style(),
+    style: Style = PLAIN,
     comment: str = "",
-    context: Context = Context(),
+    context: Context = UNKNOWN,
 ) -> str:
     """A skeleton for Hypothesis: the literal arguments of the observed call are drawn by their
     kind, the scenario stands as the example, and what is to hold for all of them is left open.
@@ -117,7 +122,8 @@ def as_hypothesis(
     body = read_body(scenario)
     names, values = _lift(body, context)
     quiet = replace(expected, printed="")  # a fixture would be shared by all examples
-    drawn = body_of(unparsed(body, scenario), quiet, module, style, comment, context)
+    lifted = unparsed(body, scenario)
+    drawn = body_of(lifted, quiet, module, style, comment, context, frozenset(names))
     lines = [f"if {_pair(names)} == {_pair([code_of(one) for one in values])}:"]
     lines += [indent("\n".join(drawn.lines), "    "), "# here: what holds for every input"]
     strategies = [_strategy(read_literal(one)) for one in values]
@@ -142,19 +148,25 @@ def _lift(body: list[ast.stmt], context: Context) -> tuple[list[str], list[ast.e
     call = call.value if isinstance(call, ast.Await) else call
     names: list[str] = []
     values: list[ast.expr] = []
+    taken = read_names(*body) | bound_names(*body)
+
+    def named(wish: str, node: ast.expr) -> ast.Name:
+        while wish in taken or keyword.iskeyword(wish):
+            wish += "_"
+        taken.add(wish)
+        names.append(wish)
+        values.append(node)
+        return ast.Name(wish, ast.Load())
+
     if isinstance(call, ast.Call):
+        known = context.parameters
         for index, node in enumerate(call.args):
-            known = index < len(context.parameters)
-            name = context.parameters[index] if known else f"argument_{index + 1}"
             if _is_literal(node):
-                names.append(name)
-                values.append(node)
-                call.args[index] = ast.Name(name, ast.Load())
+                wish = known[index] if index < len(known) else f"argument_{index + 1}"
+                call.args[index] = named(wish, node)
         for one in call.keywords:
             if one.arg and _is_literal(one.value):
-                names.append(one.arg)
-                values.append(one.value)
-                one.value = ast.Name(one.arg, ast.Load())
+                one.value = named(one.arg, one.value)
     if not names:
         raise NotLiteral("a call without literal arguments leaves nothing to draw")
     return names, values
