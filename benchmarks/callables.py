@@ -113,7 +113,7 @@ def _lines_of(text: str, name: str) -> tuple[int, ...]:
 def _comparable(
     box: Sandbox, program: Program, scenarios: list[Scenario], lines: tuple[int, ...]
 ) -> tuple[Scenario | None, Counter[str]]:
-    """The first scenario that says something, twice the same, of the lines; and why others do not."""
+    """The first that says something twice the same, of the lines, and why others do not."""
     reasons: Counter[str] = Counter()
     traced = [replace(one, lines=lines) for one in scenarios]
     for scenario, seen in zip(traced, observe(box, program, traced), strict=True):

@@ -8,6 +8,7 @@ what reached something new. Pieces that turn out to be of no use are drawn less 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -18,14 +19,18 @@ from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import ClassInfo, Described, Signature
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
+from refute.function.scenarios.results import function_returned, uses
 from refute.function.scenarios.varying import variations
 from refute.problems import Scenario
+from refute.sandbox.values import Incomplete
 from refute.syntax import Function, bound_names, find_function, try_parse
 
 __all__ = ["Proposal", "Proposer", "Target"]
 
 MOST_KEPT = 60
 """Scenarios that variations start from."""
+DEEPEST_RESULT, MOST_RESULTS = 2, 120
+"""Results of results that are used, and how many scenarios do so."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -91,6 +96,9 @@ class Proposer:
     _rows: dict[str, Iterator[Row]] = field(default_factory=dict)
     _methods: dict[str, list[Piece]] = field(default_factory=dict)
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
+    _results: dict[str, int] = field(default_factory=dict)
+    """Source of a scenario whose result is used -> how many results deep it is itself."""
+    _uses: deque[Proposal] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         target = self.target
@@ -132,12 +140,29 @@ class Proposer:
             tries = self._tries.setdefault(choice, _Tries())
             tries.made += 1
             tries.good += good
+        if seen.kind == "returned" and isinstance(seen.value, Incomplete):
+            self._use(proposal, seen.value.type)
         new = seen.lines - self._lines
         if seen.answered and (new or (good == 1.0 and len(self._kept) < MOST_KEPT // 2)):
             self._lines |= new
             self._kept.append(proposal)
             if len(self._kept) > MOST_KEPT:
                 self._kept.pop(self.rng.randrange(MOST_KEPT // 2))
+
+    def _use(self, proposal: Proposal, kind: str) -> None:
+        """Have what a call returned used, since it cannot be compared itself."""
+        scenario = proposal.scenario
+        depth = self._results.get(scenario.source, 0)
+        if depth == DEEPEST_RESULT or len(self._results) > MOST_RESULTS:
+            return
+        node = self.target.node
+        for _ in range(depth + 1):
+            node = function_returned(node)
+        base = Piece(scenario.expression, scenario.imports, scenario.setup)
+        for use in uses(base, kind, node, self.builder, self.rng):
+            new = Scenario(use.source, use.setup, use.imports)
+            self._results[new.source] = depth + 1
+            self._uses.append(Proposal(new))
 
     # -- the stream --------------------------------------------------------------------------------
 
@@ -150,7 +175,9 @@ class Proposer:
         while idle < 400:
             turn += 1
             fresh: list[Proposal] = []
-            if turn % 3 == 2 and (self._kept or self.known):
+            if self._uses and turn % 2:
+                fresh = [self._uses.popleft()]
+            elif turn % 3 == 2 and (self._kept or self.known):
                 fresh = self._varied()
             else:
                 row = next(rows, None)

@@ -224,7 +224,7 @@ def _candidates(
 
 def _may_be(node: ast.expr, target: _Target) -> bool:
     match node:
-        case ast.Call(func=ast.Name()):
+        case ast.Call(func=ast.Name() | ast.Call()):
             return not target.is_property
         case ast.Call(func=ast.Attribute(attr=name)):
             return name == target.last and not target.is_property
@@ -264,6 +264,8 @@ def _matched(
     """How sure it is that an expression is the target's call, and the expression to observe."""
     step = steps[index]
     if isinstance(node, ast.Call):
+        if _makes_what_is_called(node.func, target, steps, index, package):
+            return _LIKELY, node
         func = _aliased(node.func, steps, index)
         place = _place(func, steps, index, package)
         if place is not None and ":" in place:
@@ -287,6 +289,23 @@ def _matched(
         return None
     rank = _rank(receiver, target, steps, index, package)
     return None if rank is None else (rank, node)
+
+
+def _makes_what_is_called(
+    func: ast.expr, target: _Target, steps: Sequence[Step], index: int, package: Package
+) -> bool:
+    """Whether a function that is called is a result of the target."""
+    if isinstance(func, ast.Name):
+        at = reaching(func.id, steps, index)
+        value = getattr(steps[at].node, "value", None) if at is not None else None
+        if at is None or not isinstance(value, ast.Call):
+            return False
+        func, index = value, at
+    return isinstance(func, ast.Call) and (
+        not isinstance(func.func, ast.Call)
+        and not target.is_class
+        and _matched(func, target, steps, index, package) is not None
+    )
 
 
 def _is(place: str, target: _Target, package: Package) -> bool:
