@@ -29,9 +29,17 @@ from typing import Any
 from packages import Half, Source, draw, half_of, modules, parser, share, work
 
 from refute.function.project import surroundings
-from refute.function.scenarios.carving import Package, carve, find_tests, read_package
-from refute.function.scenarios.described import describe_module
+from refute.function.scenarios.carving import (
+    Package,
+    carve,
+    classes_around,
+    find_tests,
+    instances_of,
+    read_package,
+)
+from refute.function.scenarios.described import Described, describe_module
 from refute.function.scenarios.observation import LIMITS, observe, same_value
+from refute.function.scenarios.pieces import Piece
 from refute.function.scenarios.proposing import Proposer, Target
 from refute.function.scenarios.running import explore, reader_of, runner
 from refute.problems import Scenario
@@ -91,15 +99,21 @@ def _package(root: Path, name: str) -> Package:
     return read_package(root, name)
 
 
-def _carved(one: Callable, module: str, tests: Path) -> list[Scenario]:
-    """Scenarios from the project's tests."""
+def _carved(
+    one: Callable, module: str, tests: Path, described: Described
+) -> tuple[list[Scenario], dict[str, tuple[Piece, ...]]]:
+    """Scenarios from the project's tests, and how they make objects."""
     top = module.partition(".")[0]
     root = one.source.path.resolve().parents[module.count(".")]
     if one.source.path.name == "__init__.py":
         root = root.parent
-    files = find_tests(tests / one.package, module, [one.name])
     target = f"{module}:{one.name}"
-    return carve(files, [target], names=_package(root, top)).scenarios[target]
+    classes = classes_around(module, one.name, described)
+    names = [one.name, *(place.partition(":")[2] for place in classes)]
+    files = find_tests(tests / one.package, module, names)
+    package = _package(root, top)
+    found = carve(files, [target, *classes], names=package, seen_from=module).scenarios
+    return found[target], instances_of(classes, found)
 
 
 def _lines_of(text: str, name: str) -> tuple[int, ...]:
@@ -145,15 +159,17 @@ def measure(one: Callable, proposals: int, tests: Path | None) -> dict[str, Any]
         target = Target(around.name, one.name, described.names[one.name], text)
         program = Program(text, one.name, filename=str(path), module=around.name)
         known: list[Scenario] = []
+        instances: dict[str, tuple[Piece, ...]] = {}
         if tests is not None:
-            known = _carved(one, around.name, tests)
+            known, instances = _carved(one, around.name, tests, described)
             row |= {"carved": len(known), "carved_in": time.monotonic() - start}
             shown, why = _comparable(box, program, known, _lines_of(text, one.name))
             row |= {"carved_ok": shown is not None, "carved_reasons": why.most_common(3)}
             if shown is not None:
                 found = {"ok": True, "tried": 0, "scenario": shown.source}
                 return {**row, **found, "seconds": time.monotonic() - start}
-        proposer = Proposer(target, described, reader_of(*around.import_path), known)
+        texts = reader_of(*around.import_path)
+        proposer = Proposer(target, described, texts, known, instances=instances)
         errors: Counter[str] = Counter()
         count = 0
         for shown in explore(proposer, runner(box, program), most=proposals, seconds=20):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
@@ -86,6 +86,8 @@ class Proposer:
     texts: Texts
     known: Sequence[Scenario] = ()
     seed: int = 0
+    instances: Mapping[str, Sequence[Piece]] = field(default_factory=dict)
+    """How tests make objects of a class, by its id."""
     _tries: dict[tuple[str, str], _Tries] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _kept: list[Proposal] = field(default_factory=list)
@@ -109,7 +111,9 @@ class Proposer:
         owner = self._owner()
         if owner is not None and owner.make is not None:
             nodes += [node for node in (self._node_of(owner.make),) if node is not None]
-        self.builder = Builder(self.described, Namer(target.module, taken), constants_of(*nodes))
+        self.builder = Builder(
+            self.described, Namer(target.module, taken), constants_of(*nodes), self.instances
+        )
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -278,6 +282,8 @@ class Proposer:
         owner = self._owner()
         found: dict[str, Piece] = {}
         if owner is not None:
+            for piece in self.instances.get(owner.id, ()):
+                found[piece.source] = piece
             if owner.make is not None and not owner.abstract:
                 whole = self.builder.namer.name(owner.id)
                 rows = rows_for(owner.make, self._node_of(owner.make), self.builder, self.rng)

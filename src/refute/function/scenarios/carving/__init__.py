@@ -2,6 +2,16 @@
 
 from refute.function.scenarios.carving.carve import Carving, carve, from_recorded
 from refute.function.scenarios.carving.finding import find_tests
+from refute.function.scenarios.carving.instances import classes_around, instances_of
 from refute.function.scenarios.carving.places import Package, read_package
 
-__all__ = ["Carving", "Package", "carve", "find_tests", "from_recorded", "read_package"]
+__all__ = [
+    "Carving",
+    "Package",
+    "carve",
+    "classes_around",
+    "find_tests",
+    "from_recorded",
+    "instances_of",
+    "read_package",
+]

@@ -56,6 +56,9 @@ class _Target:
     qualname: str
     is_property: bool
     is_class: bool
+    home: str
+    """The module in which its scenarios run, and the names that it binds."""
+    defined: frozenset[str]
 
     @property
     def owner(self) -> str:
@@ -81,11 +84,13 @@ def carve(
     *,
     names: Package = NO_PACKAGE,
     most: int = 40,
+    seen_from: str | None = None,
 ) -> Carving:
     """Find up to `most` scenarios for each target, ``pkg.mod:Cart.total``, in files.
 
     `files`: paths, or (name, text). `names`: what the package defines and exports
-    (`read_package`).
+    (`read_package`). `seen_from`: the module in which the scenarios run, whose names need no import
+    (default: each target's own).
     """
     read = []
     for file in files:
@@ -93,7 +98,7 @@ def carve(
         if text:
             read.append(read_file(name, text, names, _module_of(name, names.name)))
     shared = [one for one in read if one.name.endswith("conftest.py")]
-    wanted = [_target(one, names) for one in targets]
+    wanted = [_target(one, names, seen_from) for one in targets]
     words = {one.last for one in wanted}
     found: dict[str, dict[str, _Found]] = {one.key: {} for one in wanted}
     skipped: Counter[str] = Counter()
@@ -139,12 +144,21 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _target(key: str, package: Package) -> _Target:
+def _target(key: str, package: Package, seen_from: str | None) -> _Target:
     module, _, qualname = key.partition(":")
     owner, _, last = qualname.rpartition(".")
     members = package.classes.get(f"{module}:{owner}")
     is_property = members is not None and members.members.get(last) == "property"
-    return _Target(key, module, qualname, is_property, key in package.classes)
+    home = seen_from or module
+    defined = {
+        place.partition(":")[2].partition(".")[0]
+        for place in (*package.homes, *package.classes, *package.returns)
+        if place.startswith(f"{home}:")
+    }
+    defined |= set(package.names.get(home, ()))
+    defined |= {qualname.partition(".")[0]} if home == module else set()
+    is_class = key in package.classes
+    return _Target(key, module, qualname, is_property, is_class, home, frozenset(defined))
 
 
 def _chosen(found: list[_Found], most: int) -> list[Scenario]:
@@ -173,12 +187,6 @@ def _size(one: _Found) -> tuple[int, int, str]:
 def _in_session(
     steps: Sequence[Step], target: _Target, package: Package, skipped: Counter[str]
 ) -> Iterator[_Found]:
-    defined = frozenset(package.names.get(target.module, ())) | {
-        place.partition(":")[2].partition(".")[0]
-        for place in (*package.homes, *package.classes, *package.returns)
-        if place.startswith(f"{target.module}:")
-    }
-    defined |= {target.qualname.partition(".")[0]}
     for index, step in enumerate(steps):
         if not step.tested:
             continue
@@ -191,7 +199,7 @@ def _in_session(
                     continue
                 rank, call = match
                 try:
-                    scenario = scenario_of(call, line, at, target.module, package, defined)
+                    scenario = scenario_of(call, line, at, target.home, package, target.defined)
                 except CannotCarve as reason:
                     skipped[str(reason)] += 1
                     continue
