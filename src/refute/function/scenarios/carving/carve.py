@@ -5,26 +5,24 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from refute.function.scenarios.carving.finding import text_of
+from refute.function.scenarios.carving.matching import (
+    GUESSED,
+    Target,
+    candidates,
+    matched,
+    target_of,
+)
 from refute.function.scenarios.carving.places import NO_PACKAGE, Package
-from refute.function.scenarios.carving.sessions import read_file, sessions_of
-from refute.function.scenarios.carving.slicing import (
-    CannotCarve,
-    place_of,
-    reaching,
-    scenario_of,
-)
-from refute.function.scenarios.carving.steps import (
-    MOST_TURNS,
-    Step,
-    literal_rows,
-    step_of,
-    substituted,
-)
+from refute.function.scenarios.carving.sessions import sessions_of
+from refute.function.scenarios.carving.slicing import CannotCarve, scenario_of
+from refute.function.scenarios.carving.steps import Step
+from refute.function.scenarios.carving.testfiles import TestFile, read_file
 from refute.problems import Scenario
 
 __all__ = ["Carving", "carve", "from_recorded"]
@@ -33,10 +31,6 @@ MOST_FOUND = 400
 """Scenarios of one target that the best are chosen from."""
 MOST_GUESSED = 8
 """Scenarios of one target of whose receiver only the method's name is known."""
-_CERTAIN, _LIKELY, _GUESSED = range(3)
-_COMMON = frozenset(
-    name for kind in (str, bytes, list, dict, set, int, float, tuple, type) for name in dir(kind)
-)
 
 
 @dataclass(slots=True)
@@ -47,28 +41,6 @@ class Carving:
     """By target, best first."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Why calls of targets made no scenario."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    key: str
-    module: str
-    qualname: str
-    is_property: bool
-    is_class: bool
-    home: str
-    """The module in which its scenarios run, and the names that it binds."""
-    defined: frozenset[str]
-
-    @property
-    def owner(self) -> str:
-        """The place of its class, "" where it has none."""
-        owner = self.qualname.rpartition(".")[0]
-        return f"{self.module}:{owner}" if owner else ""
-
-    @property
-    def last(self) -> str:
-        return self.qualname.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +64,24 @@ def carve(
     (`read_package`). `seen_from`: the module in which the scenarios run, whose names need no import
     (default: each target's own).
     """
-    read = []
+    skipped: Counter[str] = Counter()
+    read: list[TestFile] = []
     for file in files:
-        name, text = (str(file), _text(file)) if isinstance(file, Path) else file
-        if text:
+        name, text = (str(file), text_of(file)) if isinstance(file, Path) else file
+        with _bounded(skipped):
             read.append(read_file(name, text, names, _module_of(name, names.name)))
     shared = [one for one in read if one.name.endswith("conftest.py")]
-    wanted = [_target(one, names, seen_from) for one in targets]
+    wanted = [target_of(one, names, seen_from) for one in targets]
     words = {one.last for one in wanted}
     found: dict[str, dict[str, _Found]] = {one.key: {} for one in wanted}
-    skipped: Counter[str] = Counter()
     for file_read in read:
-        for steps in sessions_of(file_read, shared, names, words):
-            for target in wanted:
-                own = found[target.key]
-                if len(own) < MOST_FOUND:
-                    for one in _in_session(steps, target, names, skipped):
-                        own.setdefault(one.scenario.source, one)
+        with _bounded(skipped):
+            for steps in sessions_of(file_read, shared, names, words):
+                for target in wanted:
+                    own = found[target.key]
+                    if len(own) < MOST_FOUND:
+                        for one in _in_session(steps, target, names, skipped):
+                            own.setdefault(one.scenario.source, one)
     chosen = {key: _chosen(list(own.values()), most) for key, own in found.items()}
     return Carving(chosen, skipped)
 
@@ -137,35 +110,20 @@ def _module_of(name: str, package: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _text(path: Path) -> str:
+@contextmanager
+def _bounded(skipped: Counter[str]) -> Iterator[None]:
+    """Whoever reads a file that is too deep, or has numbers too long to print, leaves the rest."""
     try:
-        return path.read_text("utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _target(key: str, package: Package, seen_from: str | None) -> _Target:
-    module, _, qualname = key.partition(":")
-    owner, _, last = qualname.rpartition(".")
-    members = package.classes.get(f"{module}:{owner}")
-    is_property = members is not None and members.members.get(last) == "property"
-    home = seen_from or module
-    defined = {
-        place.partition(":")[2].partition(".")[0]
-        for place in (*package.homes, *package.classes, *package.returns)
-        if place.startswith(f"{home}:")
-    }
-    defined |= set(package.names.get(home, ()))
-    defined |= {qualname.partition(".")[0]} if home == module else set()
-    is_class = key in package.classes
-    return _Target(key, module, qualname, is_property, is_class, home, frozenset(defined))
+        yield
+    except (RecursionError, MemoryError, ValueError):
+        skipped["a file that cannot be read"] += 1
 
 
 def _chosen(found: list[_Found], most: int) -> list[Scenario]:
     """The surest first, and in turns one of each shape of arguments, shortest first."""
-    guessed = [one for one in found if one.rank == _GUESSED]
+    guessed = [one for one in found if one.rank == GUESSED]
     groups: dict[tuple[int, str], list[_Found]] = {}
-    order = [one for one in found if one.rank != _GUESSED]
+    order = [one for one in found if one.rank != GUESSED]
     order += sorted(guessed, key=_size)[:MOST_GUESSED]
     for one in sorted(order, key=_size):
         groups.setdefault((one.rank, one.shape), []).append(one)
@@ -185,16 +143,16 @@ def _size(one: _Found) -> tuple[int, int, str]:
 
 
 def _in_session(
-    steps: Sequence[Step], target: _Target, package: Package, skipped: Counter[str]
+    steps: Sequence[Step], target: Target, package: Package, skipped: Counter[str]
 ) -> Iterator[_Found]:
     for index, step in enumerate(steps):
         if not step.tested:
             continue
         for looked in step.looked:
-            for node, before in _candidates(looked, target, step):
+            for node, before in candidates(looked, target, step):
                 line = [*steps[:index], *before, step] if before else steps
                 at = index + len(before)
-                match = _matched(node, target, line, at, package)
+                match = matched(node, target, line, at, package)
                 if match is None:
                     continue
                 rank, call = match
@@ -204,220 +162,6 @@ def _in_session(
                     skipped[str(reason)] += 1
                     continue
                 yield _Found(scenario, rank, _shape(call))
-
-
-def _candidates(
-    expression: ast.expr, target: _Target, step: Step
-) -> Iterator[tuple[ast.expr, list[Step]]]:
-    """Calls (or attributes) that may be the target's, with what comprehensions around them bind
-    in their first turns."""
-    left: list[tuple[ast.AST, list[ast.comprehension]]] = [(expression, [])]
-    while left:
-        node, loops = left.pop()
-        if isinstance(node, ast.Lambda):
-            continue
-        if isinstance(node, ast.expr) and _may_be(node, target):
-            turns = [_turns(loop, step) for loop in loops]
-            for turn in islice(product(*turns), MOST_TURNS):
-                yield node, [one for steps in turn for one in steps]
-        inner = loops
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-            inner = [*loops, *node.generators]
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.comprehension):
-                left.append((child.iter, loops))
-            else:
-                left.append((child, inner))
-
-
-def _may_be(node: ast.expr, target: _Target) -> bool:
-    match node:
-        case ast.Call(func=ast.Name() | ast.Call()):
-            return not target.is_property
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name == target.last and not target.is_property
-        case ast.Attribute(attr=name):
-            return name == target.last and target.is_property
-    return False
-
-
-def _turns(loop: ast.comprehension, step: Step) -> list[list[Step]]:
-    """The first turns of a comprehension's loop, as the statements that bind its names."""
-    if loop.ifs or loop.is_async:
-        return []
-    rows = literal_rows(loop.target, loop.iter)
-    if rows is None:
-        first = ast.parse("next(iter(x))", mode="eval").body
-        value = substituted(first, {"x": loop.iter})
-        assert isinstance(value, ast.expr)
-        return [
-            [step_of(ast.Assign([loop.target], value, lineno=1), step.names, module=step.module)]
-        ]
-    return [
-        [
-            step_of(
-                ast.Assign([ast.Name(name, ast.Store())], value, lineno=1),
-                step.names,
-                module=step.module,
-            )
-            for name, value in row.items()
-        ]
-        for row in rows[:3]
-    ]
-
-
-def _matched(
-    node: ast.expr, target: _Target, steps: Sequence[Step], index: int, package: Package
-) -> tuple[int, ast.expr] | None:
-    """How sure it is that an expression is the target's call, and the expression to observe."""
-    step = steps[index]
-    if isinstance(node, ast.Call):
-        if _makes_what_is_called(node.func, target, steps, index, package):
-            return _LIKELY, node
-        func = _aliased(node.func, steps, index)
-        place = _place(func, steps, index, package)
-        if place is not None and ":" in place:
-            return (
-                (_CERTAIN, ast.Call(func, node.args, node.keywords))
-                if _is(place, target, package)
-                else None
-            )
-        if step.module and isinstance(func, ast.Name):
-            own = reaching(func.id, steps, index) is None
-            if own and package.home(f"{step.module}:{func.id}") == target.key:
-                return _CERTAIN, node
-        if not isinstance(func, ast.Attribute) or func.attr != target.last or not target.owner:
-            return None
-        receiver = func.value
-    elif isinstance(node, ast.Attribute) and node.attr == target.last and target.owner:
-        receiver = node.value
-        if _place(node, steps, index, package) is not None:
-            return None
-    else:
-        return None
-    rank = _rank(receiver, target, steps, index, package)
-    return None if rank is None else (rank, node)
-
-
-def _makes_what_is_called(
-    func: ast.expr, target: _Target, steps: Sequence[Step], index: int, package: Package
-) -> bool:
-    """Whether a function that is called is a result of the target."""
-    if isinstance(func, ast.Name):
-        at = reaching(func.id, steps, index)
-        value = getattr(steps[at].node, "value", None) if at is not None else None
-        if at is None or not isinstance(value, ast.Call):
-            return False
-        func, index = value, at
-    return isinstance(func, ast.Call) and (
-        not isinstance(func.func, ast.Call)
-        and not target.is_class
-        and _matched(func, target, steps, index, package) is not None
-    )
-
-
-def _is(place: str, target: _Target, package: Package) -> bool:
-    if place == target.key:
-        return True
-    owner, _, last = place.rpartition(".")
-    return (
-        bool(target.owner)
-        and last == target.last
-        and (package.definer(owner, last) == target.owner)
-    )
-
-
-def _place(node: ast.expr, steps: Sequence[Step], index: int, package: Package) -> str | None:
-    """The place of a dotted name whose first part no step binds."""
-    inner = node
-    while isinstance(inner, ast.Attribute):
-        inner = inner.value
-    if not isinstance(inner, ast.Name) or reaching(inner.id, steps, index) is not None:
-        return None
-    step = steps[index]
-    names = step.names
-    if step.module and inner.id not in names:
-        names = {inner.id: f"{step.module}:{inner.id}"}
-    return place_of(node, names, package)
-
-
-def _aliased(node: ast.expr, steps: Sequence[Step], index: int) -> ast.expr:
-    """What a variable stands for where it was given another name of a function."""
-    if isinstance(node, ast.Name):
-        at = reaching(node.id, steps, index)
-        if at is not None:
-            value = getattr(steps[at].node, "value", None)
-            if isinstance(value, ast.Name | ast.Attribute):
-                return value
-    return node
-
-
-def _rank(
-    receiver: ast.expr, target: _Target, steps: Sequence[Step], index: int, package: Package
-) -> int | None:
-    """How sure it is that a receiver is of the target's class; None: it is not."""
-    cls = _class_of(receiver, steps, index, package, 8)
-    if cls is not None and cls in package.classes:
-        return _CERTAIN if package.definer(cls, target.last) == target.owner else None
-    if cls is not None:
-        return None
-    definers = package.definers(target.last)
-    if len(definers) == 1 and target.last not in _COMMON:
-        return _LIKELY
-    return _GUESSED
-
-
-def _class_of(
-    node: ast.expr, steps: Sequence[Step], index: int, package: Package, depth: int
-) -> str | None:
-    """The place of an expression's class, or "?" for one that is none of the package's; None: it
-    cannot be seen."""
-    if depth == 0:
-        return None
-    match node:
-        case ast.Name(name):
-            at = reaching(name, steps, index)
-            if at is None:
-                return None
-            assigned = steps[at].node
-            if isinstance(assigned, ast.Assign) and isinstance(assigned.targets[0], ast.Name):
-                return _class_of(assigned.value, steps, at, package, depth - 1)
-            return None
-        case ast.Call(func=ast.Attribute(value=inner, attr="__enter__")):
-            return _class_of(inner, steps, index, package, depth - 1)
-        case ast.Call(func=func):
-            return _class_called(_aliased(func, steps, index), steps, index, package, depth)
-        case (
-            ast.Constant() | ast.List() | ast.Dict() | ast.Tuple() | ast.Set() | ast.JoinedStr()
-            | ast.ListComp() | ast.DictComp() | ast.GeneratorExp() | ast.Compare() | ast.Lambda()
-        ):  # fmt: skip
-            return "?"
-    return None
-
-
-def _class_called(
-    func: ast.expr, steps: Sequence[Step], index: int, package: Package, depth: int
-) -> str | None:
-    place = _place(func, steps, index, package)
-    if place is None:
-        at = reaching(func.id, steps, index) if isinstance(func, ast.Name) else None
-        value = getattr(steps[at].node, "value", None) if at is not None else None
-        if at is not None and isinstance(value, ast.Lambda):
-            return _class_of(value.body, steps, at, package, depth - 1)
-        if isinstance(func, ast.Attribute):
-            owner = _class_of(func.value, steps, index, package, depth - 1)
-            definer = package.definer(owner, func.attr) if owner else None
-            return package.returns.get(f"{definer}.{func.attr}") if definer else None
-        return None
-    if place in package.classes:
-        return place
-    if place in package.returns:
-        return package.returns[place]
-    owner = place.rpartition(".")[0]
-    if owner in package.classes:
-        return owner  # a classmethod that makes one, as it seems
-    same = place.partition(":")[0].partition(".")[0] == package.name.partition(".")[0]
-    return None if same else "?"
 
 
 def _shape(call: ast.expr) -> str:

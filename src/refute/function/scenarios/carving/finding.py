@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["find_tests"]
+__all__ = ["find_tests", "text_of"]
 
 MOST_FILES = 60
 LARGEST = 400_000
@@ -34,7 +34,7 @@ def find_tests(project: Path, module: str, names: Sequence[str] = ()) -> list[Pa
         if path.name == "conftest.py":
             fixtures.append(path)
             continue
-        text = _read(path)
+        text = text_of(path)
         found = pattern.findall(text)
         if not found:
             continue
@@ -64,17 +64,19 @@ def _candidates(project: Path, package: str) -> Iterator[Path]:
                 wanted = wanted or bool(re.fullmatch(r"tests?|tests?_.*|.*_tests?", stem))
             else:
                 wanted = end in _DOCUMENTS and (shown or tests or stem.lower() == "readme")
-            if not wanted:
+            path = Path(folder, name)
+            if not wanted or path.is_symlink():
                 continue
             left -= 1
             if left < 0:
                 return
-            yield Path(folder, name)
+            yield path
 
 
-def _read(path: Path) -> str:
+def text_of(path: Path, largest: int = LARGEST) -> str:
+    """The text of a regular file; "" where it cannot be had, or is larger than that many bytes."""
     try:
-        if path.stat().st_size > LARGEST:
+        if not path.is_file() or path.stat().st_size > largest:
             return ""
         return path.read_text("utf-8", errors="replace")
     except OSError:

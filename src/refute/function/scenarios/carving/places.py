@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from refute.function.scenarios.carving.finding import text_of
 from refute.syntax import Function, bound_names, readable_module
 
 __all__ = ["NO_PACKAGE", "ClassNames", "Package", "dotted", "imports_of", "read_package"]
@@ -142,10 +143,7 @@ def read_package(root: Path, name: str, first: Sequence[str] = ()) -> Package:
     left = MOST_CHARACTERS
     order = sorted(paths, key=lambda one: (one not in first, one.count("."), one))
     for module in order[:MOST_FILES]:
-        try:
-            text = paths[module].read_text("utf-8")
-        except (OSError, ValueError):
-            continue
+        text = text_of(paths[module], largest=MOST_CHARACTERS)
         left -= len(text)
         if left < 0:
             break

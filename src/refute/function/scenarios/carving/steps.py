@@ -15,6 +15,8 @@ __all__ = [
     "MOST_TURNS",
     "Step",
     "as_lambda",
+    "assignment",
+    "copied",
     "flattened",
     "free_names",
     "identifiers",
@@ -22,6 +24,7 @@ __all__ = [
     "root_of",
     "step_of",
     "substituted",
+    "untested",
 ]
 
 MOST_TURNS = 8
@@ -343,3 +346,24 @@ def _bound(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
                 found |= bound
             return found
     return None
+
+
+def assignment(name: str, value: ast.expr) -> ast.Assign:
+    owner, _, last = name.rpartition(".")
+    target: ast.expr = ast.Name(last, ast.Store())
+    if owner:
+        target = ast.Attribute(ast.Name(owner, ast.Load()), last, ast.Store())
+    return ast.Assign([target], value, lineno=1)
+
+
+def copied(node: ast.stmt) -> ast.stmt:
+    copied = substituted(node, {"": ast.Constant(None)})
+    assert isinstance(copied, ast.stmt)
+    return copied
+
+
+def untested(step: Step) -> Step:
+    return Step(
+        step.node, step.looked, step.names, False, step.binds, step.changes, step.problem,
+        step.module,
+    )  # fmt: skip
