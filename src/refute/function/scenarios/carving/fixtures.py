@@ -9,7 +9,6 @@ from refute.function.scenarios.carving.places import Package, imports_of
 from refute.function.scenarios.carving.steps import (
     Step,
     assignment,
-    copied,
     flattened,
     step_of,
     untested,
@@ -20,6 +19,7 @@ from refute.function.scenarios.carving.testfiles import (
     is_test,
     keywords_of,
 )
+from refute.function.scenarios.carving.trees import clone
 
 __all__ = ["MOST_ROWS", "fixture_steps", "table_of"]
 
@@ -122,7 +122,7 @@ def _fixture(
         for value in params:
             body: list[ast.stmt] = []
             for one in node.body:
-                changed = _Gives(name, value).visit(copied(one))
+                changed = _Gives(name, value).visit(clone(one))
                 body.append(changed)
             found.append([*top, *prelude, *flattened(body, names, tested=False)])
     return found

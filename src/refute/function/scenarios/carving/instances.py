@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from refute.function.scenarios.carving.steps import substituted
+from refute.function.scenarios.carving.trees import walk
 from refute.function.scenarios.described import Described, Signature, TypeHint
 from refute.function.scenarios.pieces import Piece
 from refute.problems import Scenario
@@ -68,7 +69,7 @@ def _inlined(scenario: Scenario) -> str | None:
     for statement in reversed(scenario.setup):
         match parse_module(statement).body:
             case [ast.Assign(targets=[ast.Name(name)], value=value)]:
-                uses = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+                uses = sum(isinstance(n, ast.Name) and n.id == name for n in walk(node))
                 if uses > 1 and not isinstance(value, ast.Constant):
                     return None
                 node = substituted(node, {name: value})

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from refute.function.scenarios.carving.finding import text_of
+from refute.function.scenarios.carving.trees import statements_of
 from refute.syntax import Function, bound_names, readable_module
 
 __all__ = ["NO_PACKAGE", "ClassNames", "Package", "dotted", "imports_of", "read_package"]
@@ -101,7 +102,7 @@ def imports_of(
     """
     found: dict[str, str] = {}
     for node in nodes:
-        for one in ast.walk(node):
+        for one in statements_of(node):
             if isinstance(one, ast.Import):
                 for alias in one.names:
                     first = alias.name.partition(".")[0]

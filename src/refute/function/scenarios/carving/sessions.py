@@ -17,7 +17,6 @@ from refute.function.scenarios.carving.steps import (
     Step,
     as_lambda,
     assignment,
-    copied,
     flattened,
     identifiers,
     step_of,
@@ -25,6 +24,7 @@ from refute.function.scenarios.carving.steps import (
     untested,
 )
 from refute.function.scenarios.carving.testfiles import TestFile, is_test
+from refute.function.scenarios.carving.trees import clone, walk
 from refute.syntax import Function
 
 __all__ = ["sessions_of"]
@@ -127,7 +127,7 @@ def _sessions(
             small = {k: v for k, v in row.items() if len(ast.unparse(v)) <= 200}
             given = [step_of(assignment(k, v), names, tested=False)
                      for k, v in row.items() if k not in small]  # fmt: skip
-            stored = {n.id for n in ast.walk(own)
+            stored = {n.id for n in walk(own)
                       if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
             given += [step_of(assignment(k, v), names, tested=False)
                       for k, v in small.items() if k in stored]  # fmt: skip
@@ -149,17 +149,17 @@ class _Own(ast.NodeTransformer):
                 made = as_lambda(member, method=True)
                 self.known |= {member.name} if made is not None else set()
                 inner = member is test or member.name in _SET_UP
-                for one in ast.walk(member) if inner else ():
+                for one in walk(member) if inner else ():
                     if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
                         self.known |= {one.attr} if _is_self(one.value) else set()
             elif isinstance(member, ast.Assign | ast.AnnAssign):
                 targets = member.targets if isinstance(member, ast.Assign) else [member.target]
                 self.known |= {one.id for one in targets if isinstance(one, ast.Name)}
-        used = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
+        used = {one.id for one in walk(test) if isinstance(one, ast.Name)}
         self.taken = used | set(names) | set(dir(builtins))
 
     def of(self, node: ast.stmt) -> ast.stmt:
-        changed = self.visit(copied(node))
+        changed = self.visit(clone(node))
         assert isinstance(changed, ast.stmt)
         return changed
 

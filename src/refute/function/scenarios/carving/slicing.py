@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 
 from refute.function.scenarios.carving.places import Package, dotted
 from refute.function.scenarios.carving.steps import Step, free_names, root_of, step_of
+from refute.function.scenarios.carving.trees import clone, walk
 from refute.problems import Scenario
 
 __all__ = ["MOST_STATEMENTS", "CannotCarve", "place_of", "reaching", "scenario_of"]
@@ -152,16 +152,16 @@ class _Renderer:
         self.inner = {
             one.id if isinstance(one, ast.Name) else one.arg
             for node in (*(node for node, _ in statements), call)
-            for one in ast.walk(node)
+            for one in walk(node)
             if isinstance(one, ast.arg) or (isinstance(one, ast.Name) and _stored(one))
         }
 
     def source(self, node: ast.AST, step: Step) -> str:
         """The source of a statement or expression, with what it needs noted."""
-        if any(isinstance(one, ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node)):
+        if any(isinstance(one, ast.Await | ast.Yield | ast.YieldFrom) for one in walk(node)):
             raise CannotCarve("await or yield inside of an expression")
         visitor = _Visitor(self, step)
-        changed = visitor.visit(deepcopy(node))
+        changed = visitor.visit(clone(node))
         for name in free_names(changed) - self.local - visitor.placed:
             if name in self.imports or name in _BUILTINS:
                 continue

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
+
+from refute.function.scenarios.carving.trees import clone, walk
 
 __all__ = [
     "MOST_TURNS",
     "Step",
     "as_lambda",
     "assignment",
-    "copied",
     "flattened",
     "free_names",
     "identifiers",
@@ -64,11 +64,11 @@ def free_names(node: ast.AST) -> set[str]:
     """The names that an expression or statement reads and does not bind itself inside of it."""
     read: set[str] = set()
     own: set[str] = set()
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
             read.add(one.id)
         elif isinstance(one, ast.comprehension):
-            own |= {n.id for n in ast.walk(one.target) if isinstance(n, ast.Name)}
+            own |= {n.id for n in walk(one.target) if isinstance(n, ast.Name)}
         elif isinstance(one, ast.NamedExpr) and isinstance(one.target, ast.Name):
             own.add(one.target.id)
         elif isinstance(one, ast.arg):
@@ -79,7 +79,7 @@ def free_names(node: ast.AST) -> set[str]:
 def identifiers(node: ast.AST) -> set[str]:
     """Every name and attribute in a tree."""
     found = set()
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Name):
             found.add(one.id)
         elif isinstance(one, ast.Attribute):
@@ -98,7 +98,7 @@ def root_of(node: ast.expr) -> str | None:
 
 def substituted(node: ast.AST, values: Mapping[str, ast.expr]) -> ast.AST:
     """A copy with expressions in the place of names that are read."""
-    return _Substitution(values).visit(deepcopy(node)) if values else node
+    return _Substitution(values).visit(clone(node)) if values else node
 
 
 class _Substitution(ast.NodeTransformer):
@@ -107,7 +107,7 @@ class _Substitution(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         value = self.values.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        return node if value is None else deepcopy(value)
+        return node if value is None else clone(value)
 
 
 def as_lambda(node: ast.stmt, *, method: bool = False) -> ast.Lambda | None:
@@ -117,10 +117,10 @@ def as_lambda(node: ast.stmt, *, method: bool = False) -> ast.Lambda | None:
     body = [one for one in node.body if not _is_constant(one)]
     match body:
         case [ast.Return(value=ast.expr() as value)] if not _waits(value):
-            given = deepcopy(node.args)
+            given = clone(node.args)
             if method and (given.posonlyargs or given.args):
                 (given.posonlyargs or given.args).pop(0)
-            for one in ast.walk(given):
+            for one in walk(given):
                 if isinstance(one, ast.arg):
                     one.annotation = None
             return ast.Lambda(given, value)
@@ -132,7 +132,7 @@ def _is_constant(node: ast.stmt) -> bool:
 
 
 def _waits(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+    return any(isinstance(one, ast.Await | ast.Yield | ast.YieldFrom) for one in walk(node))
 
 
 # -- one statement ---------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def step_of(
         node = ast.Assign([node.target], node.value, lineno=node.lineno)
     value: ast.expr | None = getattr(node, "value", None)
     if isinstance(node, ast.Assign | ast.Expr) and isinstance(value, ast.Await):
-        node = deepcopy(node)
+        node = clone(node)
         node.value = value = value.value
     binds: set[str] = set()
     changes: set[str] = set()
@@ -156,7 +156,7 @@ def step_of(
     elif isinstance(node, ast.AugAssign):
         targets = [node.target]
     for target in targets:
-        for one in ast.walk(target):
+        for one in walk(target):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 (changes if isinstance(node, ast.AugAssign) else binds).add(one.id)
             elif isinstance(one, ast.Attribute | ast.Subscript):
@@ -173,7 +173,7 @@ def step_of(
 def _changed(node: ast.expr, *, given: bool) -> set[str]:
     """Names on which methods are called; `given`: those that are passed to a function, too."""
     found: set[str] = set()
-    for one in ast.walk(node):
+    for one in walk(node):
         if not isinstance(one, ast.Call):
             continue
         if isinstance(one.func, ast.Attribute):
@@ -248,7 +248,7 @@ def _flat(node: ast.stmt, names: Mapping[str, str], tested: bool, module: str) -
         case ast.Return(value=ast.expr() as value):
             yield seen(value)
         case ast.While():
-            stored = {n.id for n in ast.walk(node)
+            stored = {n.id for n in walk(node)
                       if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
             yield Step(None, (), names, False, frozenset(stored), problem="a loop")
 
@@ -354,12 +354,6 @@ def assignment(name: str, value: ast.expr) -> ast.Assign:
     if owner:
         target = ast.Attribute(ast.Name(owner, ast.Load()), last, ast.Store())
     return ast.Assign([target], value, lineno=1)
-
-
-def copied(node: ast.stmt) -> ast.stmt:
-    copied = substituted(node, {"": ast.Constant(None)})
-    assert isinstance(copied, ast.stmt)
-    return copied
 
 
 def untested(step: Step) -> Step:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 
 from refute.function.scenarios.carving.places import Package, imports_of
+from refute.function.scenarios.carving.trees import statements_of
 from refute.syntax import Function, readable_module, try_parse_statements
 
 __all__ = ["TestFile", "fixture_mark", "is_test", "keywords_of", "read_file"]
@@ -47,7 +48,7 @@ def read_file(name: str, text: str, package: Package, module: str = "") -> TestF
     )
     read = TestFile(name, tree, names)
     if ">>>" in text:
-        for node in ast.walk(tree):
+        for node in statements_of(tree):
             if isinstance(node, ast.Module | ast.ClassDef | Function):
                 shown = ast.get_docstring(node) or ""
                 if ">>>" in shown:
@@ -55,7 +56,7 @@ def read_file(name: str, text: str, package: Package, module: str = "") -> TestF
     if own:
         read.tree = ast.Module([], [])
         return read
-    for node in ast.walk(tree):
+    for node in statements_of(tree):
         if isinstance(node, Function) and fixture_mark(node) is not None:
             read.fixtures[fixture_name(node)] = node
     return read
