@@ -46,6 +46,9 @@ class Other:
     def add(self, name): ...
 
 
+Basket = Cart
+
+
 def slug(text, sep="-"): ...
 def rounded(by): ...
 def fetch(url): ...
@@ -148,6 +151,15 @@ def test_names_of_elsewhere_become_imports(package: Package) -> None:
     assert set(scenario.imports) == {
         ("D", "decimal:Decimal"), ("ET", "xml.etree.ElementTree")
     }  # fmt: skip
+
+
+def test_a_class_of_two_names(package: Package) -> None:
+    text = """
+        from shop.cart import Basket
+        def test_it():
+            assert Basket(1).total() == 0
+        """
+    assert carved(package, "Cart.total", text) == ["Cart(1).total()"]
 
 
 def test_a_variable_of_the_name_of_the_target(package: Package) -> None:

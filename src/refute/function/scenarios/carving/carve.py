@@ -69,7 +69,7 @@ def carve(
     for file in files:
         name, text = (str(file), text_of(file)) if isinstance(file, Path) else file
         with _bounded(skipped):
-            read.append(read_file(name, text, names, _module_of(name, names.name)))
+            read.append(read_file(name, text, names, _module_of(file, names.name)))
     shared = [one for one in read if one.name.endswith("conftest.py")]
     wanted = [target_of(one, names, seen_from) for one in targets]
     words = {one.last for one in wanted}
@@ -98,16 +98,20 @@ def from_recorded(rows: Iterable[Any], target: str) -> list[Scenario]:
     return list(found.values())
 
 
-def _module_of(name: str, package: str) -> str:
-    """The dotted name of a file that lies in a folder of the package's name; "" for others."""
-    parts = list(Path(name).with_suffix("").parts)
+def _module_of(file: Path | tuple[str, str], package: str) -> str:
+    """The dotted name of a file that lies in the package's folder; "" for others."""
+    path = file if isinstance(file, Path) else Path(file[0])
     top = package.partition(".")[0]
-    if not top or top not in parts or not name.endswith(".py"):
-        return ""
-    while top in parts[1:]:
-        parts = parts[1:][parts[1:].index(top) :]
-    parts = parts[parts.index(top) :]
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    parts = path.with_suffix("").parts
+    for at in reversed(range(len(parts))):
+        if path.suffix != ".py" or parts[at] != top:
+            continue
+        folder = Path(*parts[: at + 1])
+        # a repository is often called as its package is
+        if not isinstance(file, Path) or (folder / "__init__.py").is_file() or at == len(parts) - 1:
+            inner = parts[at:-1] if parts[-1] == "__init__" else parts[at:]
+            return ".".join(inner)
+    return ""
 
 
 @contextmanager

@@ -53,12 +53,7 @@ def target_of(key: str, package: Package, seen_from: str | None) -> Target:
     members = package.classes.get(f"{module}:{owner}")
     is_property = members is not None and members.members.get(last) == "property"
     home = seen_from or module
-    defined = {
-        place.partition(":")[2].partition(".")[0]
-        for place in (*package.homes, *package.classes, *package.returns)
-        if place.startswith(f"{home}:")
-    }
-    defined |= set(package.names.get(home, ()))
+    defined = set(package.bound.get(home, ()))
     defined |= {qualname.partition(".")[0]} if home == module else set()
     is_class = key in package.classes
     return Target(key, module, qualname, is_property, is_class, home, frozenset(defined))

@@ -42,8 +42,10 @@ class Package:
     """Place of a function -> place of the class that its annotation names."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Module -> what ``from module import *`` binds."""
+    bound: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Module -> every name that it binds."""
     homes: Mapping[str, str] = field(default_factory=dict)
-    """Place of a name that is imported from elsewhere -> that other place."""
+    """Place of a name that is imported from elsewhere, or stands for another -> that other."""
 
     def home(self, place: str) -> str:
         """Where a thing is defined, as far as can be seen."""
@@ -160,6 +162,10 @@ def read_package(root: Path, name: str, first: Sequence[str] = ()) -> Package:
             inside = place.partition(":")[0].partition(".")[0] == name.partition(".")[0]
             if inside and bound not in own and place != f"{module}:{bound}":
                 homes[f"{module}:{bound}"] = place
+        for node in tree.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(other)], value=ast.Name(bound)) if bound in own:
+                    homes[f"{module}:{other}"] = f"{module}:{bound}"
     with_homes = Package(name, bare.modules, names=names, homes=homes)
     classes: dict[str, ClassNames] = {}
     returns: dict[str, str] = {}
@@ -171,7 +177,8 @@ def read_package(root: Path, name: str, first: Sequence[str] = ()) -> Package:
             elif node.returns is not None:
                 returns[place] = _named(node.returns, module, with_homes)
     returns = {place: made for place, made in returns.items() if made in classes}
-    return Package(name, bare.modules, classes, returns, names, homes)
+    every = {module: bound_names(*tree.body) for module, tree in trees.items()}
+    return Package(name, bare.modules, classes, returns, names, every, homes)
 
 
 def _modules(root: Path, name: str) -> Iterator[tuple[str, Path]]:
