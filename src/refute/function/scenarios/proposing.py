@@ -8,8 +8,9 @@ what reached something new. Pieces that turn out to be of no use are drawn less 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 
@@ -18,14 +19,18 @@ from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
+from refute.function.scenarios.results import function_returned, uses
 from refute.function.scenarios.varying import variations
 from refute.problems import Scenario
+from refute.sandbox.values import Incomplete
 from refute.syntax import Function, bound_names, find_function, try_parse
 
 __all__ = ["Proposal", "Proposer", "Target"]
 
 MOST_KEPT = 60
 """Scenarios that variations start from."""
+DEEPEST_RESULT, MOST_RESULTS = 2, 120
+"""Results of results that are used, and how many scenarios do so."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -81,6 +86,8 @@ class Proposer:
     texts: Texts
     known: Sequence[Scenario] = ()
     seed: int = 0
+    instances: Mapping[str, Sequence[Piece]] = field(default_factory=dict)
+    """How tests make objects of a class, by its id."""
     _tries: dict[tuple[str, str], _Tries] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _kept: list[Proposal] = field(default_factory=list)
@@ -91,6 +98,9 @@ class Proposer:
     _rows: dict[str, list[Row]] = field(default_factory=dict)
     _instances: list[Piece] | None = None
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
+    _results: dict[str, int] = field(default_factory=dict)
+    """Source of a scenario whose result is used -> how many results deep it is itself."""
+    _uses: deque[Proposal] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         target = self.target
@@ -101,7 +111,9 @@ class Proposer:
         owner = self._owner()
         if owner is not None and owner.make is not None:
             nodes += [node for node in (self._node_of(owner.make),) if node is not None]
-        self.builder = Builder(self.described, Namer(target.module, taken), constants_of(*nodes))
+        self.builder = Builder(
+            self.described, Namer(target.module, taken), constants_of(*nodes), self.instances
+        )
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -132,12 +144,29 @@ class Proposer:
             tries = self._tries.setdefault(choice, _Tries())
             tries.made += 1
             tries.good += good
+        if seen.kind == "returned" and isinstance(seen.value, Incomplete):
+            self._use(proposal, seen.value.type)
         new = seen.lines - self._lines
         if seen.answered and (new or (good == 1.0 and len(self._kept) < MOST_KEPT // 2)):
             self._lines |= new
             self._kept.append(proposal)
             if len(self._kept) > MOST_KEPT:
                 self._kept.pop(self.rng.randrange(MOST_KEPT // 2))
+
+    def _use(self, proposal: Proposal, kind: str) -> None:
+        """Have what a call returned used, since it cannot be compared itself."""
+        scenario = proposal.scenario
+        depth = self._results.get(scenario.source, 0)
+        if depth == DEEPEST_RESULT or len(self._results) > MOST_RESULTS:
+            return
+        node = self.target.node
+        for _ in range(depth + 1):
+            node = function_returned(node)
+        base = Piece(scenario.expression, scenario.imports, scenario.setup)
+        for use in uses(base, kind, node, self.builder, self.rng):
+            new = Scenario(use.source, use.setup, use.imports)
+            self._results[new.source] = depth + 1
+            self._uses.append(Proposal(new))
 
     # -- the stream --------------------------------------------------------------------------------
 
@@ -150,7 +179,9 @@ class Proposer:
         while idle < 400:
             turn += 1
             fresh: list[Proposal] = []
-            if turn % 3 == 2 and (self._kept or self.known):
+            if self._uses and turn % 2:
+                fresh = [self._uses.popleft()]
+            elif turn % 3 == 2 and (self._kept or self.known):
                 fresh = self._varied()
             else:
                 row = next(rows, None)
@@ -251,6 +282,8 @@ class Proposer:
         owner = self._owner()
         found: dict[str, Piece] = {}
         if owner is not None:
+            for piece in self.instances.get(owner.id, ()):
+                found[piece.source] = piece
             if owner.make is not None and not owner.abstract:
                 whole = self.builder.namer.name(owner.id)
                 rows = rows_for(owner.make, self._node_of(owner.make), self.builder, self.rng)
