@@ -77,7 +77,9 @@ def takes_objects(one: Callable) -> bool:
             names = re.findall(r"[A-Za-z_][\w.]*", ast.unparse(parameter.annotation))
             # a type variable is a letter or ends in T, as people write them
             kinds = {name.rpartition(".")[2] for name in names}
-            if any(kind not in _PLAIN and not re.fullmatch(r"_?[A-Z]?\w?T?", kind) for kind in kinds):
+            if any(
+                kind not in _PLAIN and not re.fullmatch(r"_?[A-Z]?\w?T?", kind) for kind in kinds
+            ):
                 return True
             continue
         read = {

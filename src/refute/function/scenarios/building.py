@@ -22,10 +22,10 @@ from refute.function.scenarios.described import (
 )
 from refute.function.scenarios.pieces import Namer, Piece, joined, plain
 
-__all__ = ["Builder", "Constants", "call_of"]
+__all__ = ["Builder", "Constants", "call_of", "library_places"]
 
 DEEPEST = 3
-MOST = 12
+MOST = 20
 """Expressions for one type."""
 
 Constants = tuple[tuple[str, ...], tuple[str, ...]]
@@ -46,7 +46,8 @@ _LIBRARY: dict[str, tuple[str, ...]] = {
         "datetime.timedelta(days=1, seconds=30)", "datetime.timedelta(0)",
         "datetime.timedelta(hours=5, minutes=3)", "datetime.timedelta(days=-2)",
         "datetime.timedelta(days=400)", "datetime.timedelta(days=36525)",
-        "datetime.timedelta(microseconds=1500)",
+        "datetime.timedelta(microseconds=1500)", "datetime.timedelta(days=45, minutes=1)",
+        "datetime.timedelta(days=100000000)", "datetime.timedelta(seconds=59, milliseconds=999)",
     ),
     "datetime:tzinfo": ("datetime.timezone.utc",),
     "datetime:timezone": ("datetime.timezone.utc",),
@@ -105,6 +106,11 @@ _MAPPINGS = frozenset(
     for name in ("dict", "Mapping", "MutableMapping", "Dict")
 )
 _FACTORY = ("from_", "parse", "create", "make", "of", "new", "build", "load")
+
+
+def library_places(name: str) -> list[str]:
+    """The kinds of library objects that have a bare name: `timedelta`."""
+    return [place for place in _LIBRARY if place.partition(":")[2] == name]
 
 
 class Builder:
@@ -180,13 +186,22 @@ class Builder:
 
     def _simple(self, place: str) -> tuple[Piece, ...] | None:
         if place == "builtins:int":
-            return plain("1", "0", "2", "-1", "3", "10", *self._numbers[:12], "100", "1000000")
+            return plain(
+                "1", "0", "2", "-1", "3", "10", *self._numbers[:10], "100", "-7", "255", "1000000",
+                "1000000000000000000",
+            )  # fmt: skip
         if place in ("builtins:float", "numbers:Number", "numbers:Real"):
-            return plain("1.5", "0.0", "-2.5", "3.0", *self._numbers[:6], "0.001", "1000000.0")
+            return plain(
+                "1.5", "0.0", "-2.5", "3.0", *self._numbers[:6], "0.001", "1000000.0", "0.999",
+                "1e21", 'float("inf")', 'float("nan")', 'float("-inf")',
+            )  # fmt: skip
         if place == "builtins:bool":
             return plain("True", "False")
         if place in ("builtins:str", "typing:Text"):
-            return plain('"abc"', '"a"', '""', *self._texts[:12], '"Hello World"', '"a b"', '"1"')
+            return plain(
+                '"abc"', '"a"', '""', *self._texts[:10], '"Hello World"', '"12"', '"one\\ntwo\\n"',
+                '"caf\u00e9 \u0414\u043e"', '" a-b_c.d/e, "', *self._texts[10:20],
+            )  # fmt: skip
         if place == "builtins:bytes":
             return plain('b"abc"', 'b""', 'b"a b"')
         if place == "builtins:NoneType":

@@ -7,15 +7,17 @@ what reached something new. Pieces that turn out to be of no use are drawn less 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 
-from refute.function.scenarios.arguments import Row, constants_of, rows_for
+from refute.function.scenarios.arguments import Row, rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import ClassInfo, Described, Signature
+from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
 from refute.function.scenarios.varying import variations
@@ -26,6 +28,8 @@ __all__ = ["Proposal", "Proposer", "Target"]
 
 MOST_KEPT = 60
 """Scenarios that variations start from."""
+MOST_MISSES = 150
+"""Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -85,7 +89,7 @@ class Proposer:
     _seen: set[str] = field(default_factory=set)
     _kept: list[Proposal] = field(default_factory=list)
     _lines: set[int] = field(default_factory=set)
-    _stream: Iterator[Proposal] | None = None
+    _stream: Iterator[Proposal | None] | None = None
     builder: Builder = field(init=False)
     rng: Random = field(init=False)
     _rows: dict[str, Iterator[Row]] = field(default_factory=dict)
@@ -101,7 +105,9 @@ class Proposer:
         owner = self._owner()
         if owner is not None and owner.make is not None:
             nodes += [node for node in (self._node_of(owner.make),) if node is not None]
-        self.builder = Builder(self.described, Namer(target.module, taken), constants_of(*nodes))
+        owned = target.name.rpartition(".")[0]
+        constants = mentioned(tree or ast.Module([], []), nodes, owned, self.rng)
+        self.builder = Builder(self.described, Namer(target.module, taken), constants)
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -110,9 +116,9 @@ class Proposer:
         misses = 0
         assert self._stream is not None
         for proposal in self._stream:
-            if proposal.scenario.source in self._seen:
+            if proposal is None or proposal.scenario.source in self._seen:
                 misses += 1
-                if misses > 20 * count + 200:
+                if misses > MOST_MISSES:
                     break
                 continue
             self._seen.add(proposal.scenario.source)
@@ -141,29 +147,24 @@ class Proposer:
 
     # -- the stream --------------------------------------------------------------------------------
 
-    def _proposals(self) -> Iterator[Proposal]:
+    def _proposals(self) -> Iterator[Proposal | None]:
+        """Proposals without end, some of them twice; None for a turn that gave nothing."""
         for scenario in self.known:
             yield Proposal(scenario)
         turn = 0
         rows = rows_for(self.target.signature, self.target.node, self.builder, self.rng)
-        idle = 0
-        while idle < 400:
+        while True:
             turn += 1
             fresh: list[Proposal] = []
-            if turn % 3 == 2 and (self._kept or self.known):
-                fresh = self._varied()
-            else:
+            row = None
+            if turn % 3 != 2 or not (self._kept or self.known):
                 row = next(rows, None)
-                if row is not None:
-                    made = self._call(self._redrawn(row), turn)
-                    fresh = [made] if made is not None else []
-                elif self._kept or self.known:
-                    fresh = self._varied()
-                else:
-                    return
-            new = [one for one in fresh if one.scenario.source not in self._seen]
-            idle = 0 if new else idle + 1
-            yield from new
+            if row is not None:
+                made = self._call(self._redrawn(row), turn)
+                fresh = [made] if made is not None else []
+            elif self._kept or self.known:
+                fresh = self._varied()
+            yield from fresh or [None]
 
     def _varied(self) -> list[Proposal]:
         bases = self._kept or [Proposal(one) for one in self.known]
