@@ -123,11 +123,15 @@ class Repositories:
         self.made: dict[str, Path] = {}
 
     def _environment(self) -> Path:
-        """An interpreter that sees the half's site folder, for what packages depend on."""
+        """An interpreter that sees the half's packages, for what they depend on; byte-compiled, as
+        an installer leaves them."""
         folder = self.top / "venv"
+        site = self.top / "site"
+        shutil.copytree(self.half.site, site)
+        subprocess.run([sys.executable, "-m", "compileall", "-q", str(site)], check=False)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-        (site,) = folder.glob("lib/python*/site-packages")
-        (site / "half.pth").write_text(f"{self.half.site.resolve()}\n")
+        (own,) = folder.glob("lib/python*/site-packages")
+        (own / "half.pth").write_text(f"{site.resolve()}\n")
         return folder / "bin" / "python"
 
     def of(self, package: str) -> Path:

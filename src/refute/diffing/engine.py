@@ -8,7 +8,7 @@ what is left is grouped by the changed lines that it executes, and made small.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.diffing.changes import ChangedFunction, Place
@@ -25,7 +25,8 @@ from refute.sandbox import Limits
 
 __all__ = ["Comparison", "Entry", "Settings", "compare_function"]
 
-BATCH = 32
+BATCH = 16
+"""Scenarios in the first round; then more or fewer, so that a round takes about half a second."""
 QUIET = 320
 """Scenarios in a row that show nothing new, all changed lines reached, after which it is enough."""
 QUIET_ONCE_FOUND = 96
@@ -98,7 +99,7 @@ class Comparison:
 
 def compare_function(
     function: ChangedFunction,
-    entries: Sequence[Entry],
+    entries: Iterable[Entry],
     sides: Sides,
     settings: Settings,
     known: Callable[[Place, str], Sequence[Scenario]] = lambda place, name: (),
@@ -111,7 +112,7 @@ def compare_function(
         left = settings.seconds - (time.monotonic() - start)
         if number and left < 0.5:
             break
-        share = left if number == len(entries) - 1 else max(1.0, left * 0.6)
+        share = max(1.0, left * (0.5 if entry.caller else 0.8))
         search = _Search(function, entry, sides, replace(settings, seconds=share))
         found = search.run(known(function.after, entry.name_after))
         if best is None or _weight(found) > _weight(best):
@@ -187,18 +188,23 @@ class _Search:
 
     def _explore(self, proposers: Sequence[Proposer]) -> None:
         end = time.monotonic() + self.settings.seconds * 0.7  # the rest is for a second look
-        left, quiet, turn = self.settings.most, 0, 0
+        left, quiet, turn, size = self.settings.most, 0, 0, BATCH
         idle: set[int] = set()
         while left > 0 and time.monotonic() < end and len(idle) < len(proposers):
             at = turn % len(proposers)
             turn += 1
-            proposals = proposers[at].batch(min(BATCH, left))
+            start = time.monotonic()
+            proposals = proposers[at].batch(min(size, left))
             if not proposals:
                 idle.add(at)
                 continue
             idle.discard(at)
             left -= len(proposals)
             news = self._round(proposals, proposers[at])
+            took = time.monotonic() - start
+            size = (
+                max(4, size // 2) if took > 1 else min(4 * BATCH, 2 * size) if took < 0.3 else size
+            )
             quiet = 0 if news else quiet + len(proposals)
             enough = QUIET_ONCE_FOUND if self._plain() else QUIET
             if quiet >= enough and not any(self._missed()):
@@ -233,7 +239,7 @@ class _Search:
                 continue  # not the function's doing
             if not any(kind == other for _, other in suspects) or len(suspects) < 4:
                 suspects.append((proposal.scenario, kind))
-        for scenario, kind in suspects[:6]:
+        for scenario, kind in suspects[:4]:
             news = self._confirm(scenario, kind) or news
         return news
 

@@ -164,7 +164,9 @@ class Proposer:
                 fresh = [made] if made is not None else []
             elif self._kept or self.known:
                 fresh = self._varied()
-            yield from fresh or [None]
+            yield from fresh
+            if not fresh:
+                yield None
 
     def _varied(self) -> list[Proposal]:
         bases = self._kept or [Proposal(one) for one in self.known]
