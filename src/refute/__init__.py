@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         bench,
         bench_async,
     )
+    from refute.api.diffing import DiffResult, diff
     from refute.api.filtering import FilterResult, filter_fixes
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
     from refute.api.grading import GradeResult, grade
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         IssueKey,
         IssuePrediction,
         IssueProblem,
+        Scenario,
         Trust,
         UnitTest,
     )
@@ -74,6 +76,7 @@ _HOMES = {
         "bench",
         "bench_async",
     ),
+    "refute.api.diffing": ("DiffResult", "diff"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
@@ -121,6 +124,7 @@ _HOMES = {
         "IssueKey",
         "IssuePrediction",
         "IssueProblem",
+        "Scenario",
         "Trust",
         "UnitTest",
     ),
@@ -138,6 +142,7 @@ __all__ = [
     "Candidate",
     "Context",
     "DebugResult",
+    "DiffResult",
     "Executor",
     "Expression",
     "FailingTest",
@@ -168,6 +173,7 @@ __all__ = [
     "Reproduction",
     "Sandbox",
     "SandboxUnavailable",
+    "Scenario",
     "State",
     "Trust",
     "Unavailable",
@@ -182,6 +188,7 @@ __all__ = [
     "cross_check",
     "debug",
     "debug_async",
+    "diff",
     "filter_fixes",
     "grade",
     "hunt",

@@ -77,8 +77,8 @@ def diff(
 
     `spec`: BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge base); None:
     HEAD against the working tree. `budget`: seconds a function. `python`: the project's
-    interpreter, by default found as `hunt` finds it. `show` is told of each function. Nothing of the
-    repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
+    interpreter, by default found as `hunt` finds it. `show` is told of each function. Nothing of
+    the repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
     `Unavailable`.
     """
     if not budget > 0:

@@ -99,7 +99,7 @@ class _Pair:
 
 
 def changed(revisions: Revisions) -> Changes:
-    """Compare both revisions, Python sources only: no tests, no `setup.py`, no documents' `conf.py`.
+    """Compare both revisions, Python sources only: no tests, no `setup.py`, no documents.
 
     Functions are matched by file (renames followed) and qualified name; moved ones are an added
     and a removed one. Comments, formatting and docstrings alone are no change.
@@ -135,8 +135,14 @@ def changed(revisions: Revisions) -> Changes:
     functions = _with_users(functions, names, pairs, References(old), References(new))
     order = {path: number for number, path in enumerate(revisions.after.files)}
     functions.sort(key=lambda one: (order.get(one.after.file, 0), one.after.line))
-    found = (tuple(x) for x in (functions, added, removed, classes, unreadable))
-    return Changes(*found, passages(revisions, old, new))
+    return Changes(
+        tuple(functions),
+        tuple(added),
+        tuple(removed),
+        tuple(classes),
+        tuple(unreadable),
+        passages(revisions, old, new),
+    )
 
 
 def _read(
@@ -201,17 +207,25 @@ def _docstring_line(before: Definition, after: Definition) -> int | None:
 
 
 def _changed_names(before: Module, after: Module) -> dict[str, str]:
-    """Absolute name -> the name for people, of constants, class attributes and imports that both
-    have and whose value is another, and of functions that are bound anew (`f = cached(f)`)."""
+    """Absolute name -> the name for people, of constants, class attributes and imports whose value
+    is another, of functions that are bound anew (`f = cached(f)`), and of what is defined on one
+    side only: somebody may read it still, or already."""
     found = {}
-    for name, bound in after.found.bindings.items():
-        old = before.found.bindings.get(name)
-        rebound = old is None and name in after.found.functions
-        if name.rpartition(".")[2] == "__all__" or (old is None and not rebound):
-            continue
-        if key_of(old or ()) != key_of(bound):
+    for name in dict.fromkeys((*after.found.bindings, *before.found.bindings, *_defined(before))):
+        known = name.rpartition(".")[2] == "__all__"
+        if not known and _meaning(before, name) != _meaning(after, name):
             found[f"{after.name}.{name}"] = name
     return found
+
+
+def _defined(module: Module) -> tuple[str, ...]:
+    return (*module.found.functions, *module.found.classes)
+
+
+def _meaning(module: Module, name: str) -> tuple[object, ...]:
+    """What a name stands for; what is inside of functions and classes is compared elsewhere."""
+    found = module.found
+    return name in found.functions, name in found.classes, key_of(found.bindings.get(name, ()))
 
 
 def _with_users(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from refute.syntax import Function
+from refute.syntax import Function, first_line
 
 __all__ = ["Definition", "Definitions", "Kind", "definitions"]
 
@@ -27,11 +27,18 @@ class Definition:
     and with what is decorated by it (`@x.setter`, `@f.register`)."""
     owner: str
     """Qualified name of its class; "" at the top level."""
+    source: str
+    """Its lines in the file, decorators and comments included."""
 
     @property
     def name(self) -> str:
         """The name without its class."""
         return self.qualname.rpartition(".")[2]
+
+    def joined(self, other: Definition) -> Definition:
+        """Both together, under the name of this one."""
+        nodes, source = self.nodes + other.nodes, self.source + other.source
+        return Definition(self.qualname, nodes, self.owner, source)
 
     @property
     def kind(self) -> Kind:
@@ -82,8 +89,7 @@ class Definitions:
         for branch in branches:
             for name, found in branch.functions.items():
                 known = self.functions.get(name)
-                nodes = found.nodes if known is None else known.nodes + found.nodes
-                self.functions[name] = Definition(name, nodes, found.owner)
+                self.functions[name] = found if known is None else known.joined(found)
             for name, statements in branch.bindings.items():
                 self.bindings[name] = self.bindings.get(name, ()) + statements
             for name, classes in branch.classes.items():
@@ -96,31 +102,32 @@ class Definitions:
                 del table[known]
 
 
-def definitions(tree: ast.Module) -> Definitions:
+def definitions(tree: ast.Module, text: str) -> Definitions:
     """What a module defines at its top level and in its classes, nested ones included.
 
     What a function defines inside is part of it. Of `if TYPE_CHECKING` and of what only runs as a
     script nothing is read.
     """
-    return _scanned(tree.body, "")
+    return _scanned(tree.body, "", text.split("\n"))
 
 
-def _scanned(body: Sequence[ast.stmt], owner: str) -> Definitions:
+def _scanned(body: Sequence[ast.stmt], owner: str, lines: Sequence[str]) -> Definitions:
     found = Definitions()
     prefix = f"{owner}." if owner else ""
     for node in body:
         if isinstance(node, Function):
             extended = _extended(node, prefix, found)
-            name = extended or prefix + node.name
-            others = found.functions[name].nodes if extended else ()
-            found.functions[name] = Definition(name, (*others, node), owner)
+            source = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
+            one = Definition(prefix + node.name, (node,), owner, source)
+            name = extended or one.qualname
+            found.functions[name] = found.functions[name].joined(one) if extended else one
         elif isinstance(node, ast.ClassDef):
             name = prefix + node.name
             found._forget(name)
             found.classes[name] = (node,)
-            found._add([_scanned(node.body, name)])
+            found._add([_scanned(node.body, name, lines)])
         elif branches := list(_branches(node)):
-            found._add([_scanned(branch, owner) for branch in branches])
+            found._add([_scanned(branch, owner, lines) for branch in branches])
         else:
             for name, statement, anew in _bound(node):
                 known_ones = () if anew else found.bindings.get(prefix + name, ())

@@ -13,8 +13,8 @@ from refute.sandbox.values import Incomplete, Iterated, Opaque
 __all__ = ["Difference", "Kind", "is_stable", "kind_of_difference", "neutral"]
 
 Kind = Literal["value", "exception", "effect", "output", "end", "message"]
-"""What differs: what is returned; whether or what is raised; what the call changed; what it printed;
-whether it ends; what an exception says."""
+"""What differs: what is returned; whether or what is raised; what the call changed; what it
+printed; whether it ends; what an exception says."""
 
 _WRONG_KIND = frozenset({"TypeError", "AttributeError"})
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")

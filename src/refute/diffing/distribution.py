@@ -1,7 +1,7 @@
 """A project's name for those who ask `importlib.metadata` for it, where it is not installed.
 
-Many packages read their own version so while they are imported. A checkout that nobody installed has
-no such metadata; a folder with the least of it, behind everything else on the path, stands in.
+Many packages read their own version so while they are imported. A checkout that nobody installed
+has no such metadata; a folder with the least of it, behind everything else on the path, stands in.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Comparison:
     others: int = 0
     """Groups that are not shown."""
     ran: int = 0
-    """Scenarios that came to an end on both sides."""
+    """Scenarios that came to an end on both sides, with something to compare."""
     reached: tuple[int, int] = (0, 0)
     """How many of the changed lines they executed, before and after."""
     missed_before: tuple[int, ...] = ()
@@ -227,7 +227,7 @@ class _Search:
             proposer.learn(proposal, use)
             old, new = self._narrowed(seen_before, seen_after)
             if old.answered and new.answered:
-                self.ran += 1
+                self.ran += old.comparable and new.comparable
                 news = news or not (old.lines <= self.hit[0] and new.lines <= self.hit[1])
                 self.hit[0].update(old.lines)
                 self.hit[1].update(new.lines)

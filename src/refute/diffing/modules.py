@@ -107,9 +107,9 @@ class Modules:
             return raw
         try:
             text, _ = decoded(raw)
+            tree = _without_prefixes(parse_module(text))
             with deeply_nested():
-                tree = parse_module(text)
-                found = definitions(tree)
+                found = definitions(tree, text)
         except SyntaxError as error:
             reason = f"syntax error: {error.msg}"
             return Unreadable(path, self.tree.label, reason, error.lineno)
@@ -121,6 +121,14 @@ class Modules:
         package = name if path.endswith("__init__.py") else name.rpartition(".")[0]
         imports, stars = _imports(tree, package)
         return Module(path, name, text, found, imports, stars)
+
+
+def _without_prefixes(tree: ast.Module) -> ast.Module:
+    """`u"x"` is `"x"`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            node.kind = None
+    return tree
 
 
 def _stem(path: str) -> str:

@@ -99,9 +99,15 @@ def _new_lines(before: list[str], after: list[str]) -> list[int]:
     """Lines that only the text after the change has (1-based)."""
     if max(len(before), len(after)) > _MOST_LINES:
         return []
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    codes = matcher.get_opcodes()
-    return [n + 1 for tag, _, _, a, b in codes if tag != "equal" for n in range(a, b)]
+    start, most = 0, min(len(before), len(after))
+    while start < most and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < most - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [start + n + 1 for tag, _, _, a, b in codes if tag != "equal" for n in range(a, b)]
 
 
 def _text(modules: Modules, path: str) -> str:

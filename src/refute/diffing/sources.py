@@ -37,7 +37,7 @@ def is_source(path: str) -> bool:
 
 def is_changelog(path: str) -> bool:
     """Whether a file tells users what changed."""
-    *folders, name = path.split("/")
-    if not name.lower().endswith(_PROSE) and "." in name:
-        return False
-    return bool(_CHANGELOG.match(name)) or not _FRAGMENTS.isdisjoint(map(str.lower, folders))
+    *folders, name = path.lower().split("/")
+    if not name.endswith(".py") and not _FRAGMENTS.isdisjoint(folders):
+        return True
+    return bool(_CHANGELOG.match(name)) and ("." not in name or name.endswith(_PROSE))

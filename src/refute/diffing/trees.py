@@ -94,7 +94,7 @@ def write_tree(git_dir: Path, entries: Sequence[Entry], folder: Path) -> None:
     except (OSError, ValueError) as error:
         raise WorkspaceUnavailable(f"a tree cannot be written: {error}") from None
     root = os.path.realpath(folder)
-    outside = [p for p in links if not os.path.realpath(p).startswith(root + os.sep)]
+    outside = [p for p in links if not f"{os.path.realpath(p)}/".startswith(f"{root}/")]
     for path in outside:
         os.unlink(path)
 

@@ -225,8 +225,9 @@ def _class(kind, world):
         said["make"] = None
     else:
         said["make"] = _construction(kind, world)
-    said["attributes"] = [name for name in dir(kind) if not name.startswith("__")][:300]
-    for name in said["attributes"]:
+    names = [name for name in dir(kind) if not name.startswith("__")][:300]
+    said["attributes"] = names + [name for name in _set_on_making(kind) if name not in names]
+    for name in names:
         if name.startswith("_") or len(said["methods"]) >= MOST_METHODS:
             continue
         try:
@@ -236,6 +237,17 @@ def _class(kind, world):
         except BaseException:
             continue
     return said
+
+
+def _set_on_making(kind):
+    """Names that constructors may set on an instance, those of hints included."""
+    found = []
+    for base in type.mro(kind)[:-1]:
+        own = vars(base)
+        found += list(own.get("__annotations__") or ())
+        code = getattr(own.get("__init__"), "__code__", None)
+        found += code.co_names if code is not None else ()
+    return [name for name in dict.fromkeys(found) if not name.startswith("__")][:300]
 
 
 def _below(kind):

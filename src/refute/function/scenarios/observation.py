@@ -67,6 +67,14 @@ class Observation:
         return telling or bool(self.changed) or bool(self.printed)
 
     @property
+    def comparable(self) -> bool:
+        """Whether what it did can be compared with what another call does: not where all that is
+        seen is an object of unknown state."""
+        return (
+            self.kind == "raised" or self.says or (self.kind == "returned" and self.value is None)
+        )
+
+    @property
     def misused(self) -> bool:
         """Whether it looks as if an argument was of the wrong kind, or the call never began."""
         if self.kind in ("setup", "unloaded", "not run"):

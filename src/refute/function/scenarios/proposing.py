@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
 from refute.function.scenarios.arguments import Row, rows_for
 from refute.function.scenarios.building import Builder, call_of
-from refute.function.scenarios.described import ClassInfo, Described, Signature
+from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
 from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
@@ -92,8 +92,8 @@ class Proposer:
     _stream: Iterator[Proposal | None] | None = None
     builder: Builder = field(init=False)
     rng: Random = field(init=False)
-    _rows: dict[str, Iterator[Row]] = field(default_factory=dict)
-    _methods: dict[str, list[Piece]] = field(default_factory=dict)
+    _rows: dict[str, list[Row]] = field(default_factory=dict)
+    _instances: list[Piece] | None = None
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -198,7 +198,7 @@ class Proposer:
         signature, name = self.target.signature, self.target.name
         for key, piece in row.items():
             self._made[key, piece.source] = piece
-        pairs = [(p, row[p.name]) for p in signature.parameters or () if p.name in row]
+        pairs = _pairs(signature, row)
         choices = [(p.name, piece.source) for p, piece in pairs]
         if signature.kind in ("function", "static", "class", "type"):
             callee = Piece(name)
@@ -210,7 +210,7 @@ class Proposer:
         if receiver is None:
             return None
         variable = self._variable()
-        before, more = self._before(variable, turn)
+        before, more = self._before(variable, row, turn)
         last = name.rpartition(".")[2]
         if signature.kind == "property":
             call = Piece(f"{variable}.{last}")
@@ -243,14 +243,15 @@ class Proposer:
         if not pieces:
             return None
         untried = [p for p in pieces if ("receiver", p.source) not in self._tries]
-        if untried and self.rng.random() < 0.5:
+        serves = any(self._tries[key].good for key in self._tries if key[0] == "receiver")
+        if untried and self.rng.random() < (0.25 if serves else 0.5):
             return untried[0]
         weights = [self._tries.get(("receiver", p.source), _Tries()).weight for p in pieces]
         return self.rng.choices(pieces, weights)[0]
 
     def _receivers(self) -> list[Piece]:
-        if "" in self._methods:
-            return self._methods[""]
+        if self._instances is not None:
+            return self._instances
         owner = self._owner()
         found: dict[str, Piece] = {}
         if owner is not None:
@@ -258,8 +259,7 @@ class Proposer:
                 whole = self.builder.namer.name(owner.id)
                 rows = rows_for(owner.make, self._node_of(owner.make), self.builder, self.rng)
                 for row in islice(rows, 24):
-                    pairs = [(p, row[p.name]) for p in owner.make.parameters or () if p.name in row]
-                    made = call_of(whole, pairs, owner.make)
+                    made = call_of(whole, _pairs(owner.make, row), owner.make)
                     found[made.source] = made
             for piece in islice(self.builder.instances(owner), 24):
                 found.setdefault(piece.source, piece)
@@ -268,11 +268,16 @@ class Proposer:
                 if info is not None and (owner.abstract or len(found) < 4):
                     for piece in islice(self.builder.instances(info), 6):
                         found.setdefault(piece.source, piece)
-        self._methods[""] = list(found.values())
-        return self._methods[""]
+        self._instances = list(found.values())
+        return self._instances
 
-    def _before(self, variable: str, turn: int) -> tuple[list[Piece], list[tuple[str, str]]]:
-        """Calls of other methods that change the receiver, none at first, and later ever more."""
+    def _before(
+        self, variable: str, given: Row, turn: int
+    ) -> tuple[list[Piece], list[tuple[str, str]]]:
+        """Calls of methods that change the receiver, none at first, and later ever more.
+
+        Parameters that are called alike often mean the same thing: they often get the same value.
+        """
         owner = self._owner()
         if owner is None or turn < 12 or self.rng.random() < 0.4:
             return [], []
@@ -287,22 +292,21 @@ class Proposer:
         found, choices = [], []
         for _ in range(self.rng.randint(1, min(LONGEST, 1 + turn // 40))):
             name = self.rng.choices(names, weights)[0]
-            calls = self._calls_of(name, owner.methods[name])
-            if calls:
-                call = self.rng.choice(calls)
-                found.append(replace(call, source=f"{variable}.{call.source}"))
+            rows = self._rows_of(name, owner.methods[name])
+            if rows:
+                row = self.rng.choice(rows)
+                alike = [key for key in row if key in given and self.rng.random() < 0.5]
+                row = {**row, **{key: given[key] for key in alike}}
+                method = owner.methods[name]
+                found.append(call_of(Piece(f"{variable}.{name}"), _pairs(method, row), method))
                 choices.append(("before", name))
         return found, choices
 
-    def _calls_of(self, name: str, method: Signature) -> list[Piece]:
-        if name not in self._methods:
+    def _rows_of(self, name: str, method: Signature) -> list[Row]:
+        if name not in self._rows:
             rows = rows_for(method, self._node_of(method), self.builder, self.rng)
-            found = []
-            for row in islice(rows, 12):
-                pairs = [(p, row[p.name]) for p in method.parameters or () if p.name in row]
-                found.append(call_of(Piece(name), pairs, method))
-            self._methods[name] = found
-        return self._methods[name]
+            self._rows[name] = list(islice(rows, 12))
+        return self._rows[name]
 
     def _node_of(self, signature: Signature) -> Function | None:
         if signature.file is None or signature.qualname is None:
@@ -310,3 +314,8 @@ class Proposer:
         text = self.texts(signature.file)
         tree = None if text is None else try_parse(text)
         return None if tree is None else find_function(tree, signature.qualname)
+
+
+def _pairs(signature: Signature, row: Row) -> list[tuple[Parameter, Piece]]:
+    """The parameters that a row gives something for, in the signature's order."""
+    return [(one, row[one.name]) for one in signature.parameters or () if one.name in row]
