@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from diff_mutants import settings_of
 from packages import Row, half_of, parser, share, spread, work
 
 from refute.diffing import engine
@@ -111,7 +112,7 @@ def commits(clones: Path, half: str, seed: int) -> Iterator[Commit]:
                 yield pile.pop()
 
 
-def replayed(commit: Commit, python: Path, budget: float) -> Row:
+def replayed(commit: Commit, python: Path, settings: Settings) -> Row:
     """What is said of a commit's changed functions."""
     row: Row = {
         "title": commit.title, "refactoring": commit.refactoring, "repo": commit.repo.name,
@@ -128,7 +129,7 @@ def replayed(commit: Commit, python: Path, budget: float) -> Row:
                 if len(done) == PER_COMMIT:
                     raise KeyboardInterrupt  # as somebody would who has seen enough
 
-            compare(revisions, Settings(seconds=budget), python=python, show=show)
+            compare(revisions, settings, python=python, show=show)
             row["functions"] = [_function(one, revisions, python) for one in done]
     except RefuteError as error:
         row["reason"] = str(error)
@@ -272,10 +273,12 @@ def environments(folder: Path, older: Path | None) -> tuple[Path, Path]:
 def main() -> None:
     made = parser(__doc__, count=75)
     made.add_argument("--clones", type=Path, required=True, help="folder of the clones")
+    made.add_argument("--most", type=int, help="scenarios, instead of the budget")
     made.add_argument("--older", type=Path, help=f"a Python 3.9, for commits before {OLD}")
     made.add_argument("--refactorings", action="store_true", help="only commits called so")
     options = made.parse_args()
     top = Path(tempfile.mkdtemp(prefix="refute-history-"))
+    settings = settings_of(options)
     older, own = environments(top / "venv", options.older)
     rows: list[Row] = []
     stream = commits(options.clones, options.half, options.seed)
@@ -292,7 +295,7 @@ def main() -> None:
             rows = work(
                 drawn,
                 key=lambda commit: commit.key,
-                do=lambda c: replayed(c, older if c.year < OLD else own, options.budget),
+                do=lambda c: replayed(c, older if c.year < OLD else own, settings),
                 options=options,
             )
     finally:

@@ -13,6 +13,7 @@ and the share is printed with and without those.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import random
 import re
@@ -38,6 +39,7 @@ from refute.errors import RefuteError
 from refute.report.diffs import observed_source
 from refute.syntax import find_function, try_parse
 
+AMPLE = 60.0  # seconds, where scenarios are counted
 _PLAIN = frozenset(
     """int float str bool bytes None object Any complex list List dict Dict tuple Tuple set Set
     frozenset FrozenSet Sequence Iterable Iterator Collection Mapping MutableMapping Callable Type
@@ -157,7 +159,7 @@ def git(repo: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(repo), *who, *words], check=True)
 
 
-def measured(case: Case, repos: Repositories, budget: float, long: float) -> Row:
+def measured(case: Case, repos: Repositories, settings: Settings, long: float) -> Row:
     """Whether the mutant is told from the original, and after how many seconds."""
     one = case.source
     repo = repos.of(one.package)
@@ -169,11 +171,12 @@ def measured(case: Case, repos: Repositories, budget: float, long: float) -> Row
         "change": case.change,
     }  # fmt: skip
     try:
-        row |= compared(repo, repos.python, one.name, budget)
+        row |= compared(repo, repos.python, one.name, settings)
         if not row["found"]:
             row["doctest"] = doctests_differ(case, repos.half)
-            if long > budget:
-                again = compared(repo, repos.python, one.name, long, most=8000)
+            if long:
+                patient = Settings(seconds=long, most=8000, seed=1)
+                again = compared(repo, repos.python, one.name, patient)
                 row["long"], row["long shown"] = again["found"], again.get("shown")
                 row["long seconds"] = again["seconds"]
     except RefuteError as error:
@@ -183,11 +186,10 @@ def measured(case: Case, repos: Repositories, budget: float, long: float) -> Row
     return row
 
 
-def compared(repo: Path, python: Path, name: str, budget: float, most: int = 600) -> Row:
+def compared(repo: Path, python: Path, name: str, settings: Settings) -> Row:
     """What comparing the last two commits gives."""
     start = time.monotonic()
     with open_revisions(repo, "HEAD~1..HEAD") as revisions:
-        settings = Settings(seconds=budget, most=most)
         diffed: Diffed = compare(revisions, settings, python=python)
     seconds = time.monotonic() - start
     shown: list[str] = []
@@ -261,10 +263,19 @@ def show(rows: list[Row], each: bool) -> None:
     print("unknown:", Counter(row["reason"] for row in unknown).most_common(8))
 
 
+def settings_of(options: argparse.Namespace) -> Settings:
+    """The budget, or so many scenarios whatever the time: figures that a busy machine spares."""
+    if options.most is None:
+        return Settings(seconds=options.budget)
+    return Settings(seconds=AMPLE, most=options.most)
+
+
 def main() -> None:
     made = parser(__doc__, count=60)
+    made.add_argument("--most", type=int, help="scenarios, instead of the budget")
     made.add_argument("--long", type=float, default=60.0, help="seconds for a miss; 0: none")
     options = made.parse_args()
+    settings = settings_of(options)
     half = half_of(options.half)
     drawn = list(cases(half, options.count, options.seed))
     repos = Repositories(half)
@@ -272,7 +283,7 @@ def main() -> None:
         rows = work(
             drawn,
             key=lambda case: case.key,
-            do=lambda case: measured(case, repos, options.budget, options.long),
+            do=lambda case: measured(case, repos, settings, options.long),
             options=options,
         )
     finally:

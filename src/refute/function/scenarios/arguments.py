@@ -104,9 +104,17 @@ def _literal_rows(
                     row[name] = rng.choice(pieces)
                 elif name not in row and (rng.random() < 0.5 or not one.optional):
                     row[name] = rng.choice(pieces)
+            if rng.random() < 0.6:
+                row = _with_fewer_options(row, signature, rng)
             yield _with_text(row, set(objects), builder, rng)
     except (SyntaxError, ValueError, RecursionError, ArithmeticError):
         return
+
+
+def _with_fewer_options(row: Row, signature: Signature, rng: Random) -> Row:
+    """The row without most of its options: what is given together need not go together."""
+    options = {one.name for one in signature.parameters or () if one.optional}
+    return {name: piece for name, piece in row.items() if name not in options or rng.random() < 0.3}
 
 
 def _with_text(row: Row, objects: Set[str], builder: Builder, rng: Random) -> Row:

@@ -30,6 +30,8 @@ MOST_KEPT = 60
 """Scenarios that variations start from."""
 MOST_MISSES = 150
 """Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
+MOST_BARREN = 6
+"""Calls with an option that all raise: then it is seldom given."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -69,6 +71,7 @@ class Proposal:
 class _Tries:
     made: int = 0
     good: float = 0.0
+    returned: int = 0
 
     @property
     def weight(self) -> float:
@@ -134,10 +137,12 @@ class Proposer:
         if seen.kind == "setup":  # the first statement makes the receiver
             blamed = ("receiver",) if seen.step == 0 else ("before",)
             choices = tuple(one for one in choices if one[0] in blamed)
-        for choice in choices:
+        given = dict.fromkeys((place, "") for place, _ in choices)  # a parameter with any value
+        for choice in (*choices, *given, ("", "")):
             tries = self._tries.setdefault(choice, _Tries())
             tries.made += 1
             tries.good += good
+            tries.returned += seen.kind == "returned"
         new = seen.lines - self._lines
         if seen.answered and (new or (good == 1.0 and len(self._kept) < MOST_KEPT // 2)):
             self._lines |= new
@@ -175,15 +180,23 @@ class Proposer:
         return [Proposal(one) for one in found]
 
     def _redrawn(self, row: Row) -> Row:
-        """The row with pieces that do not serve replaced, where others of the type do."""
+        """The row without what does not serve: options that no call returns with are left out, and
+        for other values those of the same parameter are given that did serve."""
+        returns = self._tries.get(("", ""), _Tries()).returned > 0
         for one in self.target.signature.parameters or ():
-            piece = row.get(one.name)
-            tries = self._tries.get((one.name, piece.source)) if piece is not None else None
-            if tries is None or tries.made < 2 or tries.good > 0:
+            if one.name not in row:
                 continue
-            pool = self._served(one.name)
-            if pool:
-                row = {**row, one.name: self.rng.choice(pool)}
+            tries = self._tries.get((one.name, row[one.name].source), _Tries())
+            ever = self._tries.get((one.name, ""), _Tries())
+            barren = (tries.made >= 2 and not tries.returned) or (
+                ever.made >= MOST_BARREN and not ever.returned
+            )
+            if returns and barren and one.optional and self.rng.random() < 0.85:
+                row = {name: piece for name, piece in row.items() if name != one.name}
+            elif tries.made >= 2 and tries.good == 0:
+                pool = self._served(one.name)
+                if pool:
+                    row = {**row, one.name: self.rng.choice(pool)}
         return row
 
     def _served(self, name: str) -> list[Piece]:
