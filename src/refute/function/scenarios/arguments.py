@@ -219,7 +219,7 @@ def _objects(one: Parameter, node: Function | None, builder: Builder) -> tuple[P
     if one.kind == KEYWORDS:
         return ()
     if one.type != ("any",):
-        return () if _is_literal(one.type) else builder.of_type(one.type)
+        return () if _is_literal(one.type, builder) else builder.of_type(one.type)
     if node is None:
         return ()
     found: dict[str, Piece] = {}
@@ -238,16 +238,18 @@ def _objects(one: Parameter, node: Function | None, builder: Builder) -> tuple[P
     return tuple(islice(found.values(), 12))
 
 
-def _is_literal(hint: TypeHint) -> bool:
+def _is_literal(hint: TypeHint, builder: Builder) -> bool:
     match hint:
+        case ("unknown", text):
+            return not builder.named(str(text))
         case ("any",) | ("none",) | ("literal", _) | ("many",):
             return True
         case ("union", kinds):
-            return all(_is_literal(tuple(kind)) for kind in kinds)
+            return all(_is_literal(tuple(kind), builder) for kind in kinds)
         case ("class", place, arguments):
             home, _, name = str(place).partition(":")
             plain = home in _HOMES and name in _LITERAL
-            return plain and all(_is_literal(tuple(one)) for one in arguments)
+            return plain and all(_is_literal(tuple(one), builder) for one in arguments)
     return False
 
 

@@ -25,7 +25,7 @@ from refute.function.scenarios.pieces import Namer, Piece, joined, plain
 __all__ = ["Builder", "Constants", "call_of", "library_places"]
 
 DEEPEST = 3
-MOST = 20
+MOST = 24
 """Expressions for one type."""
 
 Constants = tuple[tuple[str, ...], tuple[str, ...]]
@@ -200,6 +200,7 @@ class Builder:
         if place in ("builtins:str", "typing:Text"):
             return plain(
                 '"abc"', '"a"', '""', *self._texts[:10], '"Hello World"', '"12"', '"one\\ntwo\\n"',
+                '"see https://example.com/a?b=1 or me@example.com"', '"2024-02-29T12:30:45Z"',
                 '"caf\u00e9 \u0414\u043e"', '" a-b_c.d/e, "', *self._texts[10:20],
             )  # fmt: skip
         if place == "builtins:bytes":
@@ -245,9 +246,14 @@ class Builder:
                 return [self.namer.name(str(place))]
         return plain("int", "str", "dict")
 
+    def named(self, text: str) -> tuple[str, ...]:
+        """The classes that an annotation may mean that names nothing at run time."""
+        return self.described.places.get(text.partition("[")[0].rpartition(".")[2], ())
+
     def _by_name(self, text: str, depth: int) -> Iterable[Piece]:
-        last = text.partition("[")[0].rpartition(".")[2]
-        places = self.described.places.get(last, ())
+        places = self.named(text)
+        if not places:
+            return _ANY  # an alias, for the type checker alone
         return _turns([self.of_type(("class", place, []), depth) for place in places])
 
     # -- instances of the package's classes --------------------------------------------------------
