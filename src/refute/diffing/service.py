@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -91,10 +91,11 @@ def compare(
                     late = Comparison(function, reason="no time was left for it")
                     diffed.functions.append(Compared(late, stated(changes, function)))
                     continue
-                entries, also = _entries(function, old, new, references, themselves)
+                also: list[str] = []
+                entries = _entries(function, old, new, references, themselves, also)
                 comparison = compare_function(function, entries, sides, settings, known)
                 if not comparison.differences and not comparison.ran and also:
-                    comparison = replace(comparison, within=also, reason="")
+                    comparison = replace(comparison, within=tuple(also), reason="")
                 one = Compared(comparison, stated(changes, function))
                 diffed.functions.append(one)
                 show(one, number, len(changes.functions))
@@ -109,18 +110,21 @@ def _entries(
     new: Modules,
     references: References,
     changed_too: Set[str],
-) -> tuple[list[Entry], tuple[str, ...]]:
-    """What to call, and the callers that changed too: what they show may be their own doing.
+    also: list[str],
+) -> Iterator[Entry]:
+    """What to call; `also` gets the callers that changed too: they may show their own doing.
 
-    A public function itself, then its callers; of a private one the callers, and itself only where
-    there are none. Where no line is another (hints alone differ), callers show nothing of it.
+    A public function itself, then its callers, which are looked for only once they are wanted; of a
+    private one the callers, and itself only where there are none. Where no line is another (hints
+    alone differ), callers show nothing of it.
     """
     before, after = old.read(function.before.file), new.read(function.after.file)
     assert isinstance(before, Module)
     assert isinstance(after, Module)
     own = Entry(before, after, function.before.qualname, function.after.qualname)
-    entries = [] if function.is_private else [own]
-    also: list[str] = []
+    if not function.is_private:
+        yield own
+    count = 0
     lines = function.lines_before or function.lines_after
     for caller in callers(references, function) if lines else ():
         place = caller.place
@@ -130,8 +134,8 @@ def _entries(
         one, other = old.named(place.module), new.read(place.file)
         if one is None or not isinstance(other, Module):
             continue
-        if place.qualname in one.found.functions and len(entries) <= MOST_CALLERS:
-            entries.append(Entry(one, other, place.qualname, place.qualname, caller=True))
-    if not entries and not also:
-        entries.append(own)
-    return entries, tuple(also)
+        if place.qualname in one.found.functions and count < MOST_CALLERS:
+            count += 1
+            yield Entry(one, other, place.qualname, place.qualname, caller=True)
+    if function.is_private and not count and not also:
+        yield own

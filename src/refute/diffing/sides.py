@@ -57,7 +57,9 @@ class Side:
         """See `describe_module`; kept."""
         key = module.name, tuple(names)
         if key not in self._described:
-            self._described[key] = describe_module(self.box(module), module.name, names)
+            program = self._program(module, names[0])
+            box = self.box(module)
+            self._described[key] = describe_module(box, module.name, names, program=program)
         return self._described[key]
 
     def observe(
@@ -70,12 +72,15 @@ class Side:
         limits: Limits = LIMITS,
     ) -> list[Observation]:
         """Run scenarios on this revision; `lines` of `file` (path in the tree) are watched."""
-        where = str((self.tree.root / module.path).resolve())
-        program = Program(module.text, name, filename=where, module=module.name)
+        program = self._program(module, name)
         watched = str((self.tree.root / file).resolve())
         runs = [replace(one, lines=tuple(lines), file=watched) for one in scenarios]
         seen = observe(self.box(module), program, runs, limits)
         return [neutral(one, str(self.tree.root)) for one in seen]
+
+    def _program(self, module: Module, name: str) -> Program:
+        where = str((self.tree.root / module.path).resolve())
+        return Program(module.text, name, filename=where, module=module.name)
 
     def read(self, name: str) -> str | None:
         """The text of a file of the tree, by its path on this machine."""

@@ -19,6 +19,8 @@ import typing
 
 MOST_CLASSES = 400
 MOST_METHODS = 60
+MOST_TOTAL = 8000
+"""Methods of all classes together: what is told has to pass the sandbox's border."""
 DEEPEST = 5
 _LITERALS = (type(None), bool, int, float, str, bytes)
 
@@ -42,10 +44,12 @@ def describe(module_name, names, top, siblings):
         except BaseException as error:
             found[name] = {"problem": f"{type(error).__name__}: {error}"[:200]}
     done = {}
-    while world.wanted and len(done) < MOST_CLASSES:
+    total = 0
+    while world.wanted and len(done) < MOST_CLASSES and total < MOST_TOTAL:
         kind = world.wanted.pop(0)
         try:
-            done[_id(kind)] = _class(kind, world)
+            done[_id(kind)] = said = _class(kind, world)
+            total += len(said["methods"])
         except BaseException:
             done[_id(kind)] = None
     return {

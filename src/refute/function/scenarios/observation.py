@@ -24,7 +24,7 @@ from refute.sandbox.values import Incomplete, Iterated, MalformedValue, Opaque, 
 
 __all__ = ["LIMITS", "Observation", "observe", "read_observation", "same_value"]
 
-LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=1 << 20)
+LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=4 << 20)
 """Of one scenario."""
 _WRONG_KIND = frozenset({"TypeError", "AttributeError", "NotImplementedError"})
 """Exceptions that mostly mean that an argument was not what the code is for."""

@@ -7,16 +7,18 @@ what reached something new. Pieces that turn out to be of no use are drawn less 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from refute.function.scenarios.arguments import Row, constants_of, rows_for
+from refute.function.scenarios.arguments import Row, rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
+from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
 from refute.function.scenarios.results import function_returned, uses
@@ -31,6 +33,10 @@ MOST_KEPT = 60
 """Scenarios that variations start from."""
 DEEPEST_RESULT, MOST_RESULTS = 2, 120
 """Results of results that are used, and how many scenarios do so."""
+MOST_MISSES = 150
+"""Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
+MOST_BARREN = 6
+"""Calls with an option that all raise: then it is seldom given."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -70,6 +76,7 @@ class Proposal:
 class _Tries:
     made: int = 0
     good: float = 0.0
+    returned: int = 0
 
     @property
     def weight(self) -> float:
@@ -92,7 +99,7 @@ class Proposer:
     _seen: set[str] = field(default_factory=set)
     _kept: list[Proposal] = field(default_factory=list)
     _lines: set[int] = field(default_factory=set)
-    _stream: Iterator[Proposal] | None = None
+    _stream: Iterator[Proposal | None] | None = None
     builder: Builder = field(init=False)
     rng: Random = field(init=False)
     _rows: dict[str, list[Row]] = field(default_factory=dict)
@@ -111,9 +118,10 @@ class Proposer:
         owner = self._owner()
         if owner is not None and owner.make is not None:
             nodes += [node for node in (self._node_of(owner.make),) if node is not None]
-        self.builder = Builder(
-            self.described, Namer(target.module, taken), constants_of(*nodes), self.instances
-        )
+        owned = target.name.rpartition(".")[0]
+        constants = mentioned(tree or ast.Module([], []), nodes, owned, self.rng)
+        namer = Namer(target.module, taken)
+        self.builder = Builder(self.described, namer, constants, self.instances)
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -122,9 +130,9 @@ class Proposer:
         misses = 0
         assert self._stream is not None
         for proposal in self._stream:
-            if proposal.scenario.source in self._seen:
+            if proposal is None or proposal.scenario.source in self._seen:
                 misses += 1
-                if misses > 20 * count + 200:
+                if misses > MOST_MISSES:
                     break
                 continue
             self._seen.add(proposal.scenario.source)
@@ -140,10 +148,12 @@ class Proposer:
         if seen.kind == "setup":  # the first statement makes the receiver
             blamed = ("receiver",) if seen.step == 0 else ("before",)
             choices = tuple(one for one in choices if one[0] in blamed)
-        for choice in choices:
+        given = dict.fromkeys((place, "") for place, _ in choices)  # a parameter with any value
+        for choice in (*choices, *given, ("", "")):
             tries = self._tries.setdefault(choice, _Tries())
             tries.made += 1
             tries.good += good
+            tries.returned += seen.kind == "returned"
         if seen.kind == "returned" and isinstance(seen.value, Incomplete):
             self._use(proposal, seen.value.type)
         new = seen.lines - self._lines
@@ -170,31 +180,29 @@ class Proposer:
 
     # -- the stream --------------------------------------------------------------------------------
 
-    def _proposals(self) -> Iterator[Proposal]:
+    def _proposals(self) -> Iterator[Proposal | None]:
+        """Proposals without end, some of them twice; None for a turn that gave nothing."""
         for scenario in self.known:
             yield Proposal(scenario)
         turn = 0
         rows = rows_for(self.target.signature, self.target.node, self.builder, self.rng)
-        idle = 0
-        while idle < 400:
+        while True:
             turn += 1
             fresh: list[Proposal] = []
+            row = None
             if self._uses and turn % 2:
-                fresh = [self._uses.popleft()]
-            elif turn % 3 == 2 and (self._kept or self.known):
-                fresh = self._varied()
-            else:
+                yield self._uses.popleft()
+                continue
+            if turn % 3 != 2 or not (self._kept or self.known):
                 row = next(rows, None)
-                if row is not None:
-                    made = self._call(self._redrawn(row), turn)
-                    fresh = [made] if made is not None else []
-                elif self._kept or self.known:
-                    fresh = self._varied()
-                else:
-                    return
-            new = [one for one in fresh if one.scenario.source not in self._seen]
-            idle = 0 if new else idle + 1
-            yield from new
+            if row is not None:
+                made = self._call(self._redrawn(row), turn)
+                fresh = [made] if made is not None else []
+            elif self._kept or self.known:
+                fresh = self._varied()
+            yield from fresh
+            if not fresh:
+                yield None
 
     def _varied(self) -> list[Proposal]:
         bases = self._kept or [Proposal(one) for one in self.known]
@@ -203,15 +211,23 @@ class Proposer:
         return [Proposal(one) for one in found]
 
     def _redrawn(self, row: Row) -> Row:
-        """The row with pieces that do not serve replaced, where others of the type do."""
+        """The row without what does not serve: options that no call returns with are left out, and
+        for other values those of the same parameter are given that did serve."""
+        returns = self._tries.get(("", ""), _Tries()).returned > 0
         for one in self.target.signature.parameters or ():
-            piece = row.get(one.name)
-            tries = self._tries.get((one.name, piece.source)) if piece is not None else None
-            if tries is None or tries.made < 2 or tries.good > 0:
+            if one.name not in row:
                 continue
-            pool = self._served(one.name)
-            if pool:
-                row = {**row, one.name: self.rng.choice(pool)}
+            tries = self._tries.get((one.name, row[one.name].source), _Tries())
+            ever = self._tries.get((one.name, ""), _Tries())
+            barren = (tries.made >= 2 and not tries.returned) or (
+                ever.made >= MOST_BARREN and not ever.returned
+            )
+            if returns and barren and one.optional and self.rng.random() < 0.85:
+                row = {name: piece for name, piece in row.items() if name != one.name}
+            elif tries.made >= 2 and tries.good == 0:
+                pool = self._served(one.name)
+                if pool:
+                    row = {**row, one.name: self.rng.choice(pool)}
         return row
 
     def _served(self, name: str) -> list[Piece]:
@@ -271,7 +287,8 @@ class Proposer:
         if not pieces:
             return None
         untried = [p for p in pieces if ("receiver", p.source) not in self._tries]
-        if untried and self.rng.random() < 0.5:
+        serves = any(self._tries[key].good for key in self._tries if key[0] == "receiver")
+        if untried and self.rng.random() < (0.25 if serves else 0.5):
             return untried[0]
         weights = [self._tries.get(("receiver", p.source), _Tries()).weight for p in pieces]
         return self.rng.choices(pieces, weights)[0]
