@@ -20,13 +20,34 @@ _MOST_FRAMES = 40
 
 
 class Watch:
-    """Whether all calls of a class's methods are seen: since which tick, and how many of its guards
-    are off now."""
+    """Whether all that is done to objects of a class is seen: since which tick, and how many of its
+    guards are off now; the same for the making of them."""
 
-    __slots__ = ("off", "since")
+    __slots__ = ("making_off", "making_since", "off", "since")
 
     def __init__(self) -> None:
-        self.off, self.since = 0, 0
+        self.off = self.since = self.making_off = self.making_since = 0
+
+    def pause(self, making: bool) -> None:
+        """A guard is off now; `making`: that of `__init__`."""
+        if making:
+            self.making_off += 1
+        else:
+            self.off += 1
+
+    def go_on(self, making: bool, tick: int) -> None:
+        if making:
+            self.making_off -= 1
+            self.making_since = tick
+        else:
+            self.off -= 1
+            self.since = tick
+
+    def complete(self, tick: int, remembered: bool) -> bool:
+        """Whether nothing was missed since a tick. An object that cannot be `remembered` weakly may
+        have gone, and another one have its id, unless the making of each is seen."""
+        made = remembered or not (self.making_off or self.making_since > tick)
+        return made and not (self.off or self.since > tick)
 
 
 class Histories:
@@ -50,14 +71,14 @@ class Histories:
             return None
         if entry.ref is not None and entry.ref() is not value:
             return None
-        if entry.dead is None and not self._watched(type(value), entry.tick):
+        if entry.dead is None and not self._watched(type(value), entry):
             entry.dead = "not watched all the time"
         return entry
 
-    def _watched(self, kind: type, tick: int) -> bool:
+    def _watched(self, kind: type, entry: Entry) -> bool:
         for base in mro(kind):
             watch = self.watches.get((module_of(base), qualname(base)))
-            if watch is not None and (watch.off or watch.since > tick):
+            if watch is not None and not watch.complete(entry.tick, entry.ref is not None):
                 return False
         return True
 

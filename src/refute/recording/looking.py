@@ -18,9 +18,9 @@ MISSING: Any = object()
 mro = type.__dict__["__mro__"].__get__
 namespace = type.__dict__["__dict__"].__get__
 qualname = type.__dict__["__qualname__"].__get__
-_module: Any = type.__dict__["__module__"].__get__  # type: ignore[index]
+_module = vars(type)["__module__"].__get__
 _flags = type.__dict__["__flags__"].__get__
-_module_dict = ModuleType.__dict__["__dict__"].__get__
+_module_dict = vars(ModuleType)["__dict__"].__get__
 _HEAP = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: set for each class that a `class` statement made."""
 

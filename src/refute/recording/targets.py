@@ -98,25 +98,31 @@ class Guard:
             return name in ("__setitem__", "__delitem__", "__iadd__", "__call__", "__next__")
         return not self.signature.pure
 
+    @property
+    def follows(self) -> bool:
+        """Whether histories of objects are incomplete while it is off."""
+        return self.signature.name == "__init__" or (self.watch is not None and self.changes)
+
     def rest(self, ticks: int, test: int) -> None:
-        """Off, for more tests each time that nothing new came of it."""
+        """Off till another test; where no history depends on it, for more tests each time that
+        nothing new came of it."""
         if not self.on:
             return
         self.on = False
-        self.nap = 0 if self.news else min(2 * self.nap + 1, _LONGEST_NAP)
-        self.quota = FIRST_QUOTA if self.news else max(self.quota // 2, 4)
+        if not self.follows:
+            self.nap = 0 if self.news else min(2 * self.nap + 1, _LONGEST_NAP)
+            self.quota = FIRST_QUOTA if self.news else max(self.quota // 2, 4)
         self.wake = test + 1 + self.nap
         self.news = False
-        if self.watch is not None and (self.changes or self.signature.name == "__init__"):
-            self.watch.off += 1
+        if self.watch is not None and self.follows:
+            self.watch.pause(self.signature.name == "__init__")
 
     def wake_up(self, tick: int) -> None:
         if self.on:
             return
         self.on, self.left = True, self.quota
-        if self.watch is not None and (self.changes or self.signature.name == "__init__"):
-            self.watch.off -= 1
-            self.watch.since = tick
+        if self.watch is not None and self.follows:
+            self.watch.go_on(self.signature.name == "__init__", tick)
 
     def resolve(self, code: types.CodeType) -> Way:
         """How the function whose code runs is reached; remembered, once the class is there."""
