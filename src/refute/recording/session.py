@@ -27,12 +27,9 @@ class Session:
     def __init__(self, config: Any, option: Any) -> None:
         self._root = str(getattr(config, "rootpath", None) or config.rootdir)
         self._limit = max(1, option.refute_record_limit)
-        worker: dict[str, Any] | None = getattr(config, "workerinput", None)
         self._file = os.path.join(self._root, option.refute_record)
-        self._is_worker = worker is not None
+        self._is_worker = False
         self._pid = os.getpid()
-        if worker is not None:
-            self._file = worker.get("refute_record_part") or self._file
         self._parts: list[str] = []
         self._written = time.monotonic()
         self._said = ""
@@ -52,6 +49,13 @@ class Session:
             self._write()
 
     # -- workers -----------------------------------------------------------------------------------
+
+    def pytest_configure(self, config: Any) -> None:
+        """In a worker only now it is known that it is one, and of which part."""
+        worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+        if worker is not None:
+            self._is_worker = True
+            self._file = worker["refute_record_part"]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

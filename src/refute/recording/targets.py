@@ -18,6 +18,8 @@ __all__ = ["Guard", "Record", "Way"]
 _CONTEXT_FILE = contextlib.contextmanager.__code__.co_filename
 _CACHE = type(functools.lru_cache()(lambda: None))
 
+_frame = sys._getframe  # tests have been seen to take it away
+
 FIRST_QUOTA = 48
 """Calls of one function that are looked at in one test, before its guard is off till another."""
 _LONGEST_NAP = 64
@@ -83,7 +85,7 @@ class Guard:
         self.shapes: dict[Any, int] = {}
 
     def hit(self, values: tuple[Any, ...]) -> None:
-        self.hit_by(self, values, sys._getframe(1))
+        self.hit_by(self, values, _frame(1))
 
     @property
     def target(self) -> str:
