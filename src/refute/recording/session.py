@@ -105,11 +105,12 @@ class Session:
 
     def _import_paths(self) -> list[str]:
         """The folders below the root that Python imports from, as the tests had them."""
+        pythons = (sys.prefix + os.sep, sys.base_prefix + os.sep)
         found = []
-        for path in sys.path:
-            relative = os.path.relpath(path or os.getcwd(), self._root)
-            inside = not relative.startswith("..") and "site-packages" not in relative
-            if inside and os.path.isdir(path or "."):
+        for path in map(os.path.abspath, sys.path):
+            relative = os.path.relpath(path, self._root)
+            inside = not relative.startswith("..") and not path.startswith(pythons)
+            if inside and os.path.isdir(path):
                 found.append(relative.replace(os.sep, "/"))
         return list(dict.fromkeys(found))
 
