@@ -4,9 +4,9 @@
 
 For each project's folder: its suite with and without the option, in turn, in one interpreter that
 has pytest, refute and what the project needs (default: the one that runs this script). Prints the
-ratio of the medians of CPU and of wall time, whether the suite's results are the same, how many functions
-got how many records, and of the public ones that the suite called the share with at least one. The
-suite runs as it would for its own people, without a sandbox: run it on projects you trust.
+ratio of the medians of CPU and of wall time, whether the suite's results are the same, how many
+functions got how many records, and of the public ones that the suite called the share with at least
+one. The suite runs as it would for its own people, without a sandbox: run it on projects you trust.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+COLUMNS = (
+    "project", "CPU s", "CPU ratio", "wall ratio", "same results", "functions", "records",
+    "public ones called: recorded",
+)  # fmt: skip
 RESULT = re.compile(r"\d+ (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected)")
 
 
@@ -110,18 +114,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="append a row for each project to this file")
     parser.add_argument("--pytest", action="append", default=[], help="an option for pytest")
     options = parser.parse_args()
-    print(
-        "project | CPU s | CPU ratio | wall ratio | same results | targets | records | public called: recorded"
-    )
+    print(" | ".join(COLUMNS))
     for folder in options.folders:
         row = measure(folder.resolve(), options)
         share = row["public_recorded"] / max(1, row["public_called"])
         same = "yes" if len(row["results"]) == 1 else f"NO {row['results']}"
-        print(
-            f"{row['project']} | {row['cpu']} | {row['cpu_ratio']} | {row['wall_ratio']} | {same} | "
-            f"{row['targets']} | {row['records']} | {row['public_recorded']} of {row['public_called']} ({share:.0%})",
-            flush=True,
-        )
+        cells = [row[name] for name in ("project", "cpu", "cpu_ratio", "wall_ratio")]
+        cells += [same, row["targets"], row["records"]]
+        cells += [f"{row['public_recorded']} of {row['public_called']} ({share:.0%})"]
+        print(" | ".join(map(str, cells)), flush=True)
         print(f"    missed: {row['missed']}", file=sys.stderr)
         if options.out:
             with options.out.open("a") as file:

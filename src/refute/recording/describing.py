@@ -248,9 +248,10 @@ def _timezone(writing: _Writing, value: Any, depth: int) -> None:
 
 
 def _pattern(writing: _Writing, value: Any, depth: int) -> None:
-    flags = value.flags & ~re.UNICODE if type(value.pattern) is str else value.flags
-    rest = (flags,) if flags else ()
-    writing.call(Imported("re", "compile"), (value.pattern, *rest), depth)
+    default = int(re.UNICODE) if type(value.pattern) is str else 0
+    flags = value.flags & ~default
+    writing.out += [Imported("re"), ".compile"]
+    writing.arguments((value.pattern, flags) if flags else (value.pattern,), depth, ())
 
 
 def _stream(name: str) -> Callable[..., None]:

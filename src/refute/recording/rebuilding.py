@@ -109,11 +109,13 @@ def _content(value: Any, kind: type) -> Arguments | None:
         return list(arguments), []
     for base, read in _CONTENT.items():
         if issubclass(kind, base):
-            return [read(value)], []
+            inherited = all(lookup(kind, name) is lookup(base, name) for name in _CONSTRUCTION)
+            return ([read(value)], []) if inherited else None
     plain = lookup(kind, "__init__") is object.__init__ and lookup(kind, "__new__") is _NEW
     return ([], []) if plain else None
 
 
+_CONSTRUCTION = ("__init__", "__new__")
 _NEW = object.__dict__["__new__"]
 _CONTENT: Any = {
     str: str.__str__,
