@@ -84,12 +84,18 @@ def anything(x):
 
 def hot(n):
     return n
+
+_MISSING = object()
+
+def get(default):
+    return default is _MISSING
 '''
 
 TESTS = """
 import asyncio, io, threading
 from decimal import Decimal
 from shop import *
+from shop import _MISSING
 
 def test_history():
     cart = Cart(0.2)
@@ -110,6 +116,7 @@ def test_kinds():
     apply(Cart(0.1).add, Item("q"))
     apply(lambda: 3)
     assert fact(5) == 120
+    assert apply(get, _MISSING) and not get(object())
 
 def test_streams():
     stream = io.StringIO("abc")
@@ -259,7 +266,9 @@ def test_calls_are_written_as_people_write_them(recording: Recording) -> None:
         "apply(Item, 'z', price=Decimal('3'))",
         "apply(Cart(0.1).add, Item('q'))",
         "fact(5)",
+        "get(_MISSING)",
     }
+    assert "get(object())" not in written  # another object than it was
     assert "fact(4)" not in written  # it called itself
     assert not any("lambda" in each or "iterator" in each for each in written)
 

@@ -24,7 +24,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from refute.recording.looking import MISSING, fields, find, lookup, module_of, qualname
+from refute.recording.looking import MISSING, fields, find, global_name, lookup, module_of, qualname
 from refute.recording.rebuilding import constructor_fields
 from refute.recording.recipes import Entry, Event, Imported, Part, Parts, Unbuildable
 
@@ -41,15 +41,17 @@ _BUILTINS = {id(value): name for name, value in vars(builtins).items() if name.i
 
 
 class Describer:
-    """Makes recipes. `tracked` gives the entry of an object whose construction was seen."""
+    """Makes recipes. `tracked` gives the entry of an object whose construction was seen; `home` is
+    the module whose function is called, where sentinels (`_MISSING = object()`) are looked for."""
 
     def __init__(self, tracked: Callable[[Any], Entry | None], tick: Callable[[], int]) -> None:
         self._tracked = tracked
         self._tick = tick
+        self.home = ""
 
     def __call__(self, value: Any) -> Parts:
         """The recipe of a value as it is now. Raises `Unbuildable`."""
-        writing = _Writing(self._tracked, self._tick)
+        writing = _Writing(self._tracked, self._tick, self.home)
         writing.value(value, 0)
         return tuple(writing.out)
 
@@ -69,9 +71,11 @@ class Describer:
 class _Writing:
     """One value being written; `out` holds its parts."""
 
-    def __init__(self, tracked: Callable[[Any], Entry | None], tick: Callable[[], int]) -> None:
+    def __init__(
+        self, tracked: Callable[[Any], Entry | None], tick: Callable[[], int], home: str
+    ) -> None:
         self.out: list[Part] = []
-        self.tracked, self.tick = tracked, tick
+        self.tracked, self.tick, self.home = tracked, tick, home
         self.left = _MOST_VALUES
 
     def value(self, value: Any, depth: int) -> None:
@@ -262,7 +266,7 @@ def _stream(name: str) -> Callable[..., None]:
             content, position = value.getvalue(), value.tell()
         except ValueError:
             raise Unbuildable("a closed stream") from None
-        inner = _Writing(writing.tracked, writing.tick)
+        inner = _Writing(writing.tracked, writing.tick, writing.home)
         inner.call(Imported("io", name), (content,), depth)
         entry = Entry("stream", writing.tick())
         entry.events.append(Event(entry.tick, tuple(inner.out)))
@@ -324,6 +328,14 @@ def _namespace(writing: _Writing, value: Any, depth: int) -> None:
     writing.call(Imported("types", "SimpleNamespace"), (), depth, named)
 
 
+def _sentinel(writing: _Writing, value: Any, depth: int) -> None:
+    """A plain object says nothing but that it is itself."""
+    name = global_name(writing.home, value)
+    if name is None:
+        raise Unbuildable("an object without content")
+    writing.out.append(Imported(writing.home, name))
+
+
 def _not_implemented(writing: _Writing, value: Any, depth: int) -> None:
     writing.out.append("NotImplemented")
 
@@ -348,7 +360,7 @@ _WRITTEN: dict[type, Callable[..., None]] = {
     dict: _dict,
     range: _of("", "range", lambda value: (value.start, value.stop, value.step)),
     slice: _of("", "slice", lambda value: (value.start, value.stop, value.step)),
-    object: _of("", "object", lambda value: ()),
+    object: _sentinel,
     type(NotImplemented): _not_implemented,
     decimal.Decimal: _of("decimal", "Decimal", lambda value: (str(value),)),
     fractions.Fraction: _of(

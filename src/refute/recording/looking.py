@@ -10,7 +10,7 @@ import sys
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
-__all__ = ["MISSING", "fields", "find", "lookup", "module_of", "mro", "qualname"]
+__all__ = ["MISSING", "fields", "find", "global_name", "lookup", "module_of", "mro", "qualname"]
 
 MISSING: Any = object()
 """What is not there."""
@@ -73,3 +73,12 @@ def find(module: str, path: str) -> Any:
             return MISSING
         value = namespace(value).get(name, MISSING)
     return value
+
+
+def global_name(module: str, value: Any) -> str | None:
+    """A name under which a module holds just this object; None where there is none."""
+    home = sys.modules.get(module)
+    if home is None or not issubclass(type(home), ModuleType):
+        return None
+    names = [name for name, held in list(dict.items(_module_dict(home))) if held is value]
+    return next((name for name in names if type(name) is str and name.isidentifier()), None)

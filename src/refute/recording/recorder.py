@@ -139,6 +139,7 @@ class Recorder:
         if shape is None and not follow:
             return
         way = guard.resolve(frame.f_code)
+        self._describe.home = guard.module
         call: Parts | None = None
         why = ""
         try:
@@ -166,6 +167,7 @@ class Recorder:
             way = guard.resolve(frame.f_code)
             if way.kind != "method":
                 raise Unbuildable("not found by its name")
+            self._describe.home = guard.module
             home = self._describe(type(value))
             call = (*home, "(", *self._arguments(guard, way, values, skip=1), ")")
             if shape is not None:
