@@ -23,7 +23,7 @@ from refute.recording.targets import Guard, Record, Way
 
 __all__ = ["Recorder"]
 
-_LARGEST_SHARE = 0.4
+_LARGEST_SHARE = 0.25
 """Of the elapsed time, that the recorder may take."""
 _GRACE = 0.1
 """Seconds that it may take in any case."""
