@@ -281,7 +281,8 @@ def test_several_fixes_are_ranked_and_told_apart(
 def test_vet_shows_what_else_a_fix_changes(
     model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    also = FIX.replace("     if value < low:\n", "-    if value < low:\n+    if value <= low + 1:\n")
+    other = "-    if value < low:\n+    if value <= low + 1:\n"
+    also = FIX.replace("     if value < low:\n", other)
     (tmp_path / "also.diff").write_text(also)
     given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch", "--neighbours", "0")
     _, out, _ = refute(capsys, "vet", "also.diff", *given)

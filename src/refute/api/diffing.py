@@ -71,15 +71,17 @@ def diff(
     python: Path | str | None = None,
     budget: float = 5.0,
     seed: int = 0,
+    recorded: Path | str | None = None,
     show: Show = lambda one, done, total: None,
 ) -> DiffResult:
     """Find inputs on which the functions that changed between two revisions behave otherwise.
 
     `spec`: BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge base); None:
     HEAD against the working tree. `budget`: seconds a function. `python`: the project's
-    interpreter, by default found as `hunt` finds it. `show` is told of each function. Nothing of
-    the repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
-    `Unavailable`.
+    interpreter, by default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
+    wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `show` is told
+    of each function. Nothing of the repository runs outside the sandbox, and nothing in it is
+    written. Raises `InputError`, `Unavailable`.
     """
     if not budget > 0:
         raise InputError(f"budget = {budget}: must be above 0 seconds")
@@ -87,6 +89,14 @@ def diff(
 
     def work() -> DiffResult:
         with open_revisions(Path(repo), spec) as revisions:
-            return DiffResult(compare(revisions, settings, python=path_of(python), show=show))
+            calls = path_of(recorded) or recorded_calls(revisions.repo)
+            found = compare(revisions, settings, python=path_of(python), recorded=calls, show=show)
+            return DiffResult(found)
 
     return apart(work)
+
+
+def recorded_calls(repo: Path) -> Path | None:
+    """Where a project's recorded calls are, if there are any."""
+    place = repo / ".refute" / "recorded.jsonl"
+    return place if place.is_file() and not place.is_symlink() else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from refute.cli.exit_statuses import FOUND
-from refute.cli.options import json_option, python_option, seed_option
+from refute.cli.options import FILE, json_option, python_option, seed_option
 from refute.cli.output import consoles, print_json
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ __all__ = ["command"]
     show_default=True,
     help="Seconds for one function.",
 )
+@click.option(
+    "--recorded",
+    type=FILE,
+    metavar="FILE",
+    help="Calls that `pytest --refute-record` wrote (default: .refute/recorded.jsonl).",
+)
 @seed_option
 @python_option
 @json_option
@@ -37,6 +43,7 @@ def command(
     spec: str | None,
     repo: Path,
     budget: float,
+    recorded: Path | None,
     seed: int,
     python: Path | None,
     as_json: bool,
@@ -62,7 +69,15 @@ def command(
                     print_compared(one, out)
             spinner.say(f"{done} of {total} functions, last {one.function.qualname}")
 
-        result = diff(spec, repo=repo, budget=budget, seed=seed, python=python, show=show)
+        result = diff(
+            spec,
+            repo=repo,
+            python=python,
+            budget=budget,
+            seed=seed,
+            recorded=recorded,
+            show=show,
+        )
     if as_json:
         print_json(result.to_dict())
     else:
