@@ -87,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = PIPE_CLOSED
     finally:
         drop_output(out, err)
+    gc.freeze()  # the interpreter, which ends, need not look for cycles once more
     sys.exit(status)
 
 
