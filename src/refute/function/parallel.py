@@ -21,7 +21,6 @@ from refute.function.target import Module, Skipped
 from refute.function.verbs import Fix, Hunt, Solver, inline
 from refute.problems import UnitTest
 from refute.registry import METHODS
-from refute.runs.pool import Failed, run_tasks
 from refute.sandbox import Sandbox
 
 __all__ = ["Found", "FunctionUnit", "Searching", "Solving", "Tests", "units_of", "work_on"]
@@ -88,16 +87,17 @@ def work_on(
     units: Sequence[FunctionUnit],
     settings: Searching,
     *,
-    jobs: int,
+    jobs: int | None,
     opened: Callable[[Sandbox], None] | None = None,
     solving: Solving | None = None,
     ask: Callable[[str], Ask] | None = None,
 ) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
     """What was found out about each function, in the order in which they are done.
 
-    A unit that cannot be worked on (its module does not load) is `Skipped`. `opened` is told of
-    the first sandbox that this process opens. With `solving` (a method that asks a model) or `ask`
-    (a person who is asked) all is done in this process. Raises `SandboxUnavailable`.
+    `jobs`: worker processes; None: one for each core. A unit that cannot be worked on (its module
+    does not load) is `Skipped`. `opened` is told of the first sandbox that this process opens. With
+    `solving` (a method that asks a model) or `ask` (a person who is asked) all is done in this
+    process. Raises `SandboxUnavailable`.
     """
     if jobs == 1 or len(units) <= FEW or solving is not None or ask is not None:
         with _Worker(settings, opened, solving, ask) as worker:
@@ -105,7 +105,10 @@ def work_on(
                 for one in worker.each(unit):
                     yield unit, one
         return
-    for unit, done in run_tasks(units, start=partial(_Worker, settings), jobs=jobs):
+    from refute.runs.pool import Failed, cores, run_tasks  # seldom needed for a single target
+
+    start = partial(_Worker, settings)
+    for unit, done in run_tasks(units, start=start, jobs=jobs or cores()):
         if isinstance(done, Failed):
             yield unit, Skipped(unit.where, "trouble of refute's own", done.reason)
             continue

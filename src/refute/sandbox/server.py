@@ -1,10 +1,10 @@
 """The fork server: started once per worker, isolated once, then one forked child per job.
 
-Run as a script, ``python -P -s -S server.py FD CONFIG`` (before Python 3.11 without ``-P``):
-standard library only, and in the words of Python 3.8. It never holds a
-program, an input or an output: those travel in sealed memory files whose descriptors it hands to
-the child. It watches a child by its CPU clock and the result file's header, kills what overruns,
-and goes on behind the call that was cut short, in a fresh child.
+Run as a script with the arguments FD and CONFIG, by ``python -P -s -S`` (before Python 3.11 without
+``-P``), and without a collector of garbage until it serves: standard library only, and in the words
+of Python 3.8. It never holds a program, an input or an output: those travel in sealed memory files
+whose descriptors it hands to the child. It watches a child by its CPU clock and the result file's
+header, kills what overruns, and goes on behind the call that was cut short, in a fresh child.
 
 Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
 of the payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail],
@@ -116,8 +116,8 @@ class Server:
             ("RLIMIT_FSIZE", self.confined.scratch_bytes),
             ("RLIMIT_NPROC", self.config["processes"]),
         )
-        gc.collect()
         gc.freeze()
+        gc.enable()
         poll = select.poll()
         poll.register(self.channel, select.POLLIN)
         if self.client >= 0:
