@@ -74,16 +74,14 @@ class Bug:
 
 
 def bugs(text: bytes, name: str, rng: random.Random) -> Iterator[Bug]:
-    """Bugs of the top-level function `name` that still parse: random kinds, random places."""
+    """Bugs of the function `name` (dotted: a method) that still parse: random kinds and places."""
     place = _Place(text)
-    tree = ast.parse(text)
-    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name]
-    if not functions:
+    function = _function(ast.parse(text), name)
+    if function is None:
         return
     found: dict[str, list[tuple[Edit, ...]]] = {}
-    for kind, edit in itertools.chain(_expressions(functions[-1], place), _statements(
-        functions[-1], place
-    )):  # fmt: skip
+    edits_of = (_expressions(function, place), _statements(function, place))
+    for kind, edit in itertools.chain(*edits_of):
         found.setdefault(kind, []).append((edit,))
     singles = [edits for kind in found for edits in found[kind] if kind != "swapped statements"]
     for _ in range(min(12, len(singles))):
@@ -100,6 +98,15 @@ def bugs(text: bytes, name: str, rng: random.Random) -> Iterator[Bug]:
         made = _made(kind, text, edits)
         if made is not None:
             yield made
+
+
+def _function(tree: ast.Module, name: str) -> ast.FunctionDef | None:
+    body: list[ast.stmt] = tree.body
+    *owners, last = name.split(".")
+    for owner in owners:
+        body = [s for n in body if isinstance(n, ast.ClassDef) and n.name == owner for s in n.body]
+    found = [n for n in body if isinstance(n, ast.FunctionDef) and n.name == last]
+    return found[-1] if found else None
 
 
 def _made(kind: str, text: bytes, edits: tuple[Edit, ...]) -> Bug | None:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         bench,
         bench_async,
     )
+    from refute.api.diffing import DiffResult, diff
     from refute.api.filtering import FilterResult, filter_fixes
+    from refute.api.fixes import RankedFixes, rank_fixes
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
     from refute.api.grading import GradeResult, grade
     from refute.api.issues import (
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
         IssueKey,
         IssuePrediction,
         IssueProblem,
+        Scenario,
         Trust,
         UnitTest,
     )
@@ -74,6 +77,8 @@ _HOMES = {
         "bench",
         "bench_async",
     ),
+    "refute.api.diffing": ("DiffResult", "diff"),
+    "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
@@ -121,6 +126,7 @@ _HOMES = {
         "IssueKey",
         "IssuePrediction",
         "IssueProblem",
+        "Scenario",
         "Trust",
         "UnitTest",
     ),
@@ -138,6 +144,7 @@ __all__ = [
     "Candidate",
     "Context",
     "DebugResult",
+    "DiffResult",
     "Executor",
     "Expression",
     "FailingTest",
@@ -163,11 +170,13 @@ __all__ = [
     "Model",
     "Outcome",
     "Program",
+    "RankedFixes",
     "RefuteError",
     "ReproduceResult",
     "Reproduction",
     "Sandbox",
     "SandboxUnavailable",
+    "Scenario",
     "State",
     "Trust",
     "Unavailable",
@@ -182,6 +191,7 @@ __all__ = [
     "cross_check",
     "debug",
     "debug_async",
+    "diff",
     "filter_fixes",
     "grade",
     "hunt",
@@ -193,6 +203,7 @@ __all__ = [
     "open_model",
     "open_target",
     "problem_of",
+    "rank_fixes",
     "read_examples",
     "refine",
     "reproduce",

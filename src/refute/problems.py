@@ -91,7 +91,9 @@ class Scenario:
     imports: tuple[tuple[str, str], ...] = ()
     """Names that are not the program's own: ("Decimal", "decimal:Decimal"), ("math", "math")."""
     lines: tuple[int, ...] = ()
-    """Lines of the program of which it is told whether they were executed."""
+    """Lines of which it is told whether they were executed."""
+    file: str = ""
+    """Absolute path of the file that the lines are of; "": the program's own."""
 
     @property
     def source(self) -> str:

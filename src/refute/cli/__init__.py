@@ -27,6 +27,7 @@ __all__ = ["cli", "main"]
 _VERBS = {
     "hunt": "Find unit tests that the function fails.",
     "debug": "Fix the function with generated tests; print the fix as a diff.",
+    "diff": "Find inputs on which a change makes functions behave otherwise.",
     "judge": "Rank candidate programs by generated tests (best of N).",
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
     "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",

@@ -13,7 +13,7 @@ from refute.errors import InputError
 from refute.files import read_file
 from refute.storage import write_atomically
 
-__all__ = ["SourceFile", "diff_name", "read_source", "unified_diff"]
+__all__ = ["SourceFile", "decoded", "diff_name", "read_source", "unified_diff"]
 
 _LARGEST = 16 << 20
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -66,13 +66,19 @@ def read_source(path: Path) -> SourceFile:
     """Read a Python file. Raises `InputError` where it cannot be read or decoded."""
     try:
         raw = read_file(path, limit=_LARGEST)
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-        text = _LINE_END.sub("\n", raw.decode(encoding))
+        text, encoding = decoded(raw)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except (SyntaxError, UnicodeError, LookupError) as error:
         raise InputError(f"{path}: not a Python source file: {error}") from None
     return SourceFile(path, text, encoding, raw)
+
+
+def decoded(raw: bytes) -> tuple[str, str]:
+    """The text of a Python file, lines ended by `\\n`, and its encoding (PEP 263). Raises
+    `SyntaxError`, `UnicodeError`, `LookupError`."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+    return _LINE_END.sub("\n", raw.decode(encoding)), encoding
 
 
 def unified_diff(before: str, after: str, name: str) -> str:

@@ -39,7 +39,7 @@ _DOTTED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:::?([^\W\d][\w.]*))?")
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 MOST_HANDS = 5
 """Modules through which a name is followed to its definition."""
-_TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
+TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +337,7 @@ def _sources(folder: Path) -> Iterator[Path]:
         here = Path(place)
         folders[:] = sorted(name for name in folders if _holds_sources(here / name))
         for name in sorted(files):
-            if name.endswith(".py") and name != "setup.py" and not _TEST_FILE.fullmatch(name):
+            if name.endswith(".py") and name != "setup.py" and not TEST_FILE.fullmatch(name):
                 yield here / name
 
 

@@ -464,7 +464,9 @@ def _calls(calls: Sequence[Invocation]) -> bytes:
         if isinstance(call, DoctestSession):
             rows.append((4 if call.observed else 3, list(call.steps), call.watched))
         elif isinstance(call, Scenario):
-            rows.append((5, (call.setup, call.expression, call.imports, call.lines), None))
+            rows.append(
+                (5, (call.setup, call.expression, call.imports, call.lines, call.file), None)
+            )
         elif not isinstance(call, Call):
             rows.append((2, call.source, None))
         elif is_plain(call.args) and (not call.kwargs or is_plain(dict(call.kwargs))):

@@ -30,7 +30,7 @@ _FIXED = (*_ATOMS, type, types.BuiltinFunctionType, types.FunctionType, types.Mo
 
 
 def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -> tuple[Any, ...]:
-    """Run (setup, expression, imports, lines) in a namespace and a directory of its own.
+    """Run (setup, expression, imports, lines, file) in a namespace and a directory of its own.
 
     Gives (kind, what, changed, printed, lines): kind "returned" with the value's node, "raised"
     with (type, names of its bases, message, whether the program was on its way), or "setup" with
@@ -39,13 +39,13 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
     were executed, by the set-up too.
     `MemoryError` is the caller's: the process ends with it.
     """
-    setup, expression, imports, lines = scenario
+    setup, expression, imports, lines, file = scenario
     before, directory = os.getcwd(), f"scenario-{id(scenario):x}"
     os.mkdir(directory)
     os.chdir(directory)
     streams, printed = (sys.stdout, sys.stderr), io.StringIO()
     sys.stdout = sys.stderr = printed
-    loop, trace = _Loop(), _Trace(filename, frozenset(lines))
+    loop, trace = _Loop(), _Trace(file or filename, frozenset(lines))
     try:
         namespace = dict(module.__dict__)
         for name, place in imports:
@@ -59,7 +59,7 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
             except BaseException as error:
                 return "setup", (index, _type_name(error), _message(error)), (), "", ()
         at = printed.tell()
-        return _observed(expression, namespace, trace, codec, loop, printed, at)
+        return _observed(expression, namespace, trace, filename, codec, loop, printed, at)
     finally:
         loop.close()
         sys.stdout, sys.stderr = streams
@@ -68,8 +68,9 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
 
 
 def _observed(
-    expression: str, namespace: Any, trace: _Trace, codec: Any, loop: _Loop, printed: Any, at: int
-) -> tuple[Any, ...]:
+    expression: str, namespace: Any, trace: _Trace, filename: str, codec: Any, loop: _Loop,
+    printed: Any, at: int,
+) -> tuple[Any, ...]:  # fmt: skip
     given: dict[str, Any] = {}
     kind: str
     what: Any
@@ -77,19 +78,19 @@ def _observed(
     try:
         with trace:
             code = _lifted(expression, namespace, loop, given)
-        before = {name: codec.node(value) for name, value in given.items()}
+        before = {name: _encoded(value, codec) for name, value in given.items()}
         with trace:
             value = loop.settle(eval(code, namespace))
             kind, what = "returned", _node_of(value, codec, loop)
     except MemoryError:
         raise
     except BaseException as error:
-        kind, what = "raised", _raised(error, trace.filename)
+        kind, what = "raised", _raised(error, filename)
     printed.seek(at)
     text = printed.read(MOST_PRINTED)
     changed = []
     for name, value in given.items():
-        after = codec.node(value)
+        after = _encoded(value, codec)
         if name in before and after != before[name]:
             changed.append((name, before[name], after))
     return kind, what, tuple(changed), text, tuple(sorted(trace.hit))
@@ -161,7 +162,7 @@ def _kept(
 def _is_iterator(value: Any) -> bool:
     """Whether encoding it would use it up, or say nothing."""
     kind = type(value)
-    return hasattr(kind, "__next__") or hasattr(kind, "__anext__")
+    return _has(kind, "__next__") or _has(kind, "__anext__")
 
 
 # -- what came of it -------------------------------------------------------------------------------
@@ -212,9 +213,9 @@ async def _items_of(value: Any, items: list[Any]) -> bool:
 def _node_of(value: Any, codec: Any, loop: _Loop) -> Any:
     """The node of a value; of an iterator the first items, and how it went on."""
     kind = type(value)
-    is_async = hasattr(kind, "__anext__")
-    if not is_async and (not hasattr(kind, "__next__") or hasattr(kind, "fileno")):
-        return codec.node(value)
+    is_async = _has(kind, "__anext__")
+    if not is_async and (not _has(kind, "__next__") or _has(kind, "fileno")):
+        return _encoded(value, codec)
     items: list[Any] = []
     if is_async:
         more = loop.run(_items_of(value, items))
@@ -225,7 +226,25 @@ def _node_of(value: Any, codec: Any, loop: _Loop) -> Any:
                 more = True
                 break
             items.append(item)
-    return "iter", kind.__name__, [codec.node(item) for item in items], more
+    return "iter", kind.__name__, [_encoded(item, codec) for item in items], more
+
+
+def _has(kind: Any, name: str) -> bool:
+    """Whether a class or one of its bases defines a name, whatever its metaclass says of that."""
+    return any(name in _names(base) for base in type.mro(kind))
+
+
+_names = type.__dict__["__dict__"].__get__
+
+
+def _encoded(value: Any, codec: Any) -> Any:
+    """The value's node; where its class breaks the codec, that of something unknown."""
+    try:
+        return codec.node(value)
+    except MemoryError:
+        raise
+    except BaseException:
+        return "cut", "?", ""
 
 
 def _raised(error: BaseException, filename: str) -> tuple[Any, ...]:

@@ -438,7 +438,7 @@ def _attributes(kind: type, value: Any) -> list[tuple[str, Any]] | None:
                 except AttributeError:  # never set
                     continue
     if kind.__dictoffset__:
-        fields = value.__dict__
+        fields = _own_dictionary(kind, value)
         if type(fields) is not dict:
             return None
         found += fields.items()
@@ -451,7 +451,17 @@ def _attributes(kind: type, value: Any) -> list[tuple[str, Any]] | None:
     return sorted(found, key=lambda pair: str(pair[0]))
 
 
+def _own_dictionary(kind: type, value: Any) -> Any:
+    """The instance's dictionary itself, whatever the class says it is; None where it hides it."""
+    for base in reversed(kind.__mro__):
+        slot: Any = vars(base).get("__dict__")
+        if type(slot) is _GetSet or type(slot) is _Member:
+            return slot.__get__(value)
+    return None
+
+
 _Member = type(_Encoder.__dict__["strict"])
+_GetSet = type(vars(MalformedValue)["__weakref__"])
 _MANAGED_DICT = 1 << 4  # Py_TPFLAGS_MANAGED_DICT: the dictionary lies in front of the object
 
 

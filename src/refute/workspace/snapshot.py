@@ -18,7 +18,7 @@ from refute.workspace.cache import key_of
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 
-__all__ = ["apply_to_checkout", "checkout_root", "snapshot"]
+__all__ = ["apply_to_checkout", "borrow_objects", "checkout_root", "snapshot"]
 
 _WHO = {
     f"GIT_{role}_{part}": value
@@ -37,9 +37,8 @@ def snapshot(path: Path) -> tuple[Path, str]:
     clone = find_clone(str(checkout_root(path)))
     if clone.work_tree is None:
         raise InputError(f"{path}: a bare repository; give a checkout of it")
-    objects = _objects(clone)
     folder = cache_folder() / "snapshots" / key_of(str(clone.git_dir))
-    _prepare(folder, objects)
+    borrow_objects(clone, folder)
     with tempfile.TemporaryDirectory(prefix="refute-snapshot-") as scratch:
         index = Path(scratch) / "index"
         if (clone.git_dir / "index").is_file():  # so that only changed files are read
@@ -110,7 +109,10 @@ def _objects(clone: Clone) -> Path:
     return (clone.git_dir / common).resolve() / "objects"
 
 
-def _prepare(folder: Path, objects: Path) -> None:
+def borrow_objects(clone: Clone, folder: Path) -> None:
+    """Make `folder` a git folder with a configuration of our own that reads the clone's objects;
+    what git writes there stays there. Raises `GitFailed`."""
+    objects = _objects(clone)
     for name in ("objects/info", "objects/pack", "refs/heads"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for name, text in {

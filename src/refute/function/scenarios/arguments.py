@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain, cycle, islice
 from random import Random
 from typing import Any
 
-from refute.function.scenarios.building import Builder
+from refute.function.scenarios.building import Builder, library_places
 from refute.function.scenarios.described import (
     KEYWORDS,
     VARIADIC,
@@ -31,7 +31,8 @@ Row = dict[str, Piece]
 
 _LITERAL = frozenset(
     {"int", "float", "str", "bool", "bytes", "NoneType", "list", "tuple", "dict", "set",
-     "frozenset", "Sequence", "Iterable", "Collection", "Mapping", "MutableSequence", "MutableMapping", "Set",
+     "frozenset", "Sequence", "Iterable", "Collection", "Mapping", "MutableSequence",
+     "MutableMapping", "Set",
      "Container", "Sized", "Reversible", "List", "Dict", "Tuple", "FrozenSet"}
 )  # fmt: skip
 _HOMES = frozenset({"builtins", "collections.abc", "typing"})
@@ -97,11 +98,33 @@ def _literal_rows(
             if row is None:
                 continue
             for name, pieces in objects.items():
-                if name in row or rng.random() < 0.5 or not _parameter(signature, name).optional:
+                one = _parameter(signature, name)
+                guessed = one.type == ("any",)  # literals may be what it is for after all
+                share = (0.75 if guessed else 1.0) if name in row else 0.5 if one.optional else 1.0
+                if rng.random() < share:
                     row[name] = rng.choice(pieces)
-            yield row
+            if rng.random() < 0.6:
+                row = _with_fewer_options(row, signature, rng)
+            yield _with_text(row, set(objects), builder, rng)
     except (SyntaxError, ValueError, RecursionError, ArithmeticError):
         return
+
+
+def _with_fewer_options(row: Row, signature: Signature, rng: Random) -> Row:
+    """The row without most of its options: what is given together need not go together."""
+    options = {one.name for one in signature.parameters or () if one.optional}
+    return {name: piece for name, piece in row.items() if name not in options or rng.random() < 0.3}
+
+
+def _with_text(row: Row, objects: Set[str], builder: Builder, rng: Random) -> Row:
+    """The row, now and then with a text that the code mentions in place of another text."""
+    texts = builder.constants[1]
+    given = [
+        name for name, piece in row.items() if piece.source[:1] in "'\"" and name not in objects
+    ]
+    if not texts or not given or rng.random() < 0.7:
+        return row
+    return {**row, rng.choice(given): Piece(rng.choice(texts))}
 
 
 def _parameter(signature: Signature, name: str) -> Parameter:
@@ -160,7 +183,7 @@ def _typed_rows(
 ) -> Iterator[Row]:
     """What is required, then one option at a time, then options drawn at random."""
     parameters = [one for one in signature.parameters or () if one.kind != KEYWORDS]
-    columns = {one.name: objects.get(one.name) or builder.of_type(one.type) for one in parameters}
+    columns = {one.name: objects.get(one.name) or builder.of_type(_hint(one)) for one in parameters}
     required = [one for one in parameters if not one.optional and one.kind != VARIADIC]
     if not all(columns[one.name] for one in required):
         return
@@ -180,6 +203,13 @@ def _typed_rows(
         yield row
 
 
+def _hint(one: Parameter) -> TypeHint:
+    """The type of a parameter; where nothing says, that of its default."""
+    if one.type != ("any",) or not one.optional or one.default is None:
+        return one.type
+    return "class", f"builtins:{type(one.default).__name__}", []
+
+
 # -- which parameters need objects -----------------------------------------------------------------
 
 
@@ -188,12 +218,12 @@ def _objects(one: Parameter, node: Function | None, builder: Builder) -> tuple[P
     if one.kind == KEYWORDS:
         return ()
     if one.type != ("any",):
-        return () if _is_literal(one.type) else builder.of_type(one.type)
+        return () if _is_literal(one.type, builder) else builder.of_type(one.type)
     if node is None:
         return ()
     found: dict[str, Piece] = {}
     for place in _checked_types(node, one.name, builder):
-        found |= {p.source: p for p in builder.of_type(("class", place, []))[:4]}
+        found |= {p.source: p for p in builder.of_type(("class", place, []))[:8]}
     used = _attributes_used(node, one.name)
     foreign = used and not any(used <= known for known in _BUILTIN_ATTRIBUTES)
     if foreign:
@@ -207,16 +237,18 @@ def _objects(one: Parameter, node: Function | None, builder: Builder) -> tuple[P
     return tuple(islice(found.values(), 12))
 
 
-def _is_literal(hint: TypeHint) -> bool:
+def _is_literal(hint: TypeHint, builder: Builder) -> bool:
     match hint:
+        case ("unknown", text):
+            return not builder.named(str(text))
         case ("any",) | ("none",) | ("literal", _) | ("many",):
             return True
         case ("union", kinds):
-            return all(_is_literal(tuple(kind)) for kind in kinds)
+            return all(_is_literal(tuple(kind), builder) for kind in kinds)
         case ("class", place, arguments):
             home, _, name = str(place).partition(":")
             plain = home in _HOMES and name in _LITERAL
-            return plain and all(_is_literal(tuple(one)) for one in arguments)
+            return plain and all(_is_literal(tuple(one), builder) for one in arguments)
     return False
 
 
@@ -246,6 +278,7 @@ def _checked_types(node: Function, name: str, builder: Builder) -> Iterator[str]
                 for kind in kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]:
                     last = ast.unparse(kind).rpartition(".")[2]
                     yield from builder.described.places.get(last, ())
+                    yield from library_places(last)
 
 
 def _named_alike(name: str, builder: Builder) -> Iterator[str]:

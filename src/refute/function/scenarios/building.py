@@ -22,10 +22,10 @@ from refute.function.scenarios.described import (
 )
 from refute.function.scenarios.pieces import Namer, Piece, joined, plain
 
-__all__ = ["Builder", "Constants", "call_of"]
+__all__ = ["Builder", "Constants", "call_of", "library_places"]
 
 DEEPEST = 3
-MOST = 12
+MOST = 24
 """Expressions for one type."""
 
 Constants = tuple[tuple[str, ...], tuple[str, ...]]
@@ -46,7 +46,8 @@ _LIBRARY: dict[str, tuple[str, ...]] = {
         "datetime.timedelta(days=1, seconds=30)", "datetime.timedelta(0)",
         "datetime.timedelta(hours=5, minutes=3)", "datetime.timedelta(days=-2)",
         "datetime.timedelta(days=400)", "datetime.timedelta(days=36525)",
-        "datetime.timedelta(microseconds=1500)",
+        "datetime.timedelta(microseconds=1500)", "datetime.timedelta(days=45, minutes=1)",
+        "datetime.timedelta(days=100000000)", "datetime.timedelta(seconds=59, milliseconds=999)",
     ),
     "datetime:tzinfo": ("datetime.timezone.utc",),
     "datetime:timezone": ("datetime.timezone.utc",),
@@ -105,6 +106,11 @@ _MAPPINGS = frozenset(
     for name in ("dict", "Mapping", "MutableMapping", "Dict")
 )
 _FACTORY = ("from_", "parse", "create", "make", "of", "new", "build", "load")
+
+
+def library_places(name: str) -> list[str]:
+    """The kinds of library objects that have a bare name: `timedelta`."""
+    return [place for place in _LIBRARY if place.partition(":")[2] == name]
 
 
 class Builder:
@@ -191,13 +197,23 @@ class Builder:
 
     def _simple(self, place: str) -> tuple[Piece, ...] | None:
         if place == "builtins:int":
-            return plain("1", "0", "2", "-1", "3", "10", *self._numbers[:12], "100", "1000000")
+            return plain(
+                "1", "0", "2", "-1", "3", "10", *self._numbers[:10], "100", "-7", "255", "1000000",
+                "1000000000000000000",
+            )  # fmt: skip
         if place in ("builtins:float", "numbers:Number", "numbers:Real"):
-            return plain("1.5", "0.0", "-2.5", "3.0", *self._numbers[:6], "0.001", "1000000.0")
+            return plain(
+                "1.5", "0.0", "-2.5", "3.0", *self._numbers[:6], "0.001", "1000000.0", "0.999",
+                "1e21", 'float("inf")', 'float("nan")', 'float("-inf")',
+            )  # fmt: skip
         if place == "builtins:bool":
             return plain("True", "False")
         if place in ("builtins:str", "typing:Text"):
-            return plain('"abc"', '"a"', '""', *self._texts[:12], '"Hello World"', '"a b"', '"1"')
+            return plain(
+                '"abc"', '"a"', '""', *self._texts[:10], '"Hello World"', '"12"', '"one\\ntwo\\n"',
+                '"see https://example.com/a?b=1 or me@example.com"', '"2024-02-29T12:30:45Z"',
+                '"caf\u00e9 \u0414\u043e"', '" a-b_c.d/e, "', *self._texts[10:20],
+            )  # fmt: skip
         if place == "builtins:bytes":
             return plain('b"abc"', 'b""', 'b"a b"')
         if place == "builtins:NoneType":
@@ -241,9 +257,14 @@ class Builder:
                 return [self.namer.name(str(place))]
         return plain("int", "str", "dict")
 
+    def named(self, text: str) -> tuple[str, ...]:
+        """The classes that an annotation may mean that names nothing at run time."""
+        return self.described.places.get(text.partition("[")[0].rpartition(".")[2], ())
+
     def _by_name(self, text: str, depth: int) -> Iterable[Piece]:
-        last = text.partition("[")[0].rpartition(".")[2]
-        places = self.described.places.get(last, ())
+        places = self.named(text)
+        if not places:
+            return _ANY  # an alias, for the type checker alone
         return _turns([self.of_type(("class", place, []), depth) for place in places])
 
     # -- instances of the package's classes --------------------------------------------------------

@@ -19,6 +19,8 @@ import typing
 
 MOST_CLASSES = 400
 MOST_METHODS = 60
+MOST_TOTAL = 8000
+"""Methods of all classes together: what is told has to pass the sandbox's border."""
 DEEPEST = 5
 _LITERALS = (type(None), bool, int, float, str, bytes)
 
@@ -42,10 +44,12 @@ def describe(module_name, names, top, siblings):
         except BaseException as error:
             found[name] = {"problem": f"{type(error).__name__}: {error}"[:200]}
     done = {}
-    while world.wanted and len(done) < MOST_CLASSES:
+    total = 0
+    while world.wanted and len(done) < MOST_CLASSES and total < MOST_TOTAL:
         kind = world.wanted.pop(0)
         try:
-            done[_id(kind)] = _class(kind, world)
+            done[_id(kind)] = said = _class(kind, world)
+            total += len(said["methods"])
         except BaseException:
             done[_id(kind)] = None
     return {
@@ -221,8 +225,9 @@ def _class(kind, world):
         said["make"] = None
     else:
         said["make"] = _construction(kind, world)
-    said["attributes"] = [name for name in dir(kind) if not name.startswith("__")][:300]
-    for name in said["attributes"]:
+    names = [name for name in dir(kind) if not name.startswith("__")][:300]
+    said["attributes"] = names + [name for name in _set_on_making(kind) if name not in names]
+    for name in names:
         if name.startswith("_") or len(said["methods"]) >= MOST_METHODS:
             continue
         try:
@@ -232,6 +237,17 @@ def _class(kind, world):
         except BaseException:
             continue
     return said
+
+
+def _set_on_making(kind):
+    """Names that constructors may set on an instance, those of hints included."""
+    found = []
+    for base in type.mro(kind)[:-1]:
+        own = vars(base)
+        found += list(own.get("__annotations__") or ())
+        code = getattr(own.get("__init__"), "__code__", None)
+        found += code.co_names if code is not None else ()
+    return [name for name in dict.fromkeys(found) if not name.startswith("__")][:300]
 
 
 def _below(kind):

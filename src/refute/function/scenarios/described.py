@@ -7,12 +7,13 @@ read strictly and believed for nothing but for what to try.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from refute.problems import Call
-from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox
+from refute.function.scenarios.observation import LIMITS
+from refute.problems import Call, Expression, Invocation
+from refute.sandbox import Outcome, Program, Raised, Returned, Sandbox
 
 __all__ = [
     "ANY",
@@ -30,7 +31,8 @@ TypeHint = tuple[Any, ...]
 ANY: TypeHint = ("any",)
 POSITIONAL_ONLY, POSITIONAL, VARIADIC, KEYWORD_ONLY, KEYWORDS = range(5)
 _PROGRAM = Path(__file__).with_name("describe_program.py")
-_LIMITS = Limits(cpu=10.0, loading=10.0)
+_LIMITS = replace(LIMITS, cpu=10.0)
+"""The rest as for scenarios, so that a process that is kept for them serves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +111,28 @@ class Described:
 
 
 def describe_module(
-    box: Sandbox, module: str, names: Sequence[str], siblings: Sequence[str] = ()
+    box: Sandbox,
+    module: str,
+    names: Sequence[str],
+    siblings: Sequence[str] = (),
+    program: Program | None = None,
 ) -> Described | str:
     """Import the module in the sandbox and describe `names` of it; a line of why not else.
 
     `siblings`: modules of the package that are imported too, so that their classes are seen.
+    `program`: what is run of the module later; its process then serves for this too, which spares
+    an import.
     """
-    program = Program(_PROGRAM.read_text("utf-8"), "describe", filename="<refute describes>")
-    call = Call((module, list(names), module.partition(".")[0], list(siblings)))
+    given = (module, list(names), module.partition(".")[0], list(siblings))
+    text = _PROGRAM.read_text("utf-8")
+    call: Invocation
+    if program is None:
+        program = Program(text, "describe", filename="<refute describes>")
+        call = Call(given)
+    else:
+        space = "{'__name__': 'refute_describes'}"
+        run = f"(exec({text!r}, own), own['describe'](*{given!r}))[1]"
+        call = Expression(f"(lambda own: {run})({space})")
     [outcome] = box.run(program, [call], _LIMITS)
     return _read(outcome)
 

@@ -24,7 +24,7 @@ from refute.sandbox.values import Incomplete, Iterated, MalformedValue, Opaque, 
 
 __all__ = ["LIMITS", "Observation", "observe", "read_observation", "same_value"]
 
-LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=1 << 20)
+LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=4 << 20)
 """Of one scenario."""
 _WRONG_KIND = frozenset({"TypeError", "AttributeError", "NotImplementedError"})
 """Exceptions that mostly mean that an argument was not what the code is for."""
@@ -65,6 +65,14 @@ class Observation:
             return False
         telling = self.value is not None and not isinstance(self.value, Incomplete)
         return telling or bool(self.changed) or bool(self.printed)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether what it did can be compared with what another call does: not where all that is
+        seen is an object of unknown state."""
+        return (
+            self.kind == "raised" or self.says or (self.kind == "returned" and self.value is None)
+        )
 
     @property
     def misused(self) -> bool:

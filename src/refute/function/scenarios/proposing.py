@@ -7,16 +7,18 @@ what reached something new. Pieces that turn out to be of no use are drawn less 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from refute.function.scenarios.arguments import Row, constants_of, rows_for
+from refute.function.scenarios.arguments import Row, rows_for
 from refute.function.scenarios.building import Builder, call_of
-from refute.function.scenarios.described import ClassInfo, Described, Signature
+from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
+from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
 from refute.function.scenarios.results import function_returned, uses
@@ -31,6 +33,10 @@ MOST_KEPT = 60
 """Scenarios that variations start from."""
 DEEPEST_RESULT, MOST_RESULTS = 2, 120
 """Results of results that are used, and how many scenarios do so."""
+MOST_MISSES = 150
+"""Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
+MOST_BARREN = 6
+"""Calls with an option that all raise: then it is seldom given."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -70,6 +76,7 @@ class Proposal:
 class _Tries:
     made: int = 0
     good: float = 0.0
+    returned: int = 0
 
     @property
     def weight(self) -> float:
@@ -92,11 +99,11 @@ class Proposer:
     _seen: set[str] = field(default_factory=set)
     _kept: list[Proposal] = field(default_factory=list)
     _lines: set[int] = field(default_factory=set)
-    _stream: Iterator[Proposal] | None = None
+    _stream: Iterator[Proposal | None] | None = None
     builder: Builder = field(init=False)
     rng: Random = field(init=False)
-    _rows: dict[str, Iterator[Row]] = field(default_factory=dict)
-    _methods: dict[str, list[Piece]] = field(default_factory=dict)
+    _rows: dict[str, list[Row]] = field(default_factory=dict)
+    _instances: list[Piece] | None = None
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
     _results: dict[str, int] = field(default_factory=dict)
     """Source of a scenario whose result is used -> how many results deep it is itself."""
@@ -111,9 +118,10 @@ class Proposer:
         owner = self._owner()
         if owner is not None and owner.make is not None:
             nodes += [node for node in (self._node_of(owner.make),) if node is not None]
-        self.builder = Builder(
-            self.described, Namer(target.module, taken), constants_of(*nodes), self.instances
-        )
+        owned = target.name.rpartition(".")[0]
+        constants = mentioned(tree or ast.Module([], []), nodes, owned, self.rng)
+        namer = Namer(target.module, taken)
+        self.builder = Builder(self.described, namer, constants, self.instances)
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -122,9 +130,9 @@ class Proposer:
         misses = 0
         assert self._stream is not None
         for proposal in self._stream:
-            if proposal.scenario.source in self._seen:
+            if proposal is None or proposal.scenario.source in self._seen:
                 misses += 1
-                if misses > 20 * count + 200:
+                if misses > MOST_MISSES:
                     break
                 continue
             self._seen.add(proposal.scenario.source)
@@ -140,10 +148,12 @@ class Proposer:
         if seen.kind == "setup":  # the first statement makes the receiver
             blamed = ("receiver",) if seen.step == 0 else ("before",)
             choices = tuple(one for one in choices if one[0] in blamed)
-        for choice in choices:
+        given = dict.fromkeys((place, "") for place, _ in choices)  # a parameter with any value
+        for choice in (*choices, *given, ("", "")):
             tries = self._tries.setdefault(choice, _Tries())
             tries.made += 1
             tries.good += good
+            tries.returned += seen.kind == "returned"
         if seen.kind == "returned" and isinstance(seen.value, Incomplete):
             self._use(proposal, seen.value.type)
         new = seen.lines - self._lines
@@ -170,31 +180,29 @@ class Proposer:
 
     # -- the stream --------------------------------------------------------------------------------
 
-    def _proposals(self) -> Iterator[Proposal]:
+    def _proposals(self) -> Iterator[Proposal | None]:
+        """Proposals without end, some of them twice; None for a turn that gave nothing."""
         for scenario in self.known:
             yield Proposal(scenario)
         turn = 0
         rows = rows_for(self.target.signature, self.target.node, self.builder, self.rng)
-        idle = 0
-        while idle < 400:
+        while True:
             turn += 1
             fresh: list[Proposal] = []
+            row = None
             if self._uses and turn % 2:
-                fresh = [self._uses.popleft()]
-            elif turn % 3 == 2 and (self._kept or self.known):
-                fresh = self._varied()
-            else:
+                yield self._uses.popleft()
+                continue
+            if turn % 3 != 2 or not (self._kept or self.known):
                 row = next(rows, None)
-                if row is not None:
-                    made = self._call(self._redrawn(row), turn)
-                    fresh = [made] if made is not None else []
-                elif self._kept or self.known:
-                    fresh = self._varied()
-                else:
-                    return
-            new = [one for one in fresh if one.scenario.source not in self._seen]
-            idle = 0 if new else idle + 1
-            yield from new
+            if row is not None:
+                made = self._call(self._redrawn(row), turn)
+                fresh = [made] if made is not None else []
+            elif self._kept or self.known:
+                fresh = self._varied()
+            yield from fresh
+            if not fresh:
+                yield None
 
     def _varied(self) -> list[Proposal]:
         bases = self._kept or [Proposal(one) for one in self.known]
@@ -203,15 +211,23 @@ class Proposer:
         return [Proposal(one) for one in found]
 
     def _redrawn(self, row: Row) -> Row:
-        """The row with pieces that do not serve replaced, where others of the type do."""
+        """The row without what does not serve: options that no call returns with are left out, and
+        for other values those of the same parameter are given that did serve."""
+        returns = self._tries.get(("", ""), _Tries()).returned > 0
         for one in self.target.signature.parameters or ():
-            piece = row.get(one.name)
-            tries = self._tries.get((one.name, piece.source)) if piece is not None else None
-            if tries is None or tries.made < 2 or tries.good > 0:
+            if one.name not in row:
                 continue
-            pool = self._served(one.name)
-            if pool:
-                row = {**row, one.name: self.rng.choice(pool)}
+            tries = self._tries.get((one.name, row[one.name].source), _Tries())
+            ever = self._tries.get((one.name, ""), _Tries())
+            barren = (tries.made >= 2 and not tries.returned) or (
+                ever.made >= MOST_BARREN and not ever.returned
+            )
+            if returns and barren and one.optional and self.rng.random() < 0.85:
+                row = {name: piece for name, piece in row.items() if name != one.name}
+            elif tries.made >= 2 and tries.good == 0:
+                pool = self._served(one.name)
+                if pool:
+                    row = {**row, one.name: self.rng.choice(pool)}
         return row
 
     def _served(self, name: str) -> list[Piece]:
@@ -226,7 +242,7 @@ class Proposer:
         signature, name = self.target.signature, self.target.name
         for key, piece in row.items():
             self._made[key, piece.source] = piece
-        pairs = [(p, row[p.name]) for p in signature.parameters or () if p.name in row]
+        pairs = _pairs(signature, row)
         choices = [(p.name, piece.source) for p, piece in pairs]
         if signature.kind in ("function", "static", "class", "type"):
             callee = Piece(name)
@@ -238,7 +254,7 @@ class Proposer:
         if receiver is None:
             return None
         variable = self._variable()
-        before, more = self._before(variable, turn)
+        before, more = self._before(variable, row, turn)
         last = name.rpartition(".")[2]
         if signature.kind == "property":
             call = Piece(f"{variable}.{last}")
@@ -271,14 +287,15 @@ class Proposer:
         if not pieces:
             return None
         untried = [p for p in pieces if ("receiver", p.source) not in self._tries]
-        if untried and self.rng.random() < 0.5:
+        serves = any(self._tries[key].good for key in self._tries if key[0] == "receiver")
+        if untried and self.rng.random() < (0.25 if serves else 0.5):
             return untried[0]
         weights = [self._tries.get(("receiver", p.source), _Tries()).weight for p in pieces]
         return self.rng.choices(pieces, weights)[0]
 
     def _receivers(self) -> list[Piece]:
-        if "" in self._methods:
-            return self._methods[""]
+        if self._instances is not None:
+            return self._instances
         owner = self._owner()
         found: dict[str, Piece] = {}
         if owner is not None:
@@ -288,8 +305,7 @@ class Proposer:
                 whole = self.builder.namer.name(owner.id)
                 rows = rows_for(owner.make, self._node_of(owner.make), self.builder, self.rng)
                 for row in islice(rows, 24):
-                    pairs = [(p, row[p.name]) for p in owner.make.parameters or () if p.name in row]
-                    made = call_of(whole, pairs, owner.make)
+                    made = call_of(whole, _pairs(owner.make, row), owner.make)
                     found[made.source] = made
             for piece in islice(self.builder.instances(owner), 24):
                 found.setdefault(piece.source, piece)
@@ -298,11 +314,16 @@ class Proposer:
                 if info is not None and (owner.abstract or len(found) < 4):
                     for piece in islice(self.builder.instances(info), 6):
                         found.setdefault(piece.source, piece)
-        self._methods[""] = list(found.values())
-        return self._methods[""]
+        self._instances = list(found.values())
+        return self._instances
 
-    def _before(self, variable: str, turn: int) -> tuple[list[Piece], list[tuple[str, str]]]:
-        """Calls of other methods that change the receiver, none at first, and later ever more."""
+    def _before(
+        self, variable: str, given: Row, turn: int
+    ) -> tuple[list[Piece], list[tuple[str, str]]]:
+        """Calls of methods that change the receiver, none at first, and later ever more.
+
+        Parameters that are called alike often mean the same thing: they often get the same value.
+        """
         owner = self._owner()
         if owner is None or turn < 12 or self.rng.random() < 0.4:
             return [], []
@@ -317,22 +338,21 @@ class Proposer:
         found, choices = [], []
         for _ in range(self.rng.randint(1, min(LONGEST, 1 + turn // 40))):
             name = self.rng.choices(names, weights)[0]
-            calls = self._calls_of(name, owner.methods[name])
-            if calls:
-                call = self.rng.choice(calls)
-                found.append(replace(call, source=f"{variable}.{call.source}"))
+            rows = self._rows_of(name, owner.methods[name])
+            if rows:
+                row = self.rng.choice(rows)
+                alike = [key for key in row if key in given and self.rng.random() < 0.5]
+                row = {**row, **{key: given[key] for key in alike}}
+                method = owner.methods[name]
+                found.append(call_of(Piece(f"{variable}.{name}"), _pairs(method, row), method))
                 choices.append(("before", name))
         return found, choices
 
-    def _calls_of(self, name: str, method: Signature) -> list[Piece]:
-        if name not in self._methods:
+    def _rows_of(self, name: str, method: Signature) -> list[Row]:
+        if name not in self._rows:
             rows = rows_for(method, self._node_of(method), self.builder, self.rng)
-            found = []
-            for row in islice(rows, 12):
-                pairs = [(p, row[p.name]) for p in method.parameters or () if p.name in row]
-                found.append(call_of(Piece(name), pairs, method))
-            self._methods[name] = found
-        return self._methods[name]
+            self._rows[name] = list(islice(rows, 12))
+        return self._rows[name]
 
     def _node_of(self, signature: Signature) -> Function | None:
         if signature.file is None or signature.qualname is None:
@@ -340,3 +360,8 @@ class Proposer:
         text = self.texts(signature.file)
         tree = None if text is None else try_parse(text)
         return None if tree is None else find_function(tree, signature.qualname)
+
+
+def _pairs(signature: Signature, row: Row) -> list[tuple[Parameter, Piece]]:
+    """The parameters that a row gives something for, in the signature's order."""
+    return [(one, row[one.name]) for one in signature.parameters or () if one.name in row]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -65,6 +66,9 @@ def _literal(body: list[ast.stmt], builder: Builder, rng: Random) -> bool:
     if not nodes:
         return False
     node = rng.choice(nodes)
+    alike = [one for one in nodes if one is not node and _kind(one) == _kind(node)]
+    if alike and rng.random() < 0.25:  # whether things are equal often matters
+        return _put(body, node, copy.deepcopy(rng.choice(alike)))
     try:
         value = read_literal(node)
         choices = [one for one in _neighbours(value, builder, rng) if crosses(one)]
@@ -72,6 +76,10 @@ def _literal(body: list[ast.stmt], builder: Builder, rng: Random) -> bool:
     except (NotLiteral, SyntaxError, ValueError, TypeError, IndexError, RecursionError):
         return False
     return _put(body, node, new)
+
+
+def _kind(node: ast.expr) -> tuple[type, type]:
+    return type(node), type(getattr(node, "value", None))
 
 
 def _neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:

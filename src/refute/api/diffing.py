@@ -1,0 +1,92 @@
+"""`diff`: what does a change do?
+
+>>> result = refute.diff("main", repo=".")
+>>> result.differences[0].scenario.source, result.unexplained
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.api.calling import Shown, apart, path_of
+from refute.diffing.differences import Difference
+from refute.diffing.engine import Settings
+from refute.diffing.revisions import open_revisions
+from refute.diffing.service import Compared, Diffed, compare
+from refute.errors import InputError
+
+__all__ = ["DiffResult", "diff"]
+
+Show = Callable[[Compared, int, int], None]
+"""Is told of each function, how many are done, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffResult(Shown):
+    """What a change does, as far as it was found out."""
+
+    diffed: Diffed
+
+    @property
+    def functions(self) -> tuple[Compared, ...]:
+        """What came of each changed function."""
+        return tuple(self.diffed.functions)
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Inputs on which the revisions differ, of all functions."""
+        return tuple(d for one in self.functions for d in one.comparison.differences)
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether a function behaves otherwise and no changed test, docstring, change log or
+        message names it."""
+        return self.diffed.unexplained
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it; what was done by then is here."""
+        return self.diffed.interrupted
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.diffs import diff_document
+
+        return diff_document(self.diffed)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.diffs import print_diffed
+
+        print_diffed(self.diffed, console)
+
+
+def diff(
+    spec: str | None = None,
+    *,
+    repo: Path | str = ".",
+    python: Path | str | None = None,
+    budget: float = 5.0,
+    seed: int = 0,
+    show: Show = lambda one, done, total: None,
+) -> DiffResult:
+    """Find inputs on which the functions that changed between two revisions behave otherwise.
+
+    `spec`: BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge base); None:
+    HEAD against the working tree. `budget`: seconds a function. `python`: the project's
+    interpreter, by default found as `hunt` finds it. `show` is told of each function. Nothing of
+    the repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
+    `Unavailable`.
+    """
+    if not budget > 0:
+        raise InputError(f"budget = {budget}: must be above 0 seconds")
+    settings = Settings(seconds=budget, seed=seed)
+
+    def work() -> DiffResult:
+        with open_revisions(Path(repo), spec) as revisions:
+            return DiffResult(compare(revisions, settings, python=path_of(python), show=show))
+
+    return apart(work)

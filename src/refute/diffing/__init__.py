@@ -1,0 +1,1 @@
+"""What a change changes: two revisions of a repository side by side, compared without running."""

@@ -1,0 +1,363 @@
+"""What differs between two revisions: functions, methods and what they read, by reading alone."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from refute.diffing.definitions import Definition, Kind
+from refute.diffing.modules import Module, Modules, Unreadable
+from refute.diffing.passages import Passage, passages
+from refute.diffing.references import References, Use
+from refute.diffing.revisions import FileChange, Revisions
+from refute.diffing.sources import is_source
+from refute.diffing.statements import compared, key_of
+from refute.syntax import deeply_nested
+
+__all__ = ["ChangedClass", "ChangedFunction", "Changes", "Place", "changed", "place_of"]
+
+_MOST_STEPS = 3
+"""Constants made of changed constants are followed so far."""
+_NOTHING = (False, False, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A function or method of one revision."""
+
+    file: str
+    """Path in the tree."""
+    module: str
+    """Dotted name."""
+    qualname: str
+    line: int
+    """Of its `def` (1-based)."""
+
+    @property
+    def target(self) -> str:
+        """Its absolute name."""
+        return f"{self.module}.{self.qualname}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFunction:
+    """A function or method that both revisions have and that differs, or reads what differs."""
+
+    before: Place
+    after: Place
+    kind: Kind
+    """As it is after the change, and so the next three."""
+    is_async: bool
+    is_generator: bool
+    is_private: bool
+    aspects: tuple[str, ...]
+    """What differs: of "body", "signature", "defaults", "decorators", "annotations" (alone, they
+    may matter at run time all the same), then "uses X" for each changed name that it reads."""
+    lines_before: tuple[int, ...]
+    """Executable lines that only the revision before has, that read a parameter of another
+    default, or that read a changed name: first lines of statements, sorted (1-based)."""
+    lines_after: tuple[int, ...]
+    """The same of the revision after."""
+    docstring_line: int | None = None
+    """Where the docstring stands after the change, if it is another; 0: it is gone."""
+
+    @property
+    def qualname(self) -> str:
+        """Its name after the change, with its classes."""
+        return self.after.qualname
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedClass:
+    """A class of which more than methods differs: whoever makes one may see it."""
+
+    after: Place
+    aspects: tuple[str, ...]
+    """Of "bases", "decorators", "attributes"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Everything that differs, in the order of files and of the code after the change."""
+
+    functions: tuple[ChangedFunction, ...] = ()
+    added: tuple[Place, ...] = ()
+    removed: tuple[Place, ...] = ()
+    classes: tuple[ChangedClass, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    """Where the change speaks of itself: tests, change logs, messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A file that both revisions have and that is Python in both."""
+
+    before: Module
+    after: Module
+
+
+def changed(revisions: Revisions) -> Changes:
+    """Compare both revisions, Python sources only: no tests, no `setup.py`, no documents.
+
+    Functions are matched by file (renames followed) and qualified name; moved ones are an added
+    and a removed one. Comments, formatting and docstrings alone are no change.
+    """
+    old, new = Modules(revisions.before), Modules(revisions.after)
+    functions: list[ChangedFunction] = []
+    added: list[Place] = []
+    removed: list[Place] = []
+    classes: list[ChangedClass] = []
+    unreadable: list[Unreadable] = []
+    pairs: dict[str, _Pair] = {}
+    names: dict[str, str] = {}
+    for change in revisions.files:
+        if not is_source(change.after or change.before or ""):
+            continue
+        sides = _read(change, old, new)
+        unreadable += [side for side in sides if isinstance(side, Unreadable)]
+        before, after = sides
+        if isinstance(before, Unreadable) or isinstance(after, Unreadable):
+            continue
+        added += _only_in(after, before)
+        removed += _only_in(before, after)
+        if before is None or after is None:
+            continue
+        try:
+            functions += _functions(before, after)
+            names |= _changed_names(before, after)
+            classes += _classes(before, after)
+        except (RecursionError, MemoryError):
+            unreadable.append(Unreadable(after.path, "both", "nested too deeply"))
+            continue
+        pairs[after.path] = _Pair(before, after)
+    functions = _with_users(functions, names, pairs, References(old), References(new))
+    order = {path: number for number, path in enumerate(revisions.after.files)}
+    functions.sort(key=lambda one: (order.get(one.after.file, 0), one.after.line))
+    return Changes(
+        tuple(functions),
+        tuple(added),
+        tuple(removed),
+        tuple(classes),
+        tuple(unreadable),
+        passages(revisions, old, new),
+    )
+
+
+def _read(
+    change: FileChange, old: Modules, new: Modules
+) -> tuple[Module | Unreadable | None, Module | Unreadable | None]:
+    before = None if change.before is None else old.read(change.before)
+    after = None if change.after is None else new.read(change.after)
+    return before, after
+
+
+def place_of(module: Module, definition: Definition) -> Place:
+    """Where a definition stands."""
+    return Place(module.path, module.name, definition.qualname, definition.line)
+
+
+def _only_in(module: Module | None, other: Module | None) -> list[Place]:
+    if module is None:
+        return []
+    known = {} if other is None else other.found.functions
+    return [place_of(module, d) for name, d in module.found.functions.items() if name not in known]
+
+
+def _functions(before: Module, after: Module) -> list[ChangedFunction]:
+    found = []
+    for name, new in after.found.functions.items():
+        old = before.found.functions.get(name)
+        difference = None if old is None else compared(old, new)
+        if old is not None and difference is not None:
+            one = _entry(before, after, old, new)
+            lines = difference.lines_before, difference.lines_after
+            found.append(_extended(one, difference.aspects, *lines))
+    return found
+
+
+def _entry(before: Module, after: Module, old: Definition, new: Definition) -> ChangedFunction:
+    """A function of which nothing is said to differ yet."""
+    places = place_of(before, old), place_of(after, new)
+    flags = new.is_async, new.is_generator, new.is_private
+    return ChangedFunction(*places, new.kind, *flags, (), (), (), _docstring_line(old, new))
+
+
+def _extended(
+    one: ChangedFunction, aspects: Iterable[str], before: Iterable[int], after: Iterable[int]
+) -> ChangedFunction:
+    return replace(
+        one,
+        aspects=tuple(dict.fromkeys((*one.aspects, *aspects))),
+        lines_before=tuple(sorted({*one.lines_before, *before})),
+        lines_after=tuple(sorted({*one.lines_after, *after})),
+    )
+
+
+def _docstring_line(before: Definition, after: Definition) -> int | None:
+    old, new = ([ast.get_docstring(n) for n in one.nodes] for one in (before, after))
+    if old == new:
+        return None
+    told = [node.body[0].lineno for node in after.nodes if ast.get_docstring(node) is not None]
+    return told[-1] if told else 0
+
+
+# -- names that functions read ---------------------------------------------------------------------
+
+
+def _changed_names(before: Module, after: Module) -> dict[str, str]:
+    """Absolute name -> the name for people, of constants, class attributes and imports whose value
+    is another, of functions that are bound anew (`f = cached(f)`), and of what is defined on one
+    side only: somebody may read it still, or already."""
+    found = {}
+    for name in dict.fromkeys((*after.found.bindings, *before.found.bindings, *_defined(before))):
+        known = name.rpartition(".")[2] == "__all__"
+        if not known and _meaning(before, name) != _meaning(after, name):
+            found[f"{after.name}.{name}"] = name
+    return found
+
+
+def _defined(module: Module) -> tuple[str, ...]:
+    return (*module.found.functions, *module.found.classes)
+
+
+def _appeared(pair: _Pair, name: str) -> bool:
+    """Whether one side alone has a name."""
+    before, after = (_meaning(side, name) == _NOTHING for side in (pair.before, pair.after))
+    return before != after
+
+
+def _meaning(module: Module, name: str) -> tuple[object, ...]:
+    """What a name stands for; what is inside of functions and classes is compared elsewhere."""
+    found = module.found
+    return name in found.functions, name in found.classes, key_of(found.bindings.get(name, ()))
+
+
+def _with_users(
+    functions: list[ChangedFunction],
+    names: Mapping[str, str],
+    pairs: Mapping[str, _Pair],
+    old: References,
+    new: References,
+) -> list[ChangedFunction]:
+    """The functions, and those besides that read a changed name."""
+    found = {(one.after.file, one.qualname): one for one in functions}
+    todo, seen = dict(names), set(names)
+    for _ in range(_MOST_STEPS):
+        further: dict[str, str] = {}
+        for target, name in todo.items():
+            for use in new.of(target):
+                if use.definition is None:
+                    if use.target not in seen:
+                        further[use.target] = use.binding
+                        seen.add(use.target)
+                    continue
+                _add_user(found, use, target, name, pairs, old)
+        for target, name in todo.items():
+            _add_rebound(found, target, name, pairs)
+        todo = further
+    return list(found.values())
+
+
+def _add_user(
+    found: dict[tuple[str, str], ChangedFunction],
+    use: Use,
+    target: str,
+    name: str,
+    pairs: Mapping[str, _Pair],
+    references: References,
+) -> None:
+    """Note that a definition reads a changed name, if the revision before has it."""
+    module, definition = use.module, use.definition
+    assert definition is not None
+    pair = pairs.get(module.path)
+    before = module if pair is None else pair.before
+    old = before.found.functions.get(definition.qualname)
+    if old is None:
+        return
+    lines = use.lines
+    if pair is not None:
+        lines = _lines_before(references, pair, definition.qualname, target)
+    key = (module.path, definition.qualname)
+    one = found.get(key) or _entry(before, module, old, definition)
+    appeared = pair is not None and _appeared(pair, name)
+    if not (appeared and "body" in one.aspects):  # else its own changed lines say it
+        found[key] = _extended(one, (f"uses {name}",), lines, use.lines)
+
+
+def _lines_before(
+    references: References, pair: _Pair, qualname: str, target: str
+) -> tuple[int, ...]:
+    """Where the function read the name before. A renamed module's own names have its old name."""
+    own = f"{pair.after.name}."
+    wanted = {target}
+    if target.startswith(own):
+        wanted.add(f"{pair.before.name}.{target.removeprefix(own)}")
+    uses = references.in_module(pair.before)
+    return tuple(
+        line
+        for name in wanted
+        for use in uses.get(name, ())
+        if use.definition is not None and use.definition.qualname == qualname
+        for line in use.lines
+    )
+
+
+def _add_rebound(
+    found: dict[tuple[str, str], ChangedFunction],
+    target: str,
+    name: str,
+    pairs: Mapping[str, _Pair],
+) -> None:
+    for path, pair in pairs.items():
+        new = pair.after.found.functions.get(name)
+        old = pair.before.found.functions.get(name)
+        if new is not None and old is not None and target == f"{pair.after.name}.{name}":
+            one = found.get((path, name)) or _entry(pair.before, pair.after, old, new)
+            found[path, name] = _extended(one, ("decorators",), (), ())
+
+
+# -- classes ---------------------------------------------------------------------------------------
+
+
+def _classes(before: Module, after: Module) -> list[ChangedClass]:
+    attributes: dict[int, dict[str, dict[str, tuple[str, ...]]]] = {}
+    for side, module in enumerate((before, after)):
+        owned: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+        for name, bound in module.found.bindings.items():
+            owner, _, own = name.rpartition(".")
+            if owner:
+                owned[owner][own] = key_of(bound)
+        attributes[side] = owned
+    found = []
+    for name, new in after.found.classes.items():
+        old = before.found.classes.get(name)
+        if old is None:
+            continue
+        aspects = [
+            aspect
+            for aspect, first, second in (
+                ("bases", _bases(old), _bases(new)),
+                ("decorators", _decorators(old), _decorators(new)),
+                ("attributes", attributes[0].get(name), attributes[1].get(name)),
+            )
+            if first != second
+        ]
+        if aspects:
+            place = Place(after.path, after.name, name, new[-1].lineno)
+            found.append(ChangedClass(place, tuple(aspects)))
+    return found
+
+
+def _bases(nodes: tuple[ast.ClassDef, ...]) -> list[str]:
+    """Bases and keywords; `object` is one in any case."""
+    with deeply_nested():
+        dumped = [ast.dump(part) for node in nodes for part in (*node.bases, *node.keywords)]
+    return [one for one in dumped if one != "Name(id='object', ctx=Load())"]
+
+
+def _decorators(nodes: tuple[ast.ClassDef, ...]) -> list[str]:
+    with deeply_nested():
+        return [ast.dump(decorator) for node in nodes for decorator in node.decorator_list]

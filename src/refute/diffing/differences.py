@@ -1,0 +1,121 @@
+"""Whether two revisions did different things, and what kind of thing it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from refute.function.scenarios.observation import Observation, same_value
+from refute.problems import Scenario
+from refute.sandbox.values import Incomplete, Iterated, Opaque
+
+__all__ = ["Difference", "Kind", "is_stable", "kind_of_difference", "neutral"]
+
+Kind = Literal["value", "exception", "effect", "output", "end", "message"]
+"""What differs: what is returned; whether or what is raised; what the call changed; what it
+printed; whether it ends; what an exception says."""
+
+_WRONG_KIND = frozenset({"TypeError", "AttributeError"})
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A scenario on which the revisions differ, seen twice on each side."""
+
+    scenario: Scenario
+    kind: Kind
+    before: Observation
+    after: Observation
+    lines_before: frozenset[int]
+    """Changed lines that it executes, of each side's file."""
+    lines_after: frozenset[int]
+
+
+def kind_of_difference(before: Observation, after: Observation) -> Kind | None:
+    """What tells two observations of one scenario apart; None where nothing does, or nothing can be
+    said: a call that one side does not take at all (another signature) compares nothing.
+
+    Where both raise because an argument is of no use to either, how they do is no behaviour.
+    """
+    if "cut short" in (before.kind, after.kind):
+        other = after if before.kind == "cut short" else before
+        one = before if before.kind == "cut short" else after
+        return "end" if other.answered and one.error == "never ends" else None
+    if not (before.answered and after.answered):
+        return None
+    if _refused(before) or _refused(after):
+        return None
+    if before.kind != after.kind:
+        return "exception"
+    if before.kind == "raised":
+        if before.error == after.error:
+            return "message" if _told(before) != _told(after) and _deliberate(before) else None
+        if {before.error, after.error} <= _WRONG_KIND:
+            return None
+        return "exception"
+    if not same_value(before.value, after.value):
+        return "value"
+    if not _same_changes(before, after):
+        return "effect"
+    return "output" if before.printed != after.printed else None
+
+
+def _refused(one: Observation) -> bool:
+    """Whether the call never began: its arguments do not fit the signature."""
+    return one.kind == "raised" and one.error == "TypeError" and not one.inside
+
+
+def _told(one: Observation) -> str:
+    return _ADDRESS.sub("0x", one.message)
+
+
+def _deliberate(one: Observation) -> bool:
+    """Whether the message is the program's own, not Python's about a wrong type."""
+    return one.inside and one.error not in _WRONG_KIND
+
+
+def _same_changes(before: Observation, after: Observation) -> bool:
+    """Whether the call left the same behind in what it was given."""
+    old = {name: value for name, _, value in before.changed}
+    new = {name: value for name, _, value in after.changed}
+    return old.keys() == new.keys() and all(same_value(old[name], new[name]) for name in old)
+
+
+def is_stable(one: Observation, again: Observation) -> bool:
+    """Whether two runs of one side, with other hashes, showed the same."""
+    return (
+        one.kind == again.kind
+        and one.error == again.error
+        and (not one.answered or kind_of_difference(one, again) is None)
+    )
+
+
+def neutral(one: Observation, root: str) -> Observation:
+    """The observation with the path of its revision's folder left out of every text."""
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.replace(root, "")
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(clean, value))
+        if isinstance(value, dict):
+            return {clean(key): clean(item) for key, item in value.items()}
+        if isinstance(value, Opaque):
+            pairs = tuple((name, clean(item)) for name, item in value.attributes)
+            return Opaque(pairs, clean(value.repr), value.type)
+        if isinstance(value, Iterated):
+            return Iterated(clean(value.items), value.more, value.type)
+        if isinstance(value, Incomplete):
+            return Incomplete(clean(value.repr), value.type)
+        return value
+
+    changed = tuple((name, clean(b), clean(a)) for name, b, a in one.changed)
+    return replace(
+        one,
+        value=clean(one.value),
+        message=clean(one.message),
+        printed=clean(one.printed),
+        changed=changed,
+    )

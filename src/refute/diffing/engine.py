@@ -1,0 +1,376 @@
+"""Find inputs on which two revisions of one function differ, or say how far there are none.
+
+Scenarios are proposed from both revisions' source and from what the project's tests do, run on both
+sides, and learnt from. What differs is run again, alone and with other hashes, twice on each side;
+what is left is grouped by the changed lines that it executes, and made small.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from refute.diffing.changes import ChangedFunction, Place
+from refute.diffing.differences import Difference, Kind, is_stable, kind_of_difference
+from refute.diffing.modules import Module
+from refute.diffing.sides import Side, Sides
+from refute.function.scenarios.described import Described, Signature
+from refute.function.scenarios.fitting import misfits
+from refute.function.scenarios.observation import LIMITS, Observation
+from refute.function.scenarios.proposing import Proposal, Proposer, Target
+from refute.function.scenarios.shrinking import shrink
+from refute.problems import Scenario
+from refute.sandbox import Limits
+
+__all__ = ["Comparison", "Entry", "Settings", "compare_function"]
+
+BATCH = 16
+"""Scenarios in the first round; then more or fewer, so that a round takes about half a second."""
+QUIET = 320
+"""Scenarios in a row that show nothing new, all changed lines reached, after which it is enough."""
+QUIET_ONCE_FOUND = 96
+"""The same, where a difference on fitting arguments is known."""
+MOST_SHOWN = 3
+_MOST_LINES = 500
+"""Lines of the function that are watched, so that inputs that come further are built upon."""
+_CONFIRMED = replace(LIMITS, seed=1)
+_PATIENT = replace(LIMITS, cpu=2.0)
+_MADE_WITH = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__init_subclass__")
+_RANK: dict[Kind, int] = {
+    "value": 0, "exception": 1, "effect": 2, "output": 3, "end": 4, "message": 5
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How long and how far is looked."""
+
+    seconds: float = 5.0
+    """For one function."""
+    most: int = 1000
+    """Scenarios for one function."""
+    seed: int = 0
+    total: float | None = None
+    """Seconds for all functions; those that come later cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is called to see a changed function: itself, or who calls it."""
+
+    before: Module
+    after: Module
+    name_before: str
+    name_after: str
+    """Dotted in the module."""
+    caller: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of one changed function."""
+
+    function: ChangedFunction
+    differences: tuple[Difference, ...] = ()
+    """At most `MOST_SHOWN`, made small, the plainest kind first; of each group one."""
+    others: int = 0
+    """Groups that are not shown."""
+    ran: int = 0
+    """Scenarios that came to an end on both sides, with something to compare."""
+    reached: tuple[int, int] = (0, 0)
+    """How many of the changed lines they executed, before and after."""
+    missed_before: tuple[int, ...] = ()
+    missed_after: tuple[int, ...] = ()
+    """Changed lines that none executed."""
+    called: str = ""
+    """What was called, where that is not the function itself."""
+    within: tuple[str, ...] = ()
+    """Public functions that changed too, through which alone it is reached."""
+    reason: str = ""
+    """Why nothing can be said, where nothing can."""
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> str:
+        """ "differs", "no difference" (on what ran) or "cannot tell"."""
+        if self.differences:
+            return "differs"
+        return "no difference" if self.ran else "cannot tell"
+
+
+def compare_function(
+    function: ChangedFunction,
+    entries: Iterable[Entry],
+    sides: Sides,
+    settings: Settings,
+    known: Callable[[Place, str], Sequence[Scenario]] = lambda place, name: (),
+) -> Comparison:
+    """Compare both revisions of a changed function by calling `entries` in order, until one shows
+    something; `known` gives scenarios from tests. Raises `SandboxUnavailable`."""
+    start = time.monotonic()
+    best: Comparison | None = None
+    for number, entry in enumerate(entries):
+        left = settings.seconds - (time.monotonic() - start)
+        if number and left < 0.5:
+            break
+        share = max(1.0, left * (0.5 if entry.caller else 0.8))
+        search = _Search(function, entry, sides, replace(settings, seconds=share))
+        found = search.run(known(function.after, entry.name_after))
+        if best is None or _weight(found) > _weight(best):
+            best = found
+        if found.differences or (found.ran and not (found.missed_before or found.missed_after)):
+            break
+    if best is None:
+        best = Comparison(function, reason="nothing public reaches it")
+    return replace(best, seconds=time.monotonic() - start)
+
+
+def _weight(one: Comparison) -> tuple[int, int, int]:
+    return len(one.differences), sum(one.reached), one.ran
+
+
+@dataclass(slots=True)
+class _Search:
+    function: ChangedFunction
+    entry: Entry
+    sides: Sides
+    settings: Settings
+    ran: int = 0
+    hit: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    groups: dict[tuple[Kind, frozenset[int], frozenset[int]], Difference] = field(
+        default_factory=dict
+    )
+    refuted: int = 0
+    """Differences that a second look did not confirm."""
+    signature: Signature | None = None
+    """What the function takes, after the change."""
+
+    def run(self, known: Sequence[Scenario]) -> Comparison:
+        """Look for differences until the time is over or it is enough."""
+        described = self.sides.both(
+            lambda: self.sides.before.describe(
+                self.entry.before, [_target(self.entry.name_before)]
+            ),
+            lambda: self.sides.after.describe(self.entry.after, [_target(self.entry.name_after)]),
+        )
+        proposers: list[Proposer] = []
+        problems = []
+        for one, module, name, side in (
+            (described[1], self.entry.after, self.entry.name_after, self.sides.after),
+            (described[0], self.entry.before, self.entry.name_before, self.sides.before),
+        ):
+            made = self._proposer(one, module, _target(name), side, known if not proposers else ())
+            if isinstance(made, str):
+                problems.append(f"{side.tree.label}: {made}")
+            else:
+                proposers.append(made)
+        if problems:
+            return self._done(reason="; ".join(problems))
+        self.signature = proposers[0].target.signature
+        self._explore(proposers)
+        shown = self._shown()
+        reason = "" if self.ran else "no call that was tried comes to an end"
+        return self._done(shown, reason)
+
+    def _proposer(
+        self, described: Described | str, module: Module, name: str, side: Side,
+        known: Sequence[Scenario],
+    ) -> Proposer | str:  # fmt: skip
+        if isinstance(described, str):
+            return described
+        if name not in described.names:
+            return described.problems.get(name, "is not there once the module is loaded")
+        signature = described.names[name]
+        if signature.kind == "type":
+            made = described.classes.get(f"{module.name}:{name}")
+            signature = (made.make if made is not None else None) or signature
+        target = Target(module.name, name, signature, module.text)
+        return Proposer(target, described, side.read, known, self.settings.seed)
+
+    def _explore(self, proposers: Sequence[Proposer]) -> None:
+        end = time.monotonic() + self.settings.seconds * 0.7  # the rest is for a second look
+        left, quiet, turn, size = self.settings.most, 0, 0, BATCH
+        idle: set[int] = set()
+        while left > 0 and time.monotonic() < end and len(idle) < len(proposers):
+            at = turn % len(proposers)
+            turn += 1
+            start = time.monotonic()
+            proposals = proposers[at].batch(min(size, left))
+            if not proposals:
+                idle.add(at)
+                continue
+            idle.discard(at)
+            left -= len(proposals)
+            news = self._round(proposals, proposers[at])
+            took = time.monotonic() - start
+            size = (
+                max(4, size // 2) if took > 1 else min(4 * BATCH, 2 * size) if took < 0.3 else size
+            )
+            quiet = 0 if news else quiet + len(proposals)
+            enough = QUIET_ONCE_FOUND if self._plain() else QUIET
+            if quiet >= enough and not any(self._missed()):
+                break
+
+    def _plain(self) -> bool:
+        """Whether a difference is known that nobody would wave aside."""
+        return any(one.kind != "message" and not self._misfits(one) for one in self.groups.values())
+
+    def _misfits(self, one: Difference) -> int:
+        return misfits(one.scenario, self.signature) if self.signature is not None else 0
+
+    def _round(self, proposals: Sequence[Proposal], proposer: Proposer) -> bool:
+        """Run a batch on both sides; whether it showed a line or a kind of difference anew."""
+        before, after = self._observe([one.scenario for one in proposals])
+        news = False
+        suspects: list[tuple[Scenario, Kind]] = []
+        for proposal, seen_before, seen_after in zip(proposals, before, after, strict=True):
+            use = seen_after if seen_after.answered or not seen_before.answered else seen_before
+            proposer.learn(proposal, use)
+            old, new = self._narrowed(seen_before, seen_after)
+            if old.answered and new.answered:
+                self.ran += old.comparable and new.comparable
+                news = news or not (old.lines <= self.hit[0] and new.lines <= self.hit[1])
+                self.hit[0].update(old.lines)
+                self.hit[1].update(new.lines)
+            kind = kind_of_difference(old, new)
+            known = self.groups.get((kind, old.lines, new.lines)) if kind else None
+            if kind is None or (known is not None and not self._betters(proposal.scenario, known)):
+                continue
+            if self.entry.caller and not (old.lines or new.lines):
+                continue  # not the function's doing
+            if not any(kind == other for _, other in suspects) or len(suspects) < 4:
+                suspects.append((proposal.scenario, kind))
+        for scenario, kind in suspects[:4]:
+            news = self._confirm(scenario, kind) or news
+        return news
+
+    def _betters(self, scenario: Scenario, known: Difference) -> bool:
+        """Whether the arguments fit where those of the difference that is known do not."""
+        fits = self.signature is not None and not misfits(scenario, self.signature)
+        return fits and self._misfits(known) > 0
+
+    def _narrowed(self, before: Observation, after: Observation) -> tuple[Observation, Observation]:
+        """The observations with no lines but the changed ones."""
+        old, new = self.function.lines_before, self.function.lines_after
+        return (
+            replace(before, lines=before.lines.intersection(old)),
+            replace(after, lines=after.lines.intersection(new)),
+        )
+
+    def _observe(
+        self, scenarios: Sequence[Scenario], limits: Limits = LIMITS
+    ) -> tuple[list[Observation], list[Observation]]:
+        entry, function, sides = self.entry, self.function, self.sides
+
+        def before() -> list[Observation]:
+            lines, file = _watched(entry.before, function.before, function.lines_before)
+            name = entry.name_before
+            return sides.before.observe(entry.before, name, scenarios, lines, file, limits)
+
+        def after() -> list[Observation]:
+            lines, file = _watched(entry.after, function.after, function.lines_after)
+            return sides.after.observe(
+                entry.after, entry.name_after, scenarios, lines, file, limits
+            )
+
+        return sides.both(before, after)
+
+    def _confirm(self, scenario: Scenario, kind: Kind) -> bool:
+        """Look again, alone and with other hashes; whether the difference stands and is new."""
+        before, after = self._once(scenario, _PATIENT if kind == "end" else LIMITS)
+        found = kind_of_difference(before, after)
+        if found is None:
+            self.refuted += 1
+            return False
+        key = (found, before.lines, after.lines)
+        if key in self.groups and not self._betters(scenario, self.groups[key]):
+            return False
+        old, new = self._once(scenario, _PATIENT if kind == "end" else _CONFIRMED)
+        stable = is_stable(before, old) and is_stable(after, new)
+        if not stable or kind_of_difference(old, new) != found:
+            self.refuted += 1
+            return False
+        self.groups[key] = Difference(scenario, found, before, after, before.lines, after.lines)
+        return True
+
+    def _once(self, scenario: Scenario, limits: Limits) -> tuple[Observation, Observation]:
+        """Both sides' observation of one scenario, with the changed lines alone."""
+        [before], [after] = self._observe([scenario], limits)
+        return self._narrowed(before, after)
+
+    # -- what is shown -----------------------------------------------------------------------------
+
+    def _shown(self) -> tuple[Difference, ...]:
+        """The groups' representatives, plainest first, made small."""
+        found = sorted(
+            self.groups.values(),
+            key=lambda one: (self._misfits(one), _RANK[one.kind], len(one.scenario.source)),
+        )
+        if found and found[0].kind != "message":
+            found = [one for one in found if one.kind != "message"]
+        kept: dict[str, Difference] = {}
+        for one in found:
+            if len(kept) == MOST_SHOWN:
+                break
+            small = self._shrunk(one)
+            if small is not None:
+                kept.setdefault(small.scenario.source, small)
+        return tuple(kept.values())
+
+    def _shrunk(self, one: Difference) -> Difference | None:
+        errors = (one.before.kind, one.before.error, one.after.kind, one.after.error)
+
+        def keeps(scenarios: Sequence[Scenario]) -> list[bool]:
+            before, after = self._observe(scenarios)
+            return [
+                kind_of_difference(old, new) == one.kind
+                and (old.kind, old.error, new.kind, new.error) == errors
+                for old, new in zip(before, after, strict=True)
+            ]
+
+        if one.kind == "end":
+            return one
+        small = shrink(one.scenario, keeps, seconds=max(0.5, self.settings.seconds * 0.3))
+        before, after = self._once(small, LIMITS)
+        old, new = self._once(small, _CONFIRMED)
+        kind = kind_of_difference(before, after)
+        if kind is None or not (is_stable(before, old) and is_stable(after, new)):
+            return one if small.source != one.scenario.source else None
+        return Difference(small, kind, before, after, before.lines, after.lines)
+
+    def _missed(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        old = tuple(n for n in self.function.lines_before if n not in self.hit[0])
+        new = tuple(n for n in self.function.lines_after if n not in self.hit[1])
+        return old, new
+
+    def _done(self, shown: tuple[Difference, ...] = (), reason: str = "") -> Comparison:
+        missed = self._missed()
+        called = f"{self.entry.after.name}.{self.entry.name_after}" if self.entry.caller else ""
+        return Comparison(
+            self.function,
+            shown,
+            others=max(0, len(self.groups) - len(shown)),
+            ran=self.ran,
+            reached=(len(self.hit[0]), len(self.hit[1])),
+            missed_before=missed[0],
+            missed_after=missed[1],
+            called=called,
+            reason=reason,
+        )
+
+
+def _watched(module: Module, place: Place, changed: Sequence[int]) -> tuple[tuple[int, ...], str]:
+    """The lines of a function that are watched, and its file: the changed ones and, where the
+    function is of the module itself, all others."""
+    found = module.found.functions.get(place.qualname) if module.path == place.file else None
+    lines = set(changed)
+    for node in found.nodes if found is not None else ():
+        lines |= set(range(node.lineno, min(node.end_lineno or 0, node.lineno + _MOST_LINES) + 1))
+    return tuple(sorted(lines)), place.file
+
+
+def _target(name: str) -> str:
+    """What is called for a method: its class, where the method is part of making one."""
+    owner, _, last = name.rpartition(".")
+    return owner if owner and last in _MADE_WITH else name

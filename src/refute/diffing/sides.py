@@ -1,0 +1,129 @@
+"""One revision ready to run: its folder, a sandbox that imports from it, what its modules hold."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from refute.diffing.differences import neutral
+from refute.diffing.distribution import write_metadata
+from refute.diffing.modules import Module
+from refute.diffing.revisions import Tree
+from refute.function.project import Surroundings, surroundings
+from refute.function.scenarios.described import Described, describe_module
+from refute.function.scenarios.observation import LIMITS, Observation, observe
+from refute.problems import Scenario
+from refute.sandbox import Limits, Program
+from refute.sandbox.interpreter import Interpreter
+from refute.sandbox.local import LocalSandbox
+
+__all__ = ["Side", "Sides"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Side:
+    """A revision's tree with a sandbox on it."""
+
+    tree: Tree
+    interpreter: Interpreter | None
+    metadata: Path
+    """A folder of metadata for the project, last on the path."""
+    _box: LocalSandbox | None = None
+    _described: dict[tuple[str, tuple[str, ...]], Described | str] = field(default_factory=dict)
+
+    def around(self, module: Module) -> Surroundings:
+        """Where the module lies in this revision."""
+        return surroundings(self.tree.root / module.path)
+
+    def box(self, module: Module) -> LocalSandbox:
+        """The sandbox, opened on first use: one for all modules of the revision."""
+        if self._box is None:
+            around = self.around(module)
+            self._box = LocalSandbox(
+                readable=(self.tree.root, *around.readable),
+                import_path=(*(around.import_path or (self.tree.root,)), self.metadata),
+                interpreter=self.interpreter,
+            )
+        return self._box
+
+    def describe(self, module: Module, names: Sequence[str]) -> Described | str:
+        """See `describe_module`; kept."""
+        key = module.name, tuple(names)
+        if key not in self._described:
+            program = self._program(module, names[0])
+            box = self.box(module)
+            self._described[key] = describe_module(box, module.name, names, program=program)
+        return self._described[key]
+
+    def observe(
+        self,
+        module: Module,
+        name: str,
+        scenarios: Sequence[Scenario],
+        lines: Sequence[int],
+        file: str,
+        limits: Limits = LIMITS,
+    ) -> list[Observation]:
+        """Run scenarios on this revision; `lines` of `file` (path in the tree) are watched."""
+        program = self._program(module, name)
+        watched = str((self.tree.root / file).resolve())
+        runs = [replace(one, lines=tuple(lines), file=watched) for one in scenarios]
+        seen = observe(self.box(module), program, runs, limits)
+        return [neutral(one, str(self.tree.root)) for one in seen]
+
+    def _program(self, module: Module, name: str) -> Program:
+        where = str((self.tree.root / module.path).resolve())
+        return Program(module.text, name, filename=where, module=module.name)
+
+    def read(self, name: str) -> str | None:
+        """The text of a file of the tree, by its path on this machine."""
+        try:
+            path = Path(name).resolve().relative_to(self.tree.root.resolve())
+            return self.tree.read(str(path), 2 << 20).decode("utf-8")
+        except (OSError, ValueError):
+            return None
+
+    def close(self) -> None:
+        """End the sandbox."""
+        if self._box is not None:
+            self._box.close()
+            self._box = None
+
+
+class Sides:
+    """Both revisions; what is asked of both is asked at once."""
+
+    def __init__(self, before: Tree, after: Tree, interpreter: Interpreter | None) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="refute-diff-")
+        folder = Path(self._scratch.name).resolve()
+        folder.chmod(0o755)  # programs in the sandbox run as nobody
+        write_metadata(after.root, folder)
+        self.before = Side(before, interpreter, folder)
+        self.after = Side(after, interpreter, folder)
+        self._threads = ThreadPoolExecutor(2)
+
+    def both(self, before: Callable[[], T], after: Callable[[], T]) -> tuple[T, T]:
+        """What two functions give, run side by side."""
+        first, second = self._threads.submit(before), self._threads.submit(after)
+        return first.result(), second.result()
+
+    def __enter__(self) -> Sides:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._threads.shutdown()
+        self.before.close()
+        self.after.close()
+        self._scratch.cleanup()

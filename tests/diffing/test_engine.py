@@ -1,0 +1,190 @@
+"""`refute diff` end to end on small repositories: differences, none, and what cannot be told."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import refute
+from refute.api.diffing import DiffResult
+
+Repo = Callable[..., Path]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A repository with a commit for each of some file sets; later ones replace files."""
+
+    def git(*words: str) -> None:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def make(*commits: dict[str, str], message: str = "change") -> Path:
+        git("init", "-q")
+        for files in commits:
+            for name, text in files.items():
+                place = tmp_path / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(text)
+            git("add", "-A")
+            git("commit", "-qm", message)
+        return tmp_path
+
+    return make
+
+
+def diff(root: Path, spec: str = "HEAD~1..HEAD", **more: Any) -> DiffResult:
+    return refute.diff(spec, repo=root, **{"budget": 4.0, **more})
+
+
+def one(result: DiffResult) -> Any:
+    [found] = result.functions
+    return found
+
+
+CART = """
+class Cart:
+    def __init__(self, tax=0):
+        self.tax = tax
+        self.items = {}
+
+    def add(self, name, count):
+        self.items[name] = count
+
+    def total(self):
+        return sum(self.items.values()) * (1 + self.tax)
+"""
+
+
+def test_a_method_that_behaves_otherwise_is_shown_with_a_small_input(repo: Repo) -> None:
+    new = CART.replace("self.items[name] = count", "self.items.setdefault(name, count)")
+    found = one(diff(repo({"shop/cart.py": CART, "shop/__init__.py": ""}, {"shop/cart.py": new})))
+    assert found.comparison.verdict == "differs"
+    assert found.function.qualname == "Cart.add"
+    assert found.unexplained
+    [shown] = found.comparison.differences
+    assert shown.kind == "effect"
+    assert len(shown.scenario.setup) <= 3
+    assert shown.lines_before
+    assert shown.lines_after
+
+
+def test_a_refactoring_has_no_difference_and_says_how_far(repo: Repo) -> None:
+    new = CART.replace(
+        "return sum(self.items.values()) * (1 + self.tax)",
+        "whole = 0\n        for count in self.items.values():\n            whole += count\n"
+        "        return whole * (1 + self.tax)",
+    )
+    result = diff(repo({"cart.py": CART}, {"cart.py": new}))
+    found = one(result)
+    assert found.comparison.verdict == "no difference"
+    assert found.comparison.ran > 30
+    assert found.comparison.missed_after == ()
+    assert not result.unexplained
+
+
+def test_none_that_became_a_text_under_type_hints(repo: Repo) -> None:
+    old = (
+        "def scientific(value):\n    if value is None:\n"
+        "        return value\n    return f'{value:e}'\n"
+    )
+    new = (
+        "def scientific(value: float | None) -> str:\n    if value is None:\n"
+        "        return str(value)\n    return f'{value:e}'\n"
+    )
+    found = one(diff(repo({"numbers_.py": old}, {"numbers_.py": new}, message="Add type hints")))
+    [shown] = found.comparison.differences
+    assert (shown.scenario.source, shown.before.value, shown.after.value) == (
+        "scientific(None)", None, "None",
+    )  # fmt: skip
+
+
+def test_what_a_test_of_the_change_names_is_explained(repo: Repo) -> None:
+    old, new = "def half(n):\n    return n / 2\n", "def half(n):\n    return n // 2\n"
+    test = "from m import half\n\ndef test_half():\n    assert half(3) == {}\n"
+    root = repo(
+        {"m.py": old, "test_m.py": test.format(1.5)}, {"m.py": new, "test_m.py": test.format(1)}
+    )
+    found = one(diff(root))
+    assert found.comparison.differences
+    assert found.stated.kind == "test"
+    assert not found.unexplained
+
+
+def test_a_private_function_is_seen_through_its_callers(repo: Repo) -> None:
+    old = "def _scale(n):\n    return n * 2\n\ndef area(n):\n    return _scale(abs(n)) + 1\n"
+    new = old.replace("n * 2", "n * 2 if n >= 0 else 0")
+    found = one(diff(repo({"m.py": old}, {"m.py": new})))
+    assert found.comparison.verdict == "no difference", "no caller gives it a negative number"
+    assert found.comparison.called == "m.area"
+
+
+def test_lines_that_no_input_reaches_are_listed(repo: Repo) -> None:
+    old = "def f(n):\n    if n == 'x' * 5000:\n        return 1\n    return 2\n"
+    found = one(diff(repo({"m.py": old}, {"m.py": old.replace("return 1", "return 3")})))
+    assert found.comparison.verdict == "no difference"
+    assert (found.comparison.missed_before, found.comparison.missed_after) == ((3,), (3,))
+
+
+def test_what_does_not_import_cannot_be_told(repo: Repo) -> None:
+    old = "import nothing_like_that\n\ndef f(n):\n    return n\n"
+    found = one(diff(repo({"m.py": old}, {"m.py": old.replace("return n", "return -n")})))
+    assert found.comparison.verdict == "cannot tell"
+    assert "nothing_like_that" in found.comparison.reason
+
+
+def test_what_differs_by_itself_is_no_difference(repo: Repo) -> None:
+    old = "import random, time\n\ndef f(n):\n    return n, id(object()), time.perf_counter()\n"
+    new = old.replace("return n,", "m = n\n    return m,")
+    assert one(diff(repo({"m.py": old}, {"m.py": new}))).comparison.verdict == "no difference"
+
+
+def test_the_working_tree_is_compared_and_left_alone(repo: Repo) -> None:
+    root = repo({"m.py": "def f(n):\n    return [n]\n"})
+    (root / "m.py").write_text("def f(n):\n    return [n, n]\n")
+    before = sorted(path.name for path in root.iterdir())
+    result = diff(root, "HEAD")
+    assert one(result).comparison.differences
+    assert sorted(path.name for path in root.iterdir()) == before
+
+
+def test_hostile_repositories_do_nothing_to_the_host(repo: Repo, tmp_path: Path) -> None:
+    flag = tmp_path.parent / "escaped"
+    evil = f"import os\ntry:\n    open({str(flag)!r}, 'w')\nexcept OSError:\n    pass\n"
+    old = evil + "def f(n):\n    os.system('touch " + str(flag) + "')\n    return n\n"
+    found = one(diff(repo({"m.py": old}, {"m.py": old.replace("return n", "return [n]")})))
+    assert found.comparison.differences
+    assert not flag.exists()
+
+
+def test_objects_that_lie_do_not_hide_a_difference(repo: Repo) -> None:
+    old = (
+        "class Liar:\n    def __init__(self, n):\n        self.n = n\n"
+        "    def __eq__(self, other):\n        return True\n    __hash__ = None\n"
+        "    def __repr__(self):\n        return 'Liar'\n\n"
+        "def make(n):\n    return Liar(n)\n"
+    )
+    found = one(diff(repo({"m.py": old}, {"m.py": old.replace("Liar(n)", "Liar([n])")})))
+    assert found.comparison.verdict == "differs"
+
+
+def test_the_document_and_the_exit_status(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]]
+) -> None:
+    root = repo({"m.py": "def f(n):\n    return [n]\n"}, {"m.py": "def f(n):\n    return (n,)\n"})
+    status, out, _ = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--json")
+    import json
+
+    document = json.loads(out)
+    assert status == 1
+    assert document["unexplained"]
+    [function] = document["functions"]
+    assert function["verdict"] == "differs"
+    assert function["differences"][0].keys() >= {"setup", "expression", "before", "after", "kind"}
+    status, out, err = refute("diff", "gone..HEAD", "-C", str(root))
+    assert (status, out) == (2, "")
+    assert "'gone': no such commit" in err

@@ -1,0 +1,196 @@
+"""What a module says of itself, objects that are built from it, and proposals that learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from refute.function.scenarios.building import Builder
+from refute.function.scenarios.described import Described, describe_module
+from refute.function.scenarios.pieces import Namer
+from refute.function.scenarios.proposing import Proposer, Target
+from refute.function.scenarios.running import Shown, explore, reader_of, runner
+from refute.sandbox import Program
+from refute.sandbox.local import LocalSandbox
+
+SHOP = """
+from __future__ import annotations
+import abc, datetime, enum
+from dataclasses import dataclass
+from typing import Iterable, Literal, Optional, TypedDict, Callable
+
+class Size(enum.Enum):
+    SMALL = 1
+    LARGE = 2
+
+@dataclass
+class Item:
+    name: str
+    price: float
+    size: Size = Size.SMALL
+
+class Row(TypedDict):
+    item: str
+    count: int
+
+class Shape(abc.ABC):
+    @abc.abstractmethod
+    def area(self) -> float: ...
+
+class Square(Shape):
+    def __init__(self, side: int) -> None:
+        self.side = side
+    def area(self) -> float:
+        return float(self.side ** 2)
+
+class Cart:
+    def __init__(self, owner: str, *, limit: int) -> None:
+        if limit < 1:
+            raise ValueError("limit")
+        self.owner, self.limit, self.items = owner, limit, []
+
+    @classmethod
+    def of(cls, items: list[Item]) -> Cart:
+        cart = cls("me", limit=100)
+        cart.items.extend(items)
+        return cart
+
+    def add(self, item: Item) -> None:
+        self.items.append(item)
+
+    def cheapest(self) -> Optional[Item]:
+        return min(self.items, key=lambda i: i.price) if self.items else None
+
+    @property
+    def total(self) -> float:
+        return sum(i.price for i in self.items)
+
+def ship(cart: Cart, how: Literal["air", "sea"] = "sea", *, when: datetime.date) -> str:
+    return f"{how} {len(cart.items)} {when:%Y}"
+
+def fits(shape: Shape, room: float) -> bool:
+    return shape.area() <= room
+
+def spell(size: Size) -> str:
+    return size.name.lower()
+
+def read(rows: Iterable[Row]) -> int:
+    return sum(row["count"] for row in rows)
+
+def apply(f: Callable[[int], int], times: int) -> list:
+    return [f(i) for i in range(times)]
+
+def untyped(cart):
+    return cart.cheapest().name
+
+def held(box):
+    return f"{box.owner} of {box.limit}"
+
+async def later(n: int) -> int:
+    return n + 1
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalSandbox, Path]]:
+    folder = tmp_path_factory.mktemp("shop")
+    (folder / "shop.py").write_text(SHOP)
+    with LocalSandbox(readable=(folder,), import_path=(folder,)) as box:
+        yield box, folder
+
+
+def described(shop: tuple[LocalSandbox, Path], *names: str) -> Described:
+    found = describe_module(shop[0], "shop", names)
+    assert isinstance(found, Described), found
+    return found
+
+
+def shown(shop: tuple[LocalSandbox, Path], name: str, most: int = 64) -> list[Shown]:
+    box, folder = shop
+    about = described(shop, name)
+    target = Target("shop", name, about.names[name], SHOP)
+    program = Program(SHOP, name, filename=str(folder / "shop.py"), module="shop")
+    proposer = Proposer(target, about, reader_of(folder))
+    return list(explore(proposer, runner(box, program), most=most))
+
+
+def test_signatures_and_classes_are_described(shop: tuple[LocalSandbox, Path]) -> None:
+    about = described(shop, "Cart.of", "Cart.total", "ship", "later", "gone")
+    kinds = {name: one.kind for name, one in about.names.items()}
+    assert kinds == {
+        "Cart.of": "class", "Cart.total": "property", "ship": "function", "later": "function",
+    }  # fmt: skip
+    assert "gone" in about.problems
+    assert [p.name for p in about.names["ship"].required] == ["cart", "when"]
+    assert about.classes["shop:Size"].members == ("SMALL", "LARGE")
+    assert about.classes["shop:Shape"].abstract
+    assert about.classes["shop:Shape"].subclasses == ("shop:Square",)
+
+
+def test_a_module_that_does_not_import_says_why(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import nothing_like_that")
+    with LocalSandbox(readable=(tmp_path,), import_path=(tmp_path,)) as box:
+        said = describe_module(box, "broken", ["f"])
+    assert said == "cannot be imported: ModuleNotFoundError: No module named 'nothing_like_that'"
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        (("class", "shop:Size", []), ["Size.SMALL", "Size.LARGE"]),
+        (("class", "shop:Item", []), ['Item("abc", 1.5)']),
+        (("class", "shop:Shape", []), ["Square(1)"]),
+        (("literal", ["air", "sea"]), ["'air'", "'sea'"]),
+        (("union", [("none",), ("class", "builtins:bool", [])]), ["None", "True", "False"]),
+        (("class", "builtins:list", [("class", "builtins:int", [])]), ["[1]", "[]", "[1, 0]"]),
+        (("keys", {"item": ("class", "builtins:str", [])}), ["{'item': \"abc\"}"]),
+        (("class", "datetime:timedelta", []), ["datetime.timedelta(0)"]),
+    ],
+)
+def test_expressions_of_a_type(
+    shop: tuple[LocalSandbox, Path], hint: tuple[object, ...], expected: list[str]
+) -> None:
+    builder = Builder(described(shop, "ship"), Namer("shop", ()))
+    found = [piece.source for piece in builder.of_type(hint)]
+    assert [one for one in expected if one not in found] == []
+
+
+def test_names_of_other_modules_are_imported_and_never_shadow(
+    shop: tuple[LocalSandbox, Path],
+) -> None:
+    namer = Namer("other", {"Item"})
+    assert namer.name("shop:Item").source == "shop_Item"
+    assert namer.name("shop:Item").imports == (("shop_Item", "shop:Item"),)
+    assert namer.name("shop:Cart.of").source == "Cart.of"
+    assert namer.name("other:Item").imports == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Cart.of", "Cart.total", "Cart.cheapest", "ship", "fits", "spell", "read", "apply", "untyped",
+     "held", "later"],
+)  # fmt: skip
+def test_everything_in_the_shop_can_be_called(shop: tuple[LocalSandbox, Path], name: str) -> None:
+    found = shown(shop, name, most=128)
+    assert any(one.seen.says for one in found)
+
+
+def test_sequences_bring_a_receiver_into_other_states(shop: tuple[LocalSandbox, Path]) -> None:
+    values = {one.seen.value for one in shown(shop, "Cart.total", 96) if one.seen.says}
+    assert len(values) > 2
+
+
+def test_proposals_are_the_same_for_a_seed_and_never_twice(
+    shop: tuple[LocalSandbox, Path],
+) -> None:
+    first = [one.proposal.scenario for one in shown(shop, "ship", 48)]
+    assert first == [one.proposal.scenario for one in shown(shop, "ship", 48)]
+    assert len({one.source for one in first}) == len(first)
+
+
+def test_a_constructor_that_refuses_is_used_less(shop: tuple[LocalSandbox, Path]) -> None:
+    found = shown(shop, "Cart.add", 128)
+    refused = [one.seen.kind == "setup" for one in found]
+    assert sum(refused[64:]) < 20

@@ -1,0 +1,212 @@
+"""Scenarios: what the observed expression did is seen by fields, also where objects lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from refute.function.scenarios.observation import Observation, observe, same_value
+from refute.problems import Scenario
+from refute.sandbox import Limits, Program
+from refute.sandbox.local import LocalSandbox
+from refute.sandbox.values import Opaque
+
+CODE = '''
+import asyncio
+
+class Cart:
+    def __init__(self, tax=0):
+        self.tax = tax
+        self.items = {}
+
+    def add(self, name, n):
+        self.items[name] = n
+
+    def total(self):
+        if self.tax:
+            return sum(self.items.values()) * (1 + self.tax)
+        return sum(self.items.values())
+
+    @property
+    def names(self):
+        return list(self.items)
+
+    async def later(self, n):
+        await asyncio.sleep(0)
+        return n
+
+    async def ticks(self, n):
+        for i in range(n):
+            yield i
+
+def push(items):
+    items.append(1)
+
+def show(n):
+    print("n is", n)
+
+def endless():
+    while True:
+        yield 1
+
+def refuse(n):
+    raise KeyError(n)
+
+class Liar:
+    """Equal to everything, of another class, without attributes, made by nothing."""
+    def __init__(self, n): object.__setattr__(self, "n", n)
+    def __eq__(self, other): return True
+    def __hash__(self): return 0
+    def __getattribute__(self, name): raise AttributeError(name)
+    def __reduce__(self): raise SystemExit
+    __class__ = property(lambda self: int)
+    def __repr__(self): return "Liar"
+
+class Meta(type):
+    def __instancecheck__(self, other): return True
+    def __getattribute__(self, name): raise ValueError(name)
+
+class Strange(metaclass=Meta):
+    def __init__(self, n): self.n = n
+
+class FakeDict:
+    def __init__(self, n): object.__setattr__(self, "n", n)
+    __dict__ = property(lambda self: {"n": 0})
+
+class Slots:
+    __slots__ = ("a", "b")
+    def __init__(self, a): self.a = a
+
+def tracer(n):
+    import sys
+    sys.settrace(None)
+    if n:
+        return 1
+    return 2
+
+def quits(): raise SystemExit(0)
+
+def closes():
+    import sys
+    sys.stdout.close()
+    return 1
+'''
+LINES = {text.strip(): number for number, text in enumerate(CODE.splitlines(), 1)}
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[LocalSandbox]:
+    with LocalSandbox() as box:
+        yield box
+
+
+def seen(box: LocalSandbox, expression: str, *setup: str, **more: object) -> Observation:
+    scenario = Scenario(expression, setup, **more)  # type: ignore[arg-type]
+    return observe(box, Program(CODE, "Cart"), [scenario])[0]
+
+
+def test_what_a_method_returns_and_which_lines_it_executes(box: LocalSandbox) -> None:
+    taxed, plain = (
+        LINES["return sum(self.items.values()) * (1 + self.tax)"],
+        LINES["self.tax = tax"],
+    )
+    found = seen(
+        box,
+        "c.total()",
+        'c = Cart(tax=D("0.5"))',
+        'c.add("a", 2)',
+        imports=(("D", "decimal:Decimal"),),
+        lines=(taxed, taxed + 1, plain),
+    )
+    assert (found.kind, str(found.value), found.lines) == ("returned", "3.0", {taxed, plain})
+
+
+def test_a_changed_receiver_and_a_changed_argument_are_seen(box: LocalSandbox) -> None:
+    [(name, before, after)] = seen(box, 'c.add("b", [3])', "c = Cart()").changed
+    assert (name, dict(before.attributes)["items"], dict(after.attributes)["items"]) == (
+        "self", {}, {"b": [3]},
+    )  # fmt: skip
+    assert seen(box, "push(x)", "x = []").changed == (("argument 1", [], [1]),)
+    assert seen(box, "push(items=[])").changed == (("argument items", [], [1]),)
+
+
+def test_properties_output_and_exceptions(box: LocalSandbox) -> None:
+    assert seen(box, "c.names", "c = Cart()", 'c.add("a", 1)').value == ["a"]
+    assert seen(box, "show(3)").printed == "n is 3\n"
+    raised = seen(box, "refuse(3)")
+    assert (raised.kind, raised.error, raised.bases[0], raised.inside) == (
+        "raised", "KeyError", "LookupError", True,
+    )  # fmt: skip
+    wrong = seen(box, "refuse()")
+    assert (wrong.error, wrong.inside, wrong.misused) == ("TypeError", False, True)
+
+
+def test_coroutines_are_awaited_and_generators_are_read_within_bounds(box: LocalSandbox) -> None:
+    assert seen(box, "c.later(3)", "c = Cart()").value == 3
+    assert seen(box, "c.total()", "c = Cart()", "x = c.later(2)", 'c.add("a", x)').value == 2
+    assert seen(box, "c.ticks(3)", "c = Cart()").value.items == (0, 1, 2)
+    many = seen(box, "endless()").value
+    assert many.more
+    assert set(many.items) == {1}
+
+
+def test_what_fails_before_the_expression_is_no_answer(box: LocalSandbox) -> None:
+    found = seen(box, "c.total()", "c = Cart()", "c.add()")
+    assert (found.kind, found.step, found.error, found.answered) == ("setup", 1, "TypeError", False)
+
+
+def test_a_scenario_leaves_no_names_and_no_files_to_the_next(box: LocalSandbox) -> None:
+    first = Scenario("open('f', 'w').write('x')", ("left = 1",))
+    second = Scenario("('left' in globals(), os.listdir('.'))", imports=(("os", "os"),))
+    found = observe(box, Program(CODE, "Cart"), [first, second])[1]
+    assert found.value == (False, [])
+
+
+@pytest.mark.parametrize("kind", ["Strange", "FakeDict"])
+def test_objects_that_hide_their_state_are_never_comparable(box: LocalSandbox, kind: str) -> None:
+    assert not seen(box, f"{kind}(1)").comparable
+
+
+@pytest.mark.parametrize("kind", ["Liar", "Slots"])
+def test_objects_that_lie_are_told_apart_by_their_fields(box: LocalSandbox, kind: str) -> None:
+    one, other = seen(box, f"{kind}(1)").value, seen(box, f"{kind}(2)").value
+    assert isinstance(one, Opaque)
+    assert not same_value(one, other)
+    assert same_value(one, seen(box, f"{kind}(1)").value)
+
+
+@pytest.mark.parametrize("expression", ["quits()", "closes()", "tracer(1)"])
+def test_programs_that_break_the_observer_say_nothing_of_others(
+    box: LocalSandbox, expression: str
+) -> None:
+    program = Program(CODE, "Cart")
+    found = observe(box, program, [Scenario(expression), Scenario("show(1)")])
+    assert found[1].printed == "n is 1\n"
+    if expression == "quits()":
+        assert (found[0].kind, found[0].error) == ("raised", "SystemExit")
+
+
+def test_a_record_that_was_forged_is_none(box: LocalSandbox) -> None:
+    hostile = CODE + (
+        "\nimport sys\n"
+        "for module in list(sys.modules.values()): pass\n"
+        "def forge():\n"
+        "    frame = sys._getframe()\n"
+        "    while frame and 'codec' not in frame.f_locals: frame = frame.f_back\n"
+        "    kind = type(frame.f_locals['codec'])\n"
+        "    frame.f_locals['codec'].node = lambda value, **_: ('v', ['not', 'plain', object])\n"
+        "    return 1\n"
+    )
+    found = observe(box, Program(hostile, "forge"), [Scenario("forge()"), Scenario("show(1)")])
+    assert not found[0].answered or found[0].value != 1
+    fresh = observe(box, Program(CODE, "Cart"), [Scenario("show(1)")])
+    assert fresh[0].printed == "n is 1\n"
+
+
+def test_what_never_ends_costs_the_others_nothing(box: LocalSandbox) -> None:
+    program = Program(CODE + "\ndef spin():\n    while True: pass\n", "spin")
+    limits = Limits(cpu=0.2)
+    found = observe(box, program, [Scenario("spin()"), Scenario("show(1)")], limits)
+    assert [one.kind for one in found] == ["cut short", "returned"]
+    assert found[0].error == "never ends"
