@@ -96,6 +96,7 @@ def only(package: Package, name: str, text: str) -> Scenario:
         ("x = {}\nx['a'] = 1\ny = 2\nslug(x)", ["x = {}\nx['a'] = 1\nslug(x)"]),
         ("class A: ...\nslug(A())", []),
         ("def up(t):\n    return t * 2\nslug(up('a'))", ["up = lambda t: t * 2\nslug(up('a'))"]),
+        ("a = 1\ndef inner(b):\n    slug(a)\n    slug(b)\na = 2", ["a = 2\nslug(a)"]),
         ("with open('f') as file:\n    slug(file)", ["file = open('f')\nslug(file)"]),
     ],
 )  # fmt: skip

@@ -24,7 +24,7 @@ from refute.function.scenarios.carving.steps import (
     untested,
 )
 from refute.function.scenarios.carving.testfiles import TestFile, is_test
-from refute.function.scenarios.carving.trees import clone, walk
+from refute.function.scenarios.carving.trees import clone, statements_of, walk
 from refute.syntax import Function
 
 __all__ = ["sessions_of"]
@@ -133,8 +133,20 @@ def _sessions(
                       for k, v in small.items() if k in stored]  # fmt: skip
             small = {k: v for k, v in small.items() if k not in stored}
             body = [substituted(one, small) for one in own.body]
-            steps = flattened([one for one in body if isinstance(one, ast.stmt)], names)
-            yield [*prefix, *prelude, *before, *given, *steps]
+            statements = [one for one in body if isinstance(one, ast.stmt)]
+            whole = [*prefix, *prelude, *before, *given, *flattened(statements, names)]
+            yield whole
+            for inner in statements_of(*statements):
+                if isinstance(inner, Function):
+                    yield [*map(untested, whole), *_inside(inner, names)]
+
+
+def _inside(node: Function, names: Mapping[str, str]) -> Iterator[Step]:
+    """The steps of a function that a test defines; what it is given is not known."""
+    given = {one.arg for one in walk(node.args) if isinstance(one, ast.arg)}
+    problem = "a parameter of a function of the test"
+    yield Step(None, (), names, False, frozenset(given), problem=problem)
+    yield from flattened(node.body, names)
 
 
 class _Own(ast.NodeTransformer):
