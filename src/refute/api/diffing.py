@@ -14,6 +14,7 @@ from typing import Any
 from refute.api.calling import Shown, apart, path_of
 from refute.diffing.differences import Difference
 from refute.diffing.engine import Settings
+from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Compared, Diffed, compare
 from refute.errors import InputError
@@ -50,6 +51,17 @@ class DiffResult(Shown):
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended it; what was done by then is here."""
         return self.diffed.interrupted
+
+    def tests(
+        self, pin: Pin | Side, *, hypothesis: bool = False, placed: bool = True
+    ) -> list[PinnedTest]:
+        """A test for each difference, that pins one side, or for each the side that `pin` says.
+
+        `hypothesis`: as properties to fill in. `placed`: in the style of the project's tests.
+        """
+        chosen: Pin = (lambda one, difference: pin) if isinstance(pin, str) else pin
+        root = self.diffed.repo
+        return list(pinned_tests(self.diffed, chosen, root, hypothesis=hypothesis, placed=placed))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""

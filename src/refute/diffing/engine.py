@@ -84,13 +84,19 @@ class Comparison:
     missed_before: tuple[int, ...] = ()
     missed_after: tuple[int, ...] = ()
     """Changed lines that none executed."""
-    called: str = ""
-    """What was called, where that is not the function itself."""
+    entry: Entry | None = None
+    """What was called; None: nothing."""
     within: tuple[str, ...] = ()
     """Public functions that changed too, through which alone it is reached."""
     reason: str = ""
     """Why nothing can be said, where nothing can."""
     seconds: float = 0.0
+
+    @property
+    def called(self) -> str:
+        """What was called, where that is not the function itself."""
+        entry = self.entry
+        return f"{entry.after.name}.{entry.name_after}" if entry and entry.caller else ""
 
     @property
     def verdict(self) -> str:
@@ -348,7 +354,6 @@ class _Search:
 
     def _done(self, shown: tuple[Difference, ...] = (), reason: str = "") -> Comparison:
         missed = self._missed()
-        called = f"{self.entry.after.name}.{self.entry.name_after}" if self.entry.caller else ""
         return Comparison(
             self.function,
             shown,
@@ -357,7 +362,7 @@ class _Search:
             reached=(len(self.hit[0]), len(self.hit[1])),
             missed_before=missed[0],
             missed_after=missed[1],
-            called=called,
+            entry=self.entry,
             reason=reason,
         )
 

@@ -51,6 +51,8 @@ class Diffed:
     after: str
     """Labels of the revisions."""
     changes: Changes
+    repo: Path
+    """Root of the checkout."""
     functions: list[Compared] = field(default_factory=list)
     interrupted: bool = False
 
@@ -79,7 +81,7 @@ def compare(
     `InputError`, `SandboxUnavailable`.
     """
     changes = changed(revisions)
-    diffed = Diffed(revisions.before.label, revisions.after.label, changes)
+    diffed = Diffed(revisions.before.label, revisions.after.label, changes, revisions.repo)
     interpreter = interpreter_of(revisions.repo, python)
     old, new = Modules(revisions.before), Modules(revisions.after)
     references = References(new)
