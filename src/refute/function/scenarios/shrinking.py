@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from refute.function.scenarios.reductions import (
@@ -35,6 +35,7 @@ from refute.function.scenarios.trees import (
     is_leaf,
     rank,
     size,
+    size_of,
     tree_of,
 )
 from refute.function.scenarios.varying import unparsed
@@ -108,26 +109,33 @@ class _Search:
         """Whether more may be asked."""
         return self.left > 0 and (self.end is None or time.monotonic() < self.end)
 
-    def ask(self, trees: Sequence[ast.Module]) -> list[bool]:
+    def ask(self, trees: Iterable[ast.Module]) -> list[bool]:
         """Whether each is smaller than the best so far and keeps what is seen."""
-        scenarios = [self._smaller(tree) for tree in trees]
-        new = {
-            one.source: one for one in scenarios if one is not None and one.source not in self.known
-        }
-        todo = list(new.values())
-        for start in range(0, len(todo), BATCH):
-            batch = todo[start : start + min(BATCH, self.left)]
-            if not batch or not self.goes_on():
+        sources: list[str] = []
+        batch: list[Scenario] = []
+        for tree in trees:
+            if not self.goes_on():
                 break
+            one = self._smaller(tree)
+            sources.append("" if one is None else one.source)
+            if one is not None and one.source not in self.known:
+                self.known[one.source] = False  # until it is told
+                batch.append(one)
+            if len(batch) >= min(BATCH, self.left):
+                self._tell(batch)
+                batch = []
+        self._tell(batch)
+        return [self.known.get(one, False) for one in sources]
+
+    def _tell(self, batch: Sequence[Scenario]) -> None:
+        if batch and self.goes_on():
             self.left -= len(batch)
             for one, kept in zip(batch, self.keeps(batch), strict=True):
                 self.known[one.source] = kept
-        return [one is not None and self.known.get(one.source, False) for one in scenarios]
 
     def _smaller(self, tree: ast.Module) -> Scenario | None:
         try:
-            one = unparsed(tree.body, self.best)
-            return one if size(one) < self.size else None
+            return unparsed(tree.body, self.best) if size_of(tree) < self.size else None
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             return None
 
@@ -169,8 +177,8 @@ class _Search:
                 if width <= 1 or len(runs) >= 6:
                     break
                 width = (width + 1) // 2
-            kept = self.ask([build([*done, *run]) for run in runs])
-            good = [run for run, one in zip(runs, kept, strict=True) if one]
+            kept = self.ask(build([*done, *run]) for run in runs)
+            good = [run for run, one in zip(runs, kept, strict=False) if one]
             if not good:
                 if width <= 1:
                     break

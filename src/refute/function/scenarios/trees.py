@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from refute.function.scenarios.varying import parsed
 from refute.literals import NotLiteral, read_literal
@@ -19,6 +20,7 @@ __all__ = [
     "expressions",
     "is_leaf",
     "size",
+    "size_of",
     "tree_of",
     "zero_of",
 ]
@@ -74,56 +76,74 @@ def _below(node: ast.AST, path: Path) -> Iterator[tuple[Path, ast.expr]]:
                     yield from _below(item, (*path, name, index))
 
 
-def edited(tree: ast.Module, edits: Sequence[Edit]) -> ast.Module:
-    """A copy with all edits, whose paths are those of `tree`. Where two meet, the outer one, of
-    two at the same place the first, counts."""
+def edited(tree: ast.Module, edits: Iterable[Edit]) -> ast.Module:
+    """A tree with all edits, whose paths are those of `tree`; what they leave alone is shared.
+
+    Where two edits meet, the outer one, of two at the same place the first, counts.
+    """
     places: dict[Path, ast.AST | None] = {}
     for edit in edits:
         for path, new in edit:
             places.setdefault(path, new)
-    new_tree: ast.Module = copy.deepcopy(tree)
-    holes: dict[int, tuple[list[object], set[int]]] = {}
-    for path in sorted(places, key=len):
+    copies: dict[Path, Any] = {(): copy.copy(tree)}
+    holes: dict[Path, set[int]] = {}
+    for path, new in places.items():
         if any(path[:length] in places for length in range(1, len(path))):
             continue
-        new = places[path]
-        holder: object = new_tree
-        for step in path[:-1]:
-            holder = holder[step] if isinstance(step, int) else getattr(holder, step)  # type: ignore[index]
         last = path[-1]
-        if isinstance(last, str):
-            setattr(holder, last, copy.deepcopy(new))
-        elif new is None:
-            assert isinstance(holder, list)
-            holes.setdefault(id(holder), (holder, set()))[1].add(last)
+        if new is None and isinstance(last, int):
+            holes.setdefault(path[:-1], set()).add(last)
         else:
-            holder[last] = copy.deepcopy(new)  # type: ignore[index]
-    for items, dropped in holes.values():
+            _put(_own(path[:-1], copies), last, new)
+    for path in holes:  # before an index changes its meaning
+        _own(path, copies)
+    for path, dropped in sorted(holes.items(), key=lambda one: -len(one[0])):
+        items = copies[path]
         items[:] = [one for index, one in enumerate(items) if index not in dropped]
-    return _Whole().visit(new_tree)  # type: ignore[no-any-return]
+        if not items and isinstance(_own(path[:-1], copies), ast.Set):  # which has no display
+            _put(_own(path[:-2], copies), path[-2], ast.Call(_SET, [], []))
+    module = copies[()]
+    assert isinstance(module, ast.Module)
+    return module
 
 
-class _Whole(ast.NodeTransformer):
-    """Writes what Python has no display for: the empty set, the sum of nothing."""
+_SET = ast.Name("set", ast.Load())
 
-    def visit_Set(self, node: ast.Set) -> ast.expr:
-        self.generic_visit(node)
-        return node if node.elts else ast.Call(ast.Name("set", ast.Load()), [], [])
+
+def _own(path: Path, copies: dict[Path, Any]) -> Any:
+    """The copy's own node or list at a path."""
+    if path not in copies:
+        above, last = _own(path[:-1], copies), path[-1]
+        old = above[last] if isinstance(last, int) else getattr(above, last)
+        copies[path] = copy.copy(old)
+        _put(above, last, copies[path])
+    return copies[path]
+
+
+def _put(holder: Any, last: str | int, new: Any) -> None:
+    if isinstance(last, int):
+        holder[last] = new
+    else:
+        setattr(holder, last, new)
 
 
 # -- size ------------------------------------------------------------------------------------------
 
 
 def size(scenario: Scenario) -> Size:
+    """`size_of` its statements and expression. Raises SyntaxError."""
+    return size_of(tree_of(scenario))
+
+
+def size_of(tree: ast.Module) -> Size:
     """How much there is to read, by which scenarios are ordered; well-founded.
 
     First the number of statements; then of calls and awaits (a literal such as ``Decimal("1")``
     or ``set()`` is none); then of expressions, literals and names alike; then of characters in
     texts and digits in numbers, none for None, False, 0 and ""; last how far characters and numbers
     are from the plainest, "a" and 0. Five natural numbers, compared in this order: what gets
-    smaller at each step comes to an end. Raises SyntaxError.
+    smaller at each step comes to an end.
     """
-    tree = tree_of(scenario)
     calls = parts = characters = oddness = 0
     for node in _nodes(tree):
         if isinstance(node, (ast.Call, ast.Await)) and not _is_literal(node):
