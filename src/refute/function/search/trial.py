@@ -231,7 +231,8 @@ class Trial:
             rows, took = running.result()
             yield from self._results(batch, rows)
             # Slow candidates go in small batches, so that the budget is looked at in time.
-            size = max(8, size // 4) if took > 0.8 else min(BATCH, size * 2)
+            slow = took > 0.8 and self.max_candidates is None
+            size = max(8, size // 4) if slow else min(BATCH, size * 2)
             if not last:
                 self.check_budget()
 
