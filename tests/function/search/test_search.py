@@ -208,8 +208,8 @@ def test_an_unanswered_question_changes_nothing(box: Sandbox) -> None:
         raise KeyError
 
     given = (UnitTest(Call((3, 1)), 4), UnitTest(Call((4, 1)), 5))
-    silent = search(problem(AMBIGUOUS, tests=given), box=box)
-    result = search(problem(AMBIGUOUS, tests=given), box=box, ask=ask)
+    silent = search(problem(AMBIGUOUS, tests=given), box=box, max_candidates=400)
+    result = search(problem(AMBIGUOUS, tests=given), box=box, ask=ask, max_candidates=400)
     assert result.candidates == silent.candidates
 
 
