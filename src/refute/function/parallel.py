@@ -6,6 +6,7 @@ build on one another. One unit's trouble never ends the others.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -132,8 +133,10 @@ def _solved(
     solver: Solver,
     box: Sandbox,
     ask: Callable[[str], Ask] | None,
+    spent: float,
 ) -> Iterator[Found]:
-    """What is found out about the functions of a unit, whose module loads in `box`."""
+    """What is found out about the functions of a unit, whose module loads in `box`, which took
+    the seconds `spent`."""
     if settings.fixing:
         yield from verbs.debug(
             unit.module,
@@ -144,6 +147,7 @@ def _solved(
             tests=unit.tests,
             ask=ask,
             proposed=settings.proposed,
+            spent=spent,
         )
         return
     yield from verbs.hunt(
@@ -154,6 +158,7 @@ def _solved(
         count=settings.count,
         description=settings.description,
         tests=unit.tests,
+        spent=spent,
     )
 
 
@@ -187,14 +192,16 @@ class _Worker:
 
     def each(self, unit: FunctionUnit) -> Iterator[Found | Skipped]:
         """What is found out about the functions of a unit, one after the other."""
+        start = time.monotonic()
         box, settings = self._open(unit.module), self._settings
         if box is None:
             yield Skipped(unit.where, "cannot be loaded", self._refusal)
             return
         here, left = _present(unit, box)
+        spent = time.monotonic() - start
         yield from left
         with self._solving(here.module, box) as solver:
-            yield from _solved(here, settings, solver, box, self._ask)
+            yield from _solved(here, settings, solver, box, self._ask, spent)
 
     def _inline(self, module: Module, box: Sandbox) -> AbstractContextManager[Solver]:
         settings = self._settings
