@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 
 import refute
 from refute.api.diffing import DiffResult
+
+from ..models.loopback import Loopback, chat
 
 Repo = Callable[..., Path]
 
@@ -179,8 +182,6 @@ def test_the_document_and_the_exit_status(
 ) -> None:
     root = repo({"m.py": "def f(n):\n    return [n]\n"}, {"m.py": "def f(n):\n    return (n,)\n"})
     status, out, _ = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--json")
-    import json
-
     document = json.loads(out)
     assert status == 1
     assert document["unexplained"]
@@ -235,3 +236,41 @@ def test_where_pinned_tests_may_go(
     )
     assert status == 1
     assert "@example" in target.read_text()
+
+
+def test_an_issue_that_names_the_function_explains(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]]
+) -> None:
+    root = repo(
+        {"m.py": "def f_of(n):\n    return [n]\n"}, {"m.py": "def f_of(n):\n    return (n,)\n"}
+    )
+    given = ("diff", "HEAD~1..HEAD", "-C", str(root))
+    assert refute(*given)[0] == 1
+    assert refute(*given, "--about", "`f_of` gives a tuple")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "intent", "status"),
+    [
+        ("It says so.\nSTATED", "stated", 0),
+        ("Hints only.\nCONTRADICTED", "contradicted", 1),
+        ("STATED is not it.\nSILENT", "not mentioned", 1),
+        ("I do not know", "not mentioned", 1),
+    ],
+)
+def test_a_model_says_whether_a_difference_is_meant(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory, answer: str, intent: str, status: int,
+) -> None:  # fmt: skip
+    root = repo({"m.py": "def f(n):\n    return [n]\n"}, {"m.py": "def f(n):\n    return (n,)\n"})
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with Loopback() as server:
+        server.behaviour = lambda body, before: chat([answer])
+        given = ("--base-url", server.url, "--model", "openai:m", "--json")
+        code, out, _ = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--about", "tuples", *given)
+        [prompt] = [body["messages"][-1]["content"] for body in server.requests]
+    [function] = json.loads(out)["functions"]
+    assert (code, function["intent"]) == (status, intent)
+    assert "tuples" in prompt
+    assert "before: [" in prompt
