@@ -53,11 +53,8 @@ def file(tmp_path: Path) -> Path:
 
 def test_public_functions_in_order(file: Path) -> None:
     module = open_target(str(file))
-    assert module.functions == ("add", "even")
-    assert module.skipped == (
-        "later: is async, which is not supported",
-        "Box: methods of classes are not supported yet",
-    )
+    assert module.functions == ("add", "later", "Box.open", "even")
+    assert module.skipped == ()
 
 
 def test_the_docstring_is_the_description(file: Path) -> None:

@@ -15,6 +15,7 @@ from itertools import product
 from math import prod
 
 from refute.function.bindings import NotUnderstood, parameter_names, row_values
+from refute.function.called_as import called_as
 from refute.problems import DoctestSession
 from refute.syntax import bound_names, first_line, parse_module, read_names
 
@@ -126,15 +127,16 @@ class _Top:
         )
 
     def _names_it(self, node: ast.AST) -> bool:
-        aliases = {self.entry_point}
+        about = called_as(self.entry_point)
+        aliases = {*about.names}
         for statement in self.statements:
             if isinstance(statement, ast.ImportFrom):
                 aliases |= {
-                    a.asname for a in statement.names if a.name == self.entry_point and a.asname
+                    a.asname for a in statement.names if a.name in about.names and a.asname
                 }
         return any(
             (isinstance(one, ast.Name) and one.id in aliases)
-            or (isinstance(one, ast.Attribute) and one.attr == self.entry_point)
+            or (isinstance(one, ast.Attribute) and one.attr == about.attribute)
             for one in ast.walk(node)
         )
 

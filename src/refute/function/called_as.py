@@ -1,0 +1,36 @@
+"""By what names source calls a function, a method or a property: all that can be seen statically.
+
+Whether it is this one that is called, and not another of that name, is seen when the source runs
+(`refute.sandbox.replay.observe`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CalledAs", "called_as"]
+
+
+@dataclass(frozen=True, slots=True)
+class CalledAs:
+    """How calls of one function look."""
+
+    names: frozenset[str]
+    """Bare names: `total(...)`; of `Cart.__init__` the class's."""
+    attribute: str
+    """`cart.total(...)`, `shop.total(...)`."""
+    method: bool
+    operator: bool
+    """A special method but the constructor: operators, loops and built-in functions call it."""
+
+
+def called_as(entry_point: str) -> CalledAs:
+    """How a function of this qualified name is called."""
+    owner, _, name = entry_point.rpartition(".")
+    if not owner:
+        return CalledAs(frozenset({name}), name, method=False, operator=False)
+    if name in ("__init__", "__new__"):
+        cls = owner.rpartition(".")[2]
+        return CalledAs(frozenset({cls}), cls, method=True, operator=False)
+    special = name.startswith("__") and name.endswith("__")
+    return CalledAs(frozenset(), name, method=True, operator=special)
