@@ -1,4 +1,4 @@
-"""Which functions and methods of a file are looked at where none is named, and why others are not."""
+"""Which functions and methods of a file are looked at, and why others are not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def public_functions(
             continue
         marks = {ast.unparse(one).rpartition(".")[2] for one in node.decorator_list}
         (abstract if marks & _ABSTRACT else public).append(name)
-    reasons = {name: "is abstract" for name in abstract}
+    reasons = dict.fromkeys(abstract, "is abstract")
     cls = None if within is None else find_class(tree, within)
     if within is not None and cls is not None and not public and not abstract:
         reasons[within] = _why_empty(cls)

@@ -131,9 +131,7 @@ class _Top:
         aliases = {*about.names}
         for statement in self.statements:
             if isinstance(statement, ast.ImportFrom):
-                aliases |= {
-                    a.asname for a in statement.names if a.name in about.names and a.asname
-                }
+                aliases |= {a.asname for a in statement.names if a.name in about.names and a.asname}
         return any(
             (isinstance(one, ast.Name) and one.id in aliases)
             or (isinstance(one, ast.Attribute) and one.attr == about.attribute)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from refute.function.contract import Candidate, FailingTest
 from refute.function.formatting import call_source
-from refute.function.search.choose import Cluster, vote
+from refute.function.search.choose import Cluster, observed, vote
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.confidence import of_test
 from refute.function.search.edit import Edit, applied
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rewrite import rewrite
+from refute.function.search.staged import stated
 from refute.function.search.trial import Trial
-from refute.problems import DoctestSession, Expression, Invocation, Trust, UnitTest
+from refute.problems import DoctestSession, Expression, Invocation, Scenario, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import Iterated, MalformedValue, crosses
@@ -56,7 +58,7 @@ def derived(
 ) -> list[FailingTest]:
     """Failing tests that the chosen fix predicts, surest first (`confidence.of_test`), and of these
     the ones with inputs like those of the examples."""
-    actual = trial.behaviours([()], [call for call, _ in inputs])[0]
+    actual = observed(trial, [()], [call for call, _ in inputs])[0]
     drafts: list[tuple[float, Tier, int, UnitTest]] = []
     for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
         wanted = clusters[0].outcomes[index]
@@ -69,13 +71,22 @@ def derived(
         confidence = of_test(vote(clusters, index), len(trial.tests))
         if confidence < CONFIDENT:
             continue
-        stated = statable(call, wanted, trial.entry_point)
-        if stated is None:
+        found = _test(trial, clusters[0], call, wanted)
+        if found is None:
             continue
-        test = UnitTest(*stated, trust=Trust.PREDICTED, source="search", confidence=confidence)
+        test = replace(found, trust=Trust.PREDICTED, source="search", confidence=confidence)
         drafts.append((-confidence, tier, index, test))
     drafts.sort(key=lambda draft: draft[:3])
     return confirmed(trial, [draft[3] for draft in drafts[:MOST_DERIVED]])
+
+
+def _test(trial: Trial, cluster: Cluster, call: Invocation, wanted: Returned) -> UnitTest | None:
+    """The test that the first fix predicts for a call; None: it cannot be written down."""
+    if isinstance(call, Scenario):
+        after, before = trial.behaviours([cluster.best.edits, ()], [call])
+        return stated(call, after[0], before[0])
+    found = statable(call, wanted, trial.entry_point)
+    return None if found is None else UnitTest(*found)
 
 
 def statable(
