@@ -37,7 +37,7 @@ def main() -> None:
         }
 
     rows = work(drawn, key=lambda m: m.target, do=measure, options=options)
-    ran = [row for row in rows if row["status"] in (0, 1) and row["doctest"] is not None]
+    ran = [row for row in rows if row["state"] not in ("", "error") and row["doctest"] is not None]
     counts = Counter((bool(row["doctest"][1]), row["state"]) for row in ran)
     print(f"methods {len(rows)}, ran {share(len(ran), len(rows))}")
     for (red, state), count in sorted(counts.items()):

@@ -19,6 +19,8 @@ class CalledAs:
     """Bare names: `total(...)`; of `Cart.__init__` the class's."""
     attribute: str
     """`cart.total(...)`, `shop.total(...)`."""
+    held: str
+    """What its module holds: the function itself, or the class."""
     method: bool
     operator: bool
     """A special method but the constructor: operators, loops and built-in functions call it."""
@@ -27,10 +29,11 @@ class CalledAs:
 def called_as(entry_point: str) -> CalledAs:
     """How a function of this qualified name is called."""
     owner, _, name = entry_point.rpartition(".")
+    held = owner.partition(".")[0]
     if not owner:
-        return CalledAs(frozenset({name}), name, method=False, operator=False)
+        return CalledAs(frozenset({name}), name, name, method=False, operator=False)
     if name in ("__init__", "__new__"):
         cls = owner.rpartition(".")[2]
-        return CalledAs(frozenset({cls}), cls, method=True, operator=False)
+        return CalledAs(frozenset({cls}), cls, held, method=True, operator=False)
     special = name.startswith("__") and name.endswith("__")
-    return CalledAs(frozenset(), name, method=True, operator=special)
+    return CalledAs(frozenset(), name, held, method=True, operator=special)

@@ -132,7 +132,7 @@ def _script(
     except ValueError:
         return None
     run = [one for one in examples if not one.options.get(doctest.SKIP)]
-    missing = [] if about.method else _unbound_modules(run, about, known)
+    missing = _unbound_modules(run, about, known)
     imports = [doctest.Example(f"import {one}", "") for one in missing]
     steps = tuple(_steps([*imports, *run], about, text.lineno, own=own))
     if not any(step.depends for step in steps):
@@ -209,7 +209,7 @@ def _unbound_modules(
         for statement in try_parse_statements(example.source) or ():
             for node in ast.walk(statement):
                 match node:
-                    case ast.Attribute(value=ast.Name(id=base), attr=about.attribute):
+                    case ast.Attribute(value=ast.Name(id=base), attr=about.held):
                         found.setdefault(base)
         bound |= _names(example.source, about).binds
     return [base for base in found if base not in bound | _BUILTINS]

@@ -30,6 +30,7 @@ __all__ = [
     "behaviour",
     "believable",
     "clustered",
+    "compared",
     "crashing",
     "differs",
     "distinct",
@@ -123,7 +124,7 @@ def observed(
     """
     return [
         [
-            _compared(call, o) if count is None or i < count else o
+            compared(call, o) if count is None or i < count else o
             for i, (call, o) in enumerate(zip(calls, row, strict=True))
         ]
         for row in trial.behaviours(edited, calls)
@@ -133,7 +134,8 @@ def observed(
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
-def _compared(call: Invocation, outcome: Outcome) -> Outcome:
+def compared(call: Invocation, outcome: Outcome) -> Outcome:
+    """What an input did, as one compares (see `observed`)."""
     if isinstance(call, Scenario):
         return told(outcome)
     if not isinstance(call, DoctestSession) or not isinstance(outcome, Returned):

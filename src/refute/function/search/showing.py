@@ -9,7 +9,7 @@ from typing import Any
 
 from refute.function.contract import Candidate, FailingTest
 from refute.function.formatting import call_source
-from refute.function.search.choose import Cluster, observed, vote
+from refute.function.search.choose import Cluster, compared, vote
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.confidence import of_test
 from refute.function.search.edit import Edit, applied
@@ -58,9 +58,12 @@ def derived(
 ) -> list[FailingTest]:
     """Failing tests that the chosen fix predicts, surest first (`confidence.of_test`), and of these
     the ones with inputs like those of the examples."""
-    actual = observed(trial, [()], [call for call, _ in inputs])[0]
+    staged = any(isinstance(call, Scenario) for call, _ in inputs)
+    edited = [(), clusters[0].best.edits] if staged else [()]
+    rows = trial.behaviours(edited, [call for call, _ in inputs])
     drafts: list[tuple[float, Tier, int, UnitTest]] = []
-    for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
+    for index, (call, tier) in enumerate(inputs):
+        got = compared(call, rows[0][index])
         wanted = clusters[0].outcomes[index]
         if (
             isinstance(call, DoctestSession)
@@ -71,22 +74,17 @@ def derived(
         confidence = of_test(vote(clusters, index), len(trial.tests))
         if confidence < CONFIDENT:
             continue
-        found = _test(trial, clusters[0], call, wanted)
+        found: UnitTest | None = None
+        if isinstance(call, Scenario):
+            found = stated(call, rows[-1][index], rows[0][index])
+        elif (pair := statable(call, wanted, trial.entry_point)) is not None:
+            found = UnitTest(*pair)
         if found is None:
             continue
         test = replace(found, trust=Trust.PREDICTED, source="search", confidence=confidence)
         drafts.append((-confidence, tier, index, test))
     drafts.sort(key=lambda draft: draft[:3])
     return confirmed(trial, [draft[3] for draft in drafts[:MOST_DERIVED]])
-
-
-def _test(trial: Trial, cluster: Cluster, call: Invocation, wanted: Returned) -> UnitTest | None:
-    """The test that the first fix predicts for a call; None: it cannot be written down."""
-    if isinstance(call, Scenario):
-        after, before = trial.behaviours([cluster.best.edits, ()], [call])
-        return stated(call, after[0], before[0])
-    found = statable(call, wanted, trial.entry_point)
-    return None if found is None else UnitTest(*found)
 
 
 def statable(
