@@ -48,7 +48,7 @@ class DoctestStep:
     direct: bool
     """Whether it names the function."""
     depends: bool
-    """Whether it names the function, or reads what came of an example that does."""
+    """Whether it names the function, or shows what came of an example that does."""
     reads: frozenset[str] = frozenset()
     binds: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
@@ -83,8 +83,11 @@ def scripts(code: str, entry_point: str) -> list[DoctestScript]:
         return []
     about = called_as(entry_point)
     known = bound_names(tree)
+    owner = entry_point.rpartition(".")[0]
+    methods = (name.rpartition(".") for name in functions_in(tree) if owner)
+    others = frozenset(name for of, _, name in methods if of == owner) - {about.attribute}
     texts = _texts(tree, entry_point)
-    found = (_script(text, about, known, own=own) for text, own in texts)
+    found = (_script(text, about, known, own=own, others=others) for text, own in texts)
     return [script for script in found if script is not None]
 
 
@@ -123,10 +126,15 @@ def _called(node: ast.AST) -> Iterator[str]:
 
 
 def _script(
-    text: _Text, about: CalledAs, known: frozenset[str], *, own: bool
+    text: _Text,
+    about: CalledAs,
+    known: frozenset[str],
+    *,
+    own: bool,
+    others: frozenset[str] = frozenset(),
 ) -> DoctestScript | None:
     """The examples of a text that name the function; None where none does, or `doctest` cannot
-    parse it (inconsistent blanks, an unknown directive)."""
+    parse it (inconsistent blanks, an unknown directive). `others`: methods of the same class."""
     try:
         examples = doctest.DocTestParser().get_examples(text.value)
     except ValueError:
@@ -134,7 +142,7 @@ def _script(
     run = [one for one in examples if not one.options.get(doctest.SKIP)]
     missing = _unbound_modules(run, about, known)
     imports = [doctest.Example(f"import {one}", "") for one in missing]
-    steps = tuple(_steps([*imports, *run], about, text.lineno, own=own))
+    steps = tuple(_steps([*imports, *run], about, text.lineno, own, others))
     if not any(step.depends for step in steps):
         return None
     skipped = len(examples) - len(run)
@@ -216,7 +224,11 @@ def _unbound_modules(
 
 
 def _steps(
-    examples: Sequence[doctest.Example], about: CalledAs, first: int, *, own: bool
+    examples: Sequence[doctest.Example],
+    about: CalledAs,
+    first: int,
+    own: bool,
+    others: frozenset[str],
 ) -> Iterator[DoctestStep]:
     aliases = {*about.names}
     tainted: set[str] = set()
@@ -242,7 +254,8 @@ def _steps(
             Want(example.want, example.exc_msg, options),
             first + example.lineno,
             direct,
-            depends,
+            # what another method of the class shows is that method's
+            depends and (own or direct or names.attributes.isdisjoint(others)),
             frozenset(names.reads),
             frozenset(names.binds),
             frozenset(names.imports),
@@ -262,6 +275,7 @@ class _Names:
     """Names under which it imports the function."""
     attribute: bool = False
     """Whether it names the function as an attribute."""
+    attributes: set[str] = field(default_factory=set)
     acts: bool = False
 
 
@@ -280,6 +294,7 @@ def _names(source: str, about: CalledAs) -> _Names:
                 case ast.Name(id=id):
                     names.binds.add(id)
                 case ast.Attribute(attr=attr):
+                    names.attributes.add(attr)
                     names.attribute |= attr == about.attribute
                 case ast.FunctionDef(name=bound) | ast.ClassDef(name=bound):
                     names.binds.add(bound)
