@@ -214,11 +214,31 @@ class TestCart(unittest.TestCase):
     def test_no_empty(self):
         empty = 1
         self.assertEqual(empty, 1)
+
+    def test_refused(self):
+        self.assertRaises(TypeError, self.cart.add, "a", None)
+
+
+async def test_later():
+    assert await later(2) == 3
+
+
+class TestLater(unittest.IsolatedAsyncioTestCase):
+    async def test_it(self):
+        self.assertEqual(await later(5), 6)
 """
 
 
 @pytest.mark.parametrize(
-    ("name", "lines"), [("Cart.total", [6]), ("Other.total", [12]), ("Cart.empty", [20])]
+    ("name", "lines"),
+    [
+        ("Cart.total", [6]),
+        ("Other.total", [12]),
+        ("Cart.empty", [20]),
+        ("Cart.add", [27]),  # it is called elsewhere before what is looked at
+        ("later", [31, 36]),
+        ("Cart.__init__", []),
+    ],
 )
 def test_whole_tests_that_are_seen_to_call_it(
     box: LocalSandbox, name: str, lines: list[int], tmp_path_factory: pytest.TempPathFactory

@@ -23,7 +23,7 @@ from refute.problems import Call, DoctestSession, Expression, FunctionProblem, U
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
-from refute.syntax import parse_expression
+from refute.syntax import Function, parse_expression
 
 __all__ = ["ENVIRONMENT", "Verified", "examples_in", "is_whole", "unverified", "verified"]
 
@@ -68,7 +68,7 @@ def examples_in(test: UnitTest) -> int:
     count = 0
     for step in test.call.steps[:-1]:
         for function in ast.walk(ast.parse(step)):
-            if isinstance(function, ast.FunctionDef) and function.name in called:
+            if isinstance(function, Function) and function.name in called:
                 count += sum(map(_asserts, ast.walk(function)))
     return max(1, count)
 

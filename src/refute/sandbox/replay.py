@@ -278,16 +278,32 @@ class _Watching(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
+        if _hands_on(node):  # `assertRaises(ValueError, cart.add, -1)`
+            node.args[1] = _through_watch(node.args[1])
         if not (isinstance(node.func, ast.Name) and node.func.id in _OF_ITS_FRAME):
-            watch = ast.Name(_WATCH, ast.Load())
-            node.func = ast.copy_location(ast.Call(watch, [node.func], []), node.func)
+            node.func = _through_watch(node.func)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+    def visit_FunctionDef(self, node: Any) -> Any:
         self.generic_visit(node)
         if node.name.startswith("test"):
             node.body = [_going_on(one) for one in node.body]
         return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+
+def _through_watch(node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.Call(ast.Name(_WATCH, ast.Load()), [node], []), node)
+
+
+def _hands_on(call: ast.Call) -> bool:
+    """Whether it is an assertion that calls its second argument."""
+    named = isinstance(call.func, ast.Attribute) and call.func.attr in _CALLING
+    return named and len(call.args) > 1
+
+
+_CALLING = ("assertRaises", "raises", "assertWarns", "warns")
 
 
 def _going_on(node: ast.stmt) -> ast.stmt:

@@ -255,7 +255,7 @@ def _steps(
             first + example.lineno,
             direct,
             # what another method of the class shows is that method's
-            depends and (own or direct or names.attributes.isdisjoint(others)),
+            depends and (own or (direct and spread) or names.attributes.isdisjoint(others)),
             frozenset(names.reads),
             frozenset(names.binds),
             frozenset(names.imports),
