@@ -24,7 +24,7 @@ from refute.literals import NotLiteral
 from refute.problems import Call, FunctionProblem
 from refute.syntax import Function
 
-__all__ = ["Row", "constants_of", "rows_for"]
+__all__ = ["KINDS", "Row", "constants_of", "kind_of", "rows_for"]
 
 Row = dict[str, Piece]
 """A piece for each parameter that is given."""
@@ -40,6 +40,24 @@ _BUILTIN_ATTRIBUTES = tuple(
     frozenset(dir(kind)) for kind in (str, list, dict, int, float, bytes, set, tuple)
 )
 MOST_MENTIONED = 40
+KINDS: dict[str, TypeHint] = {
+    "number": ("union", [("class", "builtins:int", []), ("class", "builtins:float", [])]),
+    "text": ("class", "builtins:str", []),
+    "bytes": ("class", "builtins:bytes", []),
+    "list": ("class", "builtins:list", []),
+    "tuple": ("class", "builtins:tuple", []),
+    "dict": ("class", "builtins:dict", []),
+    "callable": ("callable",),
+}
+"""Kinds of values for a parameter of which nobody says what it takes, each with its type."""
+_FIRST = {"[": "list", "(": "tuple", "{": "dict", '"': "text", "'": "text", "-": "number"}
+
+
+def kind_of(source: str) -> str:
+    """Which of `KINDS` an expression is of, by how it begins; "" for others."""
+    if source[:2] in ("b'", 'b"'):
+        return "bytes"
+    return "number" if source[:1].isdigit() else _FIRST.get(source[:1], "")
 
 
 def constants_of(*nodes: ast.AST) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -100,9 +118,8 @@ def _literal_rows(
             for name, pieces in objects.items():
                 one = _parameter(signature, name)
                 guessed = one.type == ("any",)  # literals may be what it is for after all
-                if name in row and rng.random() < (0.75 if guessed else 1):
-                    row[name] = rng.choice(pieces)
-                elif name not in row and (rng.random() < 0.5 or not one.optional):
+                often = (0.75 if guessed else 1) if name in row else 0.5 if one.optional else 1
+                if rng.random() < often:
                     row[name] = rng.choice(pieces)
             if rng.random() < 0.6:
                 row = _with_fewer_options(row, signature, rng)

@@ -34,6 +34,8 @@ Constants = tuple[tuple[str, ...], tuple[str, ...]]
 _ANY = plain(
     "1", '"abc"', "[1, 2, 3]", "None", "0", '""', "[]", '{"a": 1}', "2.5", "(1, 2)", "True"
 )
+_ITEMS = plain("1", '"abc"', "[1, 2, 3]", "0", '("a", "b")', '("ab", "")')
+"""Of collections of which nobody says what is in them; pairs are often taken apart."""
 _LIBRARY: dict[str, tuple[str, ...]] = {
     "datetime:datetime": (
         "datetime.datetime(2024, 2, 29, 12, 30, 45)",
@@ -163,7 +165,7 @@ class Builder:
         if depth <= 0:
             return ()
         inner = [one for one in arguments if one != ("many",)]
-        element = self.of_type(inner[0], depth - 1) if inner else _ANY[:3]
+        element = self.of_type(inner[0], depth - 1) if inner else _ITEMS
         if place in ("builtins:tuple", "typing:Tuple"):
             if inner and ("many",) not in arguments:
                 return self._tuples([self.of_type(one, depth - 1) for one in inner])
@@ -376,7 +378,7 @@ def _collected(pattern: str, empty: str, element: Sequence[Piece]) -> Iterator[P
     """A collection of one, of none, of a few, of equal ones."""
     if not element:
         return
-    rows = [element[:1], (), element[:2], element[1:4], (*element[:1], *element[:2])]
+    rows = [element[:1], (), element[:2], element[1:4], (*element[:1], *element[:2]), element[4:6]]
     for row in rows:
         imports, setup = joined(row)
         inner = ", ".join(piece.source for piece in row)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from refute.function.scenarios.arguments import Row, rows_for
+from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
 from refute.function.scenarios.building import Builder, call_of
 from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
 from refute.function.scenarios.mentioned import mentioned
@@ -32,6 +32,8 @@ MOST_MISSES = 150
 """Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
 MOST_BARREN = 6
 """Calls with an option that all raise: then it is seldom given."""
+MOST_WRONG = 5
+"""Values of one kind that a parameter is given though none is what it is for."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -138,7 +140,8 @@ class Proposer:
             blamed = ("receiver",) if seen.step == 0 else ("before",)
             choices = tuple(one for one in choices if one[0] in blamed)
         given = dict.fromkeys((place, "") for place, _ in choices)  # a parameter with any value
-        for choice in (*choices, *given, ("", "")):
+        kinds = dict.fromkeys((place, f"kind {kind_of(source)}") for place, source in choices)
+        for choice in (*choices, *given, *kinds, ("", "")):
             tries = self._tries.setdefault(choice, _Tries())
             tries.made += 1
             tries.good += good
@@ -193,11 +196,27 @@ class Proposer:
             )
             if returns and barren and one.optional and self.rng.random() < 0.85:
                 row = {name: piece for name, piece in row.items() if name != one.name}
+            elif self._is_wrong(one.name, kind_of(row[one.name].source)):
+                row = {**row, one.name: self._of_other_kind(one.name) or row[one.name]}
             elif tries.made >= 2 and tries.good == 0:
                 pool = self._served(one.name)
                 if pool:
                     row = {**row, one.name: self.rng.choice(pool)}
         return row
+
+    def _is_wrong(self, name: str, kind: str) -> bool:
+        """Whether values of a kind were never what a parameter is for."""
+        tries = self._tries.get((name, f"kind {kind}"), _Tries())
+        return bool(kind) and tries.made >= MOST_WRONG and tries.good == 0
+
+    def _of_other_kind(self, name: str) -> Piece | None:
+        """A value of a kind that is not known to be wrong, one that served the likeliest."""
+        kinds = [kind for kind in KINDS if not self._is_wrong(name, kind)]
+        if not kinds:
+            return None
+        weights = [self._tries.get((name, f"kind {kind}"), _Tries()).weight for kind in kinds]
+        pieces = self.builder.of_type(KINDS[self.rng.choices(kinds, weights)[0]])
+        return self.rng.choice(pieces)
 
     def _served(self, name: str) -> list[Piece]:
         """Pieces that served for a parameter."""

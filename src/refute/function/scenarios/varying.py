@@ -17,6 +17,27 @@ from refute.problems import Scenario
 from refute.sandbox.values import crosses
 from refute.syntax import parse_module
 
+_MARKS = (
+    " ",
+    "-",
+    "_",
+    ".",
+    ",",
+    ":",
+    "/",
+    "=",
+    "[",
+    "]",
+    "(",
+    ")",
+    "<",
+    ">",
+    "\n",
+    "0",
+    "1.5",
+    "é",
+)
+
 __all__ = ["literals_of", "parsed", "unparsed", "variations"]
 
 
@@ -92,13 +113,24 @@ def _neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:
     if isinstance(value, (int, float)):
         near += [float(t) if isinstance(value, float) else int(float(t)) for t in numbers[:20]]
         near += [-value, value * 10, value * 1000, 0]
+        power = (10 if rng.random() < 0.7 else 2) ** rng.randint(1, 36)  # where units end
+        near += [type(value)(one) for one in (power, power - 1, power + 1, power * 0.99999)]
     if isinstance(value, str):
         near += [ast.literal_eval(t) for t in texts[:20]]
         near += [value + ast.literal_eval(t) for t in texts[:6]] + [value[::-1], value * 2, ""]
+        pieces = [*(ast.literal_eval(t) for t in texts), *_MARKS]
+        near += [_spliced(value, rng.choice(pieces), rng) for _ in range(8)]
         near += [value.upper(), f" {value}", value.replace(" ", "_"), f"{value}\n", f"{value}é"]
     if isinstance(value, (list, tuple)):
         near += [type(value)(), value * 2, value[:1], value[::-1]]
     return [one for one in near if one != value or type(one) is not type(value)]
+
+
+def _spliced(value: str, piece: str, rng: Random) -> str:
+    """The text with a piece put in, or in the place of some of its characters."""
+    start = rng.randint(0, len(value))
+    end = start if rng.random() < 0.6 else min(len(value), start + rng.randint(1, 4))
+    return value[:start] + piece + value[end:]
 
 
 def _put(body: list[ast.stmt], old: ast.AST, new: ast.expr) -> bool:
