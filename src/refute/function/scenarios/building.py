@@ -32,8 +32,9 @@ Constants = tuple[tuple[str, ...], tuple[str, ...]]
 """Sources of the numbers and of the texts that the code under test mentions."""
 
 _ANY = plain(
-    "1", '"abc"', "[1, 2, 3]", "None", "0", '""', "[]", '{"a": 1}', "2.5", "(1, 2)", "True"
-)
+    "1", '"abc"', "[1, 2, 3]", "None", "0", '""', "[]", '{"a": 1}', "2.5", "(1, 2)", "True",
+    "1000000", "-3", '"12"', "12345.678",
+)  # fmt: skip
 _ITEMS = plain("1", '"abc"', "[1, 2, 3]", "0", '("a", "b")', '("ab", "")')
 """Of collections of which nobody says what is in them; pairs are often taken apart."""
 _LIBRARY: dict[str, tuple[str, ...]] = {

@@ -192,7 +192,9 @@ class Proposer:
             tries = self._tries.get((one.name, row[one.name].source), _Tries())
             ever = self._tries.get((one.name, ""), _Tries())
             barren = (tries.made >= 2 and not tries.returned) or (
-                ever.made >= MOST_BARREN and not ever.returned
+                ever.made >= MOST_BARREN
+                and not ever.returned
+                and (tries.made or row[one.name].source not in self.builder.constants[1])
             )
             if returns and barren and one.optional and self.rng.random() < 0.85:
                 row = {name: piece for name, piece in row.items() if name != one.name}

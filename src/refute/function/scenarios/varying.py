@@ -38,7 +38,7 @@ _MARKS = (
     "é",
 )
 
-__all__ = ["literals_of", "parsed", "unparsed", "variations"]
+__all__ = ["literals_of", "neighbours", "parsed", "unparsed", "variations"]
 
 
 def parsed(scenario: Scenario) -> list[ast.stmt]:
@@ -92,7 +92,7 @@ def _literal(body: list[ast.stmt], builder: Builder, rng: Random) -> bool:
         return _put(body, node, copy.deepcopy(rng.choice(alike)))
     try:
         value = read_literal(node)
-        choices = [one for one in _neighbours(value, builder, rng) if crosses(one)]
+        choices = [one for one in neighbours(value, builder, rng) if crosses(one)]
         new = ast.parse(source_of(rng.choice(choices)), mode="eval").body
     except (NotLiteral, SyntaxError, ValueError, TypeError, IndexError, RecursionError):
         return False
@@ -103,7 +103,8 @@ def _kind(node: ast.expr) -> tuple[type, type]:
     return type(node), type(getattr(node, "value", None))
 
 
-def _neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:
+def neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:
+    """Values that are one step away from a literal."""
     if value is None or isinstance(value, bool):
         return [not value, None, 0, 1, "", [1]]
     domain = learn([value])
@@ -113,8 +114,10 @@ def _neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:
     if isinstance(value, (int, float)):
         near += [float(t) if isinstance(value, float) else int(float(t)) for t in numbers[:20]]
         near += [-value, value * 10, value * 1000, 0]
-        power = (10 if rng.random() < 0.7 else 2) ** rng.randint(1, 36)  # where units end
-        near += [type(value)(one) for one in (power, power - 1, power + 1, power * 0.99999)]
+        if rng.random() < 0.25:  # where units end
+            power = (10 if rng.random() < 0.7 else 2) ** rng.randint(1, 36)
+            near = [power, power - 1, power + 1, power * 0.99999, power * rng.randint(2, 9)]
+            near = [type(value)(one) for one in near]
     if isinstance(value, str):
         near += [ast.literal_eval(t) for t in texts[:20]]
         near += [value + ast.literal_eval(t) for t in texts[:6]] + [value[::-1], value * 2, ""]
