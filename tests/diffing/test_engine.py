@@ -293,3 +293,24 @@ def test_a_difference_is_shown_on_arguments_that_fit_the_annotations(repo: Repo)
     shown = found.comparison.differences[0]
     assert shown.scenario.expression.startswith(("times('", 'times("'))
     assert (shown.before.kind, shown.after.kind) == ("returned", "returned")
+
+
+def test_how_a_class_keeps_its_state_is_no_difference_and_what_it_shows_is(repo: Repo) -> None:
+    old = """
+class Log:
+    def __init__(self, lines=()):
+        self._lines = list(lines)
+
+    def last(self):
+        return self._lines[-1] if self._lines else None
+
+class Seen:
+    def __init__(self, items=()):
+        self.items = list(items)
+"""
+    new = old.replace("_lines", "_kept").replace("self.items =", "self.found =")
+    result = diff(repo({"log.py": old}, {"log.py": new}), budget=10.0)
+    verdicts = {each.function.qualname: each.comparison.verdict for each in result.functions}
+    assert verdicts["Log.__init__"] == "no difference"
+    assert verdicts["Log.last"] == "no difference"
+    assert verdicts["Seen.__init__"] == "differs"

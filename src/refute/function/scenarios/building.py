@@ -33,7 +33,7 @@ Constants = tuple[tuple[str, ...], tuple[str, ...]]
 
 _ANY = plain(
     "1", '"abc"', "[1, 2, 3]", "None", "0", '""', "[]", '{"a": 1}', "2.5", "(1, 2)", "True",
-    "1000000", "-3", '"12"', "12345.678",
+    "1000000", "-3", '"12"', "12345.678", 'b"caf\\xc3\\xa9"',
 )  # fmt: skip
 _ITEMS = plain("1", '"abc"', "[1, 2, 3]", "0", '("a", "b")', '("ab", "")')
 """Of collections of which nobody says what is in them; pairs are often taken apart."""
@@ -108,12 +108,15 @@ _MAPPINGS = frozenset(
     for home in ("builtins", "collections.abc", "typing")
     for name in ("dict", "Mapping", "MutableMapping", "Dict")
 )
+_PLAIN_TYPES = frozenset(f"builtins:{one}" for one in ("bytes", "str", "int", "float", "tuple"))
 _FACTORY = ("from_", "parse", "create", "make", "of", "new", "build", "load")
 
 
 def library_places(name: str) -> list[str]:
-    """The kinds of library objects that have a bare name: `timedelta`."""
-    return [place for place in _LIBRARY if place.partition(":")[2] == name]
+    """The types of the language and the library that have a bare name: `bytes`, `timedelta`."""
+    plain = (f"{home}:{name}" for home in ("builtins", "collections.abc"))
+    known = [place for place in plain if place in _LISTS | _SETS | _MAPPINGS | _PLAIN_TYPES]
+    return known[:1] or [place for place in _LIBRARY if place.partition(":")[2] == name]
 
 
 class Builder:
@@ -207,7 +210,7 @@ class Builder:
                 '"caf\u00e9 \u0414\u043e"', '" a-b_c.d/e, "', *self._texts[10:20],
             )  # fmt: skip
         if place == "builtins:bytes":
-            return plain('b"abc"', 'b""', 'b"a b"')
+            return plain('b"abc"', 'b""', 'b"a b"', 'b"caf\\xe9 \\xff"')
         if place == "builtins:NoneType":
             return plain("None")
         return None

@@ -16,7 +16,14 @@ from random import Random
 
 from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
 from refute.function.scenarios.building import Builder, call_of
-from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
+from refute.function.scenarios.described import (
+    KEYWORDS,
+    VARIADIC,
+    ClassInfo,
+    Described,
+    Parameter,
+    Signature,
+)
 from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
@@ -32,6 +39,7 @@ MOST_MISSES = 150
 """Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
 MOST_BARREN = 6
 """Calls with an option that all raise: then it is seldom given."""
+MOST_RECEIVERS = 240
 MOST_WRONG = 5
 """Values of one kind that a parameter is given though none is what it is for."""
 LONGEST = 4
@@ -99,6 +107,8 @@ class Proposer:
     rng: Random = field(init=False)
     _rows: dict[str, list[Row]] = field(default_factory=dict)
     _instances: list[Piece] | None = None
+    _making: Iterator[Row] = field(default_factory=lambda: iter(()))
+    """More arguments for the receiver's constructor."""
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,7 +121,8 @@ class Proposer:
         if owner is not None and owner.make is not None:
             nodes += [node for node in (self._node_of(owner.make),) if node is not None]
         owned = target.name.rpartition(".")[0]
-        constants = mentioned(tree or ast.Module([], []), nodes, owned, self.rng)
+        whole = tree or ast.Module([], [])
+        constants = mentioned(whole, nodes, owned, self.rng, self.described.tables)
         self.builder = Builder(self.described, Namer(target.module, taken), constants)
         self._stream = self._proposals()
 
@@ -278,6 +289,8 @@ class Proposer:
             return None
         untried = [p for p in pieces if ("receiver", p.source) not in self._tries]
         serves = any(self._tries[key].good for key in self._tries if key[0] == "receiver")
+        if not untried and self.rng.random() < (0.05 if serves else 0.5):
+            untried = self._more_receivers()
         if untried and self.rng.random() < (0.25 if serves else 0.5):
             return untried[0]
         weights = [self._tries.get(("receiver", p.source), _Tries()).weight for p in pieces]
@@ -291,8 +304,9 @@ class Proposer:
         if owner is not None:
             if owner.make is not None and not owner.abstract:
                 whole = self.builder.namer.name(owner.id)
-                rows = rows_for(owner.make, self._node_of(owner.make), self.builder, self.rng)
-                for row in islice(rows, 24):
+                node = self._node_of(owner.make)
+                self._making = rows_for(owner.make, node, self.builder, self.rng)
+                for row in islice(self._making, 24):
                     made = call_of(whole, _pairs(owner.make, row), owner.make)
                     found[made.source] = made
             for piece in islice(self.builder.instances(owner), 24):
@@ -304,6 +318,24 @@ class Proposer:
                         found.setdefault(piece.source, piece)
         self._instances = list(found.values())
         return self._instances
+
+    def _more_receivers(self) -> list[Piece]:
+        """Ways to make the receiver besides, some with a word or number that the code mentions."""
+        owner, known = self._owner(), self._receivers()
+        if owner is None or owner.make is None or len(known) >= MOST_RECEIVERS:
+            return []
+        words = [Piece(one) for group in self.builder.constants for one in group]
+        named = [one for one in owner.make.parameters or () if one.kind not in (VARIADIC, KEYWORDS)]
+        made = []
+        for row in islice(self._making, 12):
+            if words and named and self.rng.random() < 0.6:
+                row = {key: piece for key, piece in row.items() if self.rng.random() < 0.5}
+                row = {**row, self.rng.choice(named).name: self.rng.choice(words)}
+            whole = self.builder.namer.name(owner.id)
+            made.append(call_of(whole, _pairs(owner.make, row), owner.make))
+        fresh = {one.source: one for one in made if one not in known}
+        known += fresh.values()
+        return list(fresh.values())
 
     def _before(
         self, variable: str, given: Row, turn: int
