@@ -21,8 +21,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +124,7 @@ class Repositories:
         self.top = Path(tempfile.mkdtemp(prefix="refute-mutants-"))
         self.python = self._environment()
         self.made: dict[str, Path] = {}
+        self.locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def _environment(self) -> Path:
         """An interpreter that sees the half's packages, for what they depend on; byte-compiled, as
@@ -157,6 +159,12 @@ def git(repo: Path, *words: str) -> None:
     """Run git in a repository, by nobody in particular."""
     who = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost")
     subprocess.run(["git", "-C", str(repo), *who, *words], check=True)
+
+
+def guarded(case: Case, repos: Repositories, settings: Settings, long: float) -> Row:
+    """`measured`, one mutant of a repository after the other."""
+    with repos.locks[case.source.package]:
+        return measured(case, repos, settings, long)
 
 
 def measured(case: Case, repos: Repositories, settings: Settings, long: float) -> Row:
@@ -283,7 +291,7 @@ def main() -> None:
         rows = work(
             drawn,
             key=lambda case: case.key,
-            do=lambda case: measured(case, repos, settings, options.long),
+            do=lambda case: guarded(case, repos, settings, options.long),
             options=options,
         )
     finally:

@@ -274,3 +274,129 @@ def test_a_model_says_whether_a_difference_is_meant(
     assert (code, function["intent"]) == (status, intent)
     assert "tuples" in prompt
     assert "before: [" in prompt
+
+
+MIXED = """
+from __future__ import annotations
+import datetime as dt
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+    Number: TypeAlias = "int | float"
+
+_LINE = re.compile(r"^(\\d+)-(\\w+):(.*)$")
+SCALES = {"kilo": 3, "mega": 6}
+
+
+def line_parts(text):
+    found = _LINE.match(text)
+    return None if found is None else (found.group(1), found.group(2))
+
+
+def scaled(name, value):
+    return value * SCALES[name] if name in SCALES else value
+
+
+def ago(value):
+    if isinstance(value, dt.timedelta):
+        return "ages" if value.days > 10_000 else "a while"
+    return value
+
+
+def first(items, default="none"):
+    for item in items:
+        return item
+    return default
+
+
+def wrapped(text, width=70, mode="plain", style="none", fill=" "):
+    if mode not in ("plain", "boxed") or style not in ("none", "bold"):
+        raise ValueError(mode)
+    return text.ljust(min(width, 99), fill) if mode == "boxed" else text
+
+
+def tag(source):
+    return re.findall(r"<(\\S*?)>", source)[0].strip("-")
+
+
+def rounded(value: Number, digits: int = 0) -> str:
+    return str(round(float(value), digits)) if isinstance(value, (int, float)) else "?"
+
+
+def joined(pairs=()):
+    return ";".join(f"{key}={value}" for key, value in pairs)
+
+
+def units(size: float) -> str:
+    names = ["", "k", "M", "G", "T"]
+    at = 0
+    while size >= 1000 and at < len(names) - 1:
+        size, at = size / 1000, at + 1
+    return f"{size:.1f}{names[at]}"
+
+
+class Box:
+    def __init__(self, label="x", depth=1):
+        self.label = label.strip()
+"""
+CHANGED = [
+    ("(found.group(1), found.group(2))", "(found.group(2), found.group(1))"),
+    ("value * SCALES[name]", "value + SCALES[name]"),
+    ('"ages" if', '"for ages" if'),
+    ("    return default\n\n\ndef wrapped", "    raise LookupError\n\n\ndef wrapped"),
+    ("text.ljust(min(width, 99), fill) if", "text.rjust(min(width, 99), fill) if"),
+    ('[0].strip("-")', '[-1].strip("-")'),
+    ("str(round(float(value), digits))", "str(round(float(value), digits + 1))"),
+    ('";".join(f"{key}={value}"', '";".join(f"{key}:{value}"'),
+    ('"G", "T"]', '"G", "P"]'),
+    ("label.strip()", "label.lstrip()"),
+]
+
+
+def test_what_calls_need_is_read_from_the_code_and_learnt(repo: Repo) -> None:
+    new = MIXED
+    for old, other in CHANGED:
+        assert new.count(old) == 1
+        new = new.replace(old, other)
+    result = diff(repo({"mixed.py": MIXED}, {"mixed.py": new}), budget=30.0)
+    verdicts = {each.function.qualname: each.comparison.verdict for each in result.functions}
+    assert verdicts == dict.fromkeys(
+        ("line_parts", "scaled", "ago", "first", "wrapped", "tag", "rounded", "joined", "units",
+         "Box.__init__"),
+        "differs",
+    )  # fmt: skip
+    by = {each.function.qualname: each.comparison.differences[0] for each in result.functions}
+    assert "timedelta" in by["ago"].scenario.expression
+    assert "kilo" in by["scaled"].scenario.expression or "mega" in by["scaled"].scenario.expression
+
+
+def test_a_difference_is_shown_on_arguments_that_fit_the_annotations(repo: Repo) -> None:
+    old = "def times(text: str, count: int = 1) -> str:\n    return text * count\n"
+    new = "def times(text: str, count: int = 1) -> str:\n    return str(text) * int(count or 1)\n"
+    found = one(diff(repo({"t.py": old}, {"t.py": new}), budget=10.0))
+    shown = found.comparison.differences[0]
+    assert shown.scenario.expression.startswith(("times('", 'times("'))
+    assert (shown.before.kind, shown.after.kind) == ("returned", "returned")
+
+
+def test_how_a_class_keeps_its_state_is_no_difference_and_what_it_shows_is(repo: Repo) -> None:
+    old = """
+class Log:
+    def __init__(self, lines=()):
+        self._lines = list(lines)
+
+    def last(self):
+        return self._lines[-1] if self._lines else None
+
+class Seen:
+    def __init__(self, items=()):
+        self.items = list(items)
+"""
+    new = old.replace("_lines", "_kept").replace("self.items =", "self.found =")
+    result = diff(repo({"log.py": old}, {"log.py": new}), budget=10.0)
+    verdicts = {each.function.qualname: each.comparison.verdict for each in result.functions}
+    assert verdicts["Log.__init__"] == "no difference"
+    assert verdicts["Log.last"] == "no difference"
+    assert verdicts["Seen.__init__"] == "differs"

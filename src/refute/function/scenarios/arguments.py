@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import chain, cycle, islice
+from itertools import chain, islice
 from random import Random
 from typing import Any
 
@@ -18,13 +18,15 @@ from refute.function.scenarios.described import (
     TypeHint,
 )
 from refute.function.scenarios.pieces import Piece
+from refute.function.scenarios.varying import neighbours
 from refute.function.search.inputs import propose_inputs
 from refute.function.search.written import source_with
 from refute.literals import NotLiteral
 from refute.problems import Call, FunctionProblem
+from refute.sandbox.values import crosses
 from refute.syntax import Function
 
-__all__ = ["Row", "constants_of", "rows_for"]
+__all__ = ["KINDS", "Row", "constants_of", "kind_of", "rows_for"]
 
 Row = dict[str, Piece]
 """A piece for each parameter that is given."""
@@ -40,6 +42,24 @@ _BUILTIN_ATTRIBUTES = tuple(
     frozenset(dir(kind)) for kind in (str, list, dict, int, float, bytes, set, tuple)
 )
 MOST_MENTIONED = 40
+KINDS: dict[str, TypeHint] = {
+    "number": ("union", [("class", "builtins:int", []), ("class", "builtins:float", [])]),
+    "text": ("class", "builtins:str", []),
+    "bytes": ("class", "builtins:bytes", []),
+    "list": ("class", "builtins:list", []),
+    "tuple": ("class", "builtins:tuple", []),
+    "dict": ("class", "builtins:dict", []),
+    "callable": ("callable",),
+}
+"""Kinds of values for a parameter of which nobody says what it takes, each with its type."""
+_FIRST = {"[": "list", "(": "tuple", "{": "dict", '"': "text", "'": "text", "-": "number"}
+
+
+def kind_of(source: str) -> str:
+    """Which of `KINDS` an expression is of, by how it begins; "" for others."""
+    if source[:2] in ("b'", 'b"'):
+        return "bytes"
+    return "number" if source[:1].isdigit() else _FIRST.get(source[:1], "")
 
 
 def constants_of(*nodes: ast.AST) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -104,16 +124,22 @@ def _literal_rows(
                 if rng.random() < share:
                     row[name] = rng.choice(pieces)
             if rng.random() < 0.6:
-                row = _with_fewer_options(row, signature, rng)
+                row = _with_fewer_options(row, signature, builder, rng)
             yield _with_text(row, set(objects), builder, rng)
     except (SyntaxError, ValueError, RecursionError, ArithmeticError):
         return
 
 
-def _with_fewer_options(row: Row, signature: Signature, rng: Random) -> Row:
-    """The row without most of its options: what is given together need not go together."""
-    options = {one.name for one in signature.parameters or () if one.optional}
-    return {name: piece for name, piece in row.items() if name not in options or rng.random() < 0.3}
+def _with_fewer_options(row: Row, signature: Signature, builder: Builder, rng: Random) -> Row:
+    """The row without most of its options, what is given together need not go together; and of
+    those that are left some with a value like the default."""
+    kept: Row = {}
+    for one in signature.parameters or ():
+        piece = row.get(one.name)
+        if piece is None or (one.optional and rng.random() < 0.7):
+            continue
+        kept[one.name] = _other(one, [piece], builder, rng) if one.optional else piece
+    return kept
 
 
 def _with_text(row: Row, objects: Set[str], builder: Builder, rng: Random) -> Row:
@@ -190,17 +216,34 @@ def _typed_rows(
     options = [one for one in parameters if one not in required and columns[one.name]]
     for index in range(max((len(columns[one.name]) for one in required), default=1)):
         yield {one.name: columns[one.name][index % len(columns[one.name])] for one in required}
-    turns = cycle(options) if options else iter(())
-    for option in islice(turns, 4 * len(options)):
+    mentioned = tuple(Piece(text) for text in builder.constants[1])
+    for turn in range(min(8 * len(options), 96)):
+        option = options[turn % len(options)]
         row = {one.name: rng.choice(columns[one.name]) for one in required}
-        values = [p for p in columns[option.name] if p.source != repr(option.default)]
-        row[option.name] = rng.choice(values or columns[option.name])
+        at = turn // len(options)
+        if type(option.default) is str and at % 2 == 0 and at // 2 < len(mentioned):
+            row[option.name] = mentioned[at // 2]  # one of a few words, as often as not
+        else:
+            row[option.name] = _other(option, columns[option.name], builder, rng)
         yield row
     while True:
         row = {one.name: rng.choice(columns[one.name]) for one in required}
         chosen = [one for one in options if rng.random() < 0.4]
-        row |= {one.name: rng.choice(columns[one.name]) for one in chosen}
+        row |= {one.name: _other(one, columns[one.name], builder, rng) for one in chosen}
         yield row
+
+
+def _other(option: Parameter, pieces: Sequence[Piece], builder: Builder, rng: Random) -> Piece:
+    """A value that is not the option's default: one like it, or any of its type."""
+    if option.default not in (None, True, False) and rng.random() < 0.35:
+        near = [one for one in neighbours(option.default, builder, rng) if crosses(one)]
+        try:
+            if near:
+                return Piece(source_with(rng.choice(near)))
+        except (NotLiteral, RecursionError):
+            pass
+    values = [piece for piece in pieces if piece.source != repr(option.default)]
+    return rng.choice(values or pieces)
 
 
 def _hint(one: Parameter) -> TypeHint:

@@ -32,8 +32,11 @@ Constants = tuple[tuple[str, ...], tuple[str, ...]]
 """Sources of the numbers and of the texts that the code under test mentions."""
 
 _ANY = plain(
-    "1", '"abc"', "[1, 2, 3]", "None", "0", '""', "[]", '{"a": 1}', "2.5", "(1, 2)", "True"
-)
+    "1", '"abc"', "[1, 2, 3]", "None", "0", '""', "[]", '{"a": 1}', "2.5", "(1, 2)", "True",
+    "1000000", "-3", '"12"', "12345.678", 'b"caf\\xc3\\xa9"',
+)  # fmt: skip
+_ITEMS = plain("1", '"abc"', "[1, 2, 3]", "0", '("a", "b")', '("ab", "")')
+"""Of collections of which nobody says what is in them; pairs are often taken apart."""
 _LIBRARY: dict[str, tuple[str, ...]] = {
     "datetime:datetime": (
         "datetime.datetime(2024, 2, 29, 12, 30, 45)",
@@ -105,12 +108,15 @@ _MAPPINGS = frozenset(
     for home in ("builtins", "collections.abc", "typing")
     for name in ("dict", "Mapping", "MutableMapping", "Dict")
 )
+_PLAIN_TYPES = frozenset(f"builtins:{one}" for one in ("bytes", "str", "int", "float", "tuple"))
 _FACTORY = ("from_", "parse", "create", "make", "of", "new", "build", "load")
 
 
 def library_places(name: str) -> list[str]:
-    """The kinds of library objects that have a bare name: `timedelta`."""
-    return [place for place in _LIBRARY if place.partition(":")[2] == name]
+    """The types of the language and the library that have a bare name: `bytes`, `timedelta`."""
+    plain = (f"{home}:{name}" for home in ("builtins", "collections.abc"))
+    known = [place for place in plain if place in _LISTS | _SETS | _MAPPINGS | _PLAIN_TYPES]
+    return known[:1] or [place for place in _LIBRARY if place.partition(":")[2] == name]
 
 
 class Builder:
@@ -174,7 +180,7 @@ class Builder:
         if depth <= 0:
             return ()
         inner = [one for one in arguments if one != ("many",)]
-        element = self.of_type(inner[0], depth - 1) if inner else _ANY[:3]
+        element = self.of_type(inner[0], depth - 1) if inner else _ITEMS
         if place in ("builtins:tuple", "typing:Tuple"):
             if inner and ("many",) not in arguments:
                 return self._tuples([self.of_type(one, depth - 1) for one in inner])
@@ -215,7 +221,7 @@ class Builder:
                 '"caf\u00e9 \u0414\u043e"', '" a-b_c.d/e, "', *self._texts[10:20],
             )  # fmt: skip
         if place == "builtins:bytes":
-            return plain('b"abc"', 'b""', 'b"a b"')
+            return plain('b"abc"', 'b""', 'b"a b"', 'b"caf\\xe9 \\xff"')
         if place == "builtins:NoneType":
             return plain("None")
         return None
@@ -387,7 +393,7 @@ def _collected(pattern: str, empty: str, element: Sequence[Piece]) -> Iterator[P
     """A collection of one, of none, of a few, of equal ones."""
     if not element:
         return
-    rows = [element[:1], (), element[:2], element[1:4], (*element[:1], *element[:2])]
+    rows = [element[:1], (), element[:2], element[1:4], (*element[:1], *element[:2]), element[4:6]]
     for row in rows:
         imports, setup = joined(row)
         inner = ", ".join(piece.source for piece in row)

@@ -19,6 +19,8 @@ import typing
 
 MOST_CLASSES = 400
 MOST_METHODS = 60
+MOST_WORDS = 12
+"""Of one table."""
 MOST_TOTAL = 8000
 """Methods of all classes together: what is told has to pass the sandbox's border."""
 DEEPEST = 5
@@ -57,7 +59,20 @@ def describe(module_name, names, top, siblings):
         "classes": {key: one for key, one in done.items() if one},
         "places": {name: ids for name, ids in world.by_name.items() if len(ids) <= 8},
         "makers": world.makers(),
+        "tables": _tables(module),
     }
+
+
+def _tables(module):
+    """Name -> some texts and numbers that the module's tables hold, or have for keys."""
+    found = {}
+    for name, value in list(vars(module).items())[:1000]:
+        if type(value) in (dict, list, tuple, set, frozenset) and not name.startswith("__"):
+            items = [one for one in list(value)[:200] if type(one) in (str, int, float)]
+            short = [one for one in items if not isinstance(one, str) or 0 < len(one) <= 40]
+            if short:
+                found[name] = short[: MOST_WORDS - 2] + short[MOST_WORDS - 2 :][-2:]
+    return found
 
 
 class _World:

@@ -109,6 +109,8 @@ class Described:
     places: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """A class's bare name -> the ids of the classes of that name."""
     makers: tuple[Maker, ...] = ()
+    tables: dict[str, tuple[str | float, ...]] = field(default_factory=dict)
+    """Name of a container of the module -> some texts and numbers that it holds at run time."""
 
 
 def describe_module(
@@ -191,6 +193,10 @@ def _described(data: dict[str, Any]) -> Described:
             Maker(_place(place), str(made), _signature(said, "function"))
             for place, made, said in data["makers"]
         ),
+        tables={
+            str(name): tuple(one for one in items if type(one) in (str, int, float))
+            for name, items in data["tables"].items()
+        },
     )
 
 

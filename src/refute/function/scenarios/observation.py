@@ -140,8 +140,9 @@ def same_value(one: Any, other: Any, depth: int = 100) -> bool:
     """Whether nothing tells two decoded values apart that can be seen of them.
 
     Types of numbers count, the last digits of floats do not; objects are compared by type and
-    fields (without any, by `repr`); iterators by their items; of what is not encoded as a whole
-    only the type's name is known. Sets and dictionaries have no order.
+    fields (without any, by `repr`), private ones only where both have them; iterators by their
+    items; of what is not encoded as a whole only the type's name is known. Sets and dictionaries
+    have no order.
     """
     if depth <= 0:
         return True
@@ -158,7 +159,12 @@ def same_value(one: Any, other: Any, depth: int = 100) -> bool:
             return False
         if not one.attributes and not other.attributes:
             return one.repr == other.repr
-        return same_value(dict(one.attributes), dict(other.attributes), inner)
+        mine, theirs = dict(one.attributes), dict(other.attributes)
+        for name in mine.keys() ^ theirs.keys():
+            if name.startswith("_"):  # how a class keeps its state is its own business
+                mine.pop(name, None)
+                theirs.pop(name, None)
+        return same_value(mine, theirs, inner)
     if isinstance(one, Iterated) and isinstance(other, Iterated):
         return one.more == other.more and same_value(list(one.items), list(other.items), inner)
     if isinstance(one, (list, tuple)):

@@ -15,9 +15,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
-from refute.function.scenarios.arguments import Row, rows_for
+from refute.function.scenarios.arguments import KINDS, Row, kind_of, rows_for
 from refute.function.scenarios.building import Builder, call_of
-from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
+from refute.function.scenarios.described import (
+    KEYWORDS,
+    VARIADIC,
+    ClassInfo,
+    Described,
+    Parameter,
+    Signature,
+)
 from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
@@ -37,6 +44,9 @@ MOST_MISSES = 150
 """Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
 MOST_BARREN = 6
 """Calls with an option that all raise: then it is seldom given."""
+MOST_RECEIVERS = 240
+MOST_WRONG = 5
+"""Values of one kind that a parameter is given though none is what it is for."""
 LONGEST = 4
 """Method calls before the observed one."""
 
@@ -104,6 +114,8 @@ class Proposer:
     rng: Random = field(init=False)
     _rows: dict[str, list[Row]] = field(default_factory=dict)
     _instances: list[Piece] | None = None
+    _making: Iterator[Row] = field(default_factory=lambda: iter(()))
+    """More arguments for the receiver's constructor."""
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
     _results: dict[str, int] = field(default_factory=dict)
     """Source of a scenario whose result is used -> how many results deep it is itself."""
@@ -119,7 +131,8 @@ class Proposer:
         if owner is not None and owner.make is not None:
             nodes += [node for node in (self._node_of(owner.make),) if node is not None]
         owned = target.name.rpartition(".")[0]
-        constants = mentioned(tree or ast.Module([], []), nodes, owned, self.rng)
+        whole = tree or ast.Module([], [])
+        constants = mentioned(whole, nodes, owned, self.rng, self.described.tables)
         namer = Namer(target.module, taken)
         self.builder = Builder(self.described, namer, constants, self.instances)
         self._stream = self._proposals()
@@ -149,7 +162,8 @@ class Proposer:
             blamed = ("receiver",) if seen.step == 0 else ("before",)
             choices = tuple(one for one in choices if one[0] in blamed)
         given = dict.fromkeys((place, "") for place, _ in choices)  # a parameter with any value
-        for choice in (*choices, *given, ("", "")):
+        kinds = dict.fromkeys((place, f"kind {kind_of(source)}") for place, source in choices)
+        for choice in (*choices, *given, *kinds, ("", "")):
             tries = self._tries.setdefault(choice, _Tries())
             tries.made += 1
             tries.good += good
@@ -220,15 +234,33 @@ class Proposer:
             tries = self._tries.get((one.name, row[one.name].source), _Tries())
             ever = self._tries.get((one.name, ""), _Tries())
             barren = (tries.made >= 2 and not tries.returned) or (
-                ever.made >= MOST_BARREN and not ever.returned
+                ever.made >= MOST_BARREN
+                and not ever.returned
+                and (tries.made or row[one.name].source not in self.builder.constants[1])
             )
             if returns and barren and one.optional and self.rng.random() < 0.85:
                 row = {name: piece for name, piece in row.items() if name != one.name}
+            elif self._is_wrong(one.name, kind_of(row[one.name].source)):
+                row = {**row, one.name: self._of_other_kind(one.name) or row[one.name]}
             elif tries.made >= 2 and tries.good == 0:
                 pool = self._served(one.name)
                 if pool:
                     row = {**row, one.name: self.rng.choice(pool)}
         return row
+
+    def _is_wrong(self, name: str, kind: str) -> bool:
+        """Whether values of a kind were never what a parameter is for."""
+        tries = self._tries.get((name, f"kind {kind}"), _Tries())
+        return bool(kind) and tries.made >= MOST_WRONG and tries.good == 0
+
+    def _of_other_kind(self, name: str) -> Piece | None:
+        """A value of a kind that is not known to be wrong, one that served the likeliest."""
+        kinds = [kind for kind in KINDS if not self._is_wrong(name, kind)]
+        if not kinds:
+            return None
+        weights = [self._tries.get((name, f"kind {kind}"), _Tries()).weight for kind in kinds]
+        pieces = self.builder.of_type(KINDS[self.rng.choices(kinds, weights)[0]])
+        return self.rng.choice(pieces)
 
     def _served(self, name: str) -> list[Piece]:
         """Pieces that served for a parameter."""
@@ -288,6 +320,8 @@ class Proposer:
             return None
         untried = [p for p in pieces if ("receiver", p.source) not in self._tries]
         serves = any(self._tries[key].good for key in self._tries if key[0] == "receiver")
+        if not untried and self.rng.random() < (0.05 if serves else 0.5):
+            untried = self._more_receivers()
         if untried and self.rng.random() < (0.25 if serves else 0.5):
             return untried[0]
         weights = [self._tries.get(("receiver", p.source), _Tries()).weight for p in pieces]
@@ -303,8 +337,9 @@ class Proposer:
                 found[piece.source] = piece
             if owner.make is not None and not owner.abstract:
                 whole = self.builder.namer.name(owner.id)
-                rows = rows_for(owner.make, self._node_of(owner.make), self.builder, self.rng)
-                for row in islice(rows, 24):
+                node = self._node_of(owner.make)
+                self._making = rows_for(owner.make, node, self.builder, self.rng)
+                for row in islice(self._making, 24):
                     made = call_of(whole, _pairs(owner.make, row), owner.make)
                     found[made.source] = made
             for piece in islice(self.builder.instances(owner), 24):
@@ -316,6 +351,24 @@ class Proposer:
                         found.setdefault(piece.source, piece)
         self._instances = list(found.values())
         return self._instances
+
+    def _more_receivers(self) -> list[Piece]:
+        """Ways to make the receiver besides, some with a word or number that the code mentions."""
+        owner, known = self._owner(), self._receivers()
+        if owner is None or owner.make is None or len(known) >= MOST_RECEIVERS:
+            return []
+        words = [Piece(one) for group in self.builder.constants for one in group]
+        named = [one for one in owner.make.parameters or () if one.kind not in (VARIADIC, KEYWORDS)]
+        made = []
+        for row in islice(self._making, 12):
+            if words and named and self.rng.random() < 0.6:
+                row = {key: piece for key, piece in row.items() if self.rng.random() < 0.5}
+                row = {**row, self.rng.choice(named).name: self.rng.choice(words)}
+            whole = self.builder.namer.name(owner.id)
+            made.append(call_of(whole, _pairs(owner.make, row), owner.make))
+        fresh = {one.source: one for one in made if one not in known}
+        known += fresh.values()
+        return list(fresh.values())
 
     def _before(
         self, variable: str, given: Row, turn: int

@@ -17,7 +17,28 @@ from refute.problems import Scenario
 from refute.sandbox.values import crosses
 from refute.syntax import parse_module
 
-__all__ = ["literals_of", "parsed", "unparsed", "variations"]
+_MARKS = (
+    " ",
+    "-",
+    "_",
+    ".",
+    ",",
+    ":",
+    "/",
+    "=",
+    "[",
+    "]",
+    "(",
+    ")",
+    "<",
+    ">",
+    "\n",
+    "0",
+    "1.5",
+    "é",
+)
+
+__all__ = ["literals_of", "neighbours", "parsed", "unparsed", "variations"]
 
 
 def parsed(scenario: Scenario) -> list[ast.stmt]:
@@ -71,7 +92,7 @@ def _literal(body: list[ast.stmt], builder: Builder, rng: Random) -> bool:
         return _put(body, node, copy.deepcopy(rng.choice(alike)))
     try:
         value = read_literal(node)
-        choices = [one for one in _neighbours(value, builder, rng) if crosses(one)]
+        choices = [one for one in neighbours(value, builder, rng) if crosses(one)]
         new = ast.parse(source_of(rng.choice(choices)), mode="eval").body
     except (NotLiteral, SyntaxError, ValueError, TypeError, IndexError, RecursionError):
         return False
@@ -82,7 +103,8 @@ def _kind(node: ast.expr) -> tuple[type, type]:
     return type(node), type(getattr(node, "value", None))
 
 
-def _neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:
+def neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:
+    """Values that are one step away from a literal."""
     if value is None or isinstance(value, bool):
         return [not value, None, 0, 1, "", [1]]
     domain = learn([value])
@@ -92,13 +114,26 @@ def _neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:
     if isinstance(value, (int, float)):
         near += [float(t) if isinstance(value, float) else int(float(t)) for t in numbers[:20]]
         near += [-value, value * 10, value * 1000, 0]
+        if rng.random() < 0.25:  # where units end
+            power = (10 if rng.random() < 0.7 else 2) ** rng.randint(1, 36)
+            near = [power, power - 1, power + 1, power * 0.99999, power * rng.randint(2, 9)]
+            near = [type(value)(one) for one in near]
     if isinstance(value, str):
         near += [ast.literal_eval(t) for t in texts[:20]]
         near += [value + ast.literal_eval(t) for t in texts[:6]] + [value[::-1], value * 2, ""]
+        pieces = [*(ast.literal_eval(t) for t in texts), *_MARKS]
+        near += [_spliced(value, rng.choice(pieces), rng) for _ in range(8)]
         near += [value.upper(), f" {value}", value.replace(" ", "_"), f"{value}\n", f"{value}é"]
     if isinstance(value, (list, tuple)):
         near += [type(value)(), value * 2, value[:1], value[::-1]]
     return [one for one in near if one != value or type(one) is not type(value)]
+
+
+def _spliced(value: str, piece: str, rng: Random) -> str:
+    """The text with a piece put in, or in the place of some of its characters."""
+    start = rng.randint(0, len(value))
+    end = start if rng.random() < 0.6 else min(len(value), start + rng.randint(1, 4))
+    return value[:start] + piece + value[end:]
 
 
 def _put(body: list[ast.stmt], old: ast.AST, new: ast.expr) -> bool:
