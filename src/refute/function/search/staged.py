@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from refute.function.scenarios.described import describe_names
 from refute.function.scenarios.observation import (
     LIMITS,
     Observation,
@@ -20,8 +19,6 @@ from refute.function.scenarios.observation import (
     read_observation,
     same_value,
 )
-from refute.function.scenarios.proposing import Proposer, Target
-from refute.function.scenarios.running import explore, runner
 from refute.function.search.inputs import Tier
 from refute.function.search.trial import starved
 from refute.literals import NotLiteral, source_of
@@ -64,6 +61,11 @@ def scenario_inputs(
 ) -> list[tuple[Invocation, Tier]]:
     """Scenarios that the code under test answers, twice alike, with how far each is from what is
     known to be meant: one that raises is at the edge. Raises `SandboxUnavailable`."""
+    # which reads inputs with what is in this package
+    from refute.function.scenarios.described import describe_names
+    from refute.function.scenarios.proposing import Proposer, Target
+    from refute.function.scenarios.running import explore, runner
+
     program = Program(problem.code, problem.entry_point)
     owner, _, last = problem.entry_point.rpartition(".")
     name = owner if owner and last in ("__init__", "__new__") else problem.entry_point
