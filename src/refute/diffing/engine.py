@@ -227,6 +227,10 @@ class _Search:
     def _misfits(self, one: Difference) -> int:
         return misfits(one.scenario, self.signature) if self.signature is not None else 0
 
+    def _fitting(self, scenario: Scenario, one: Difference) -> bool:
+        """Whether its arguments fit no worse than those of a difference."""
+        return self.signature is None or misfits(scenario, self.signature) <= self._misfits(one)
+
     def _round(self, proposals: Sequence[Proposal], proposer: Proposer) -> bool:
         """Run a batch on both sides; whether it showed a line or a kind of difference anew."""
         before, after = self._observe([one.scenario for one in proposals])
@@ -334,7 +338,8 @@ class _Search:
             return [
                 kind_of_difference(old, new) == one.kind
                 and (old.kind, old.error, new.kind, new.error) == errors
-                for old, new in zip(before, after, strict=True)
+                and self._fitting(scenario, one)
+                for scenario, old, new in zip(scenarios, before, after, strict=True)
             ]
 
         if one.kind == "end":
