@@ -58,6 +58,8 @@ EXPRESSING = 2.5
 """Seconds for writing the function anew, at most."""
 PROVING = 0.08
 """Least share of the budget that is kept back for running the first fixes as they are written."""
+STAGING = 0.25
+"""Share of the time for comparing fixes that making scenarios may take, at most."""
 FEW_INPUTS = 4
 SLOW_INPUTS = 0.1
 """Seconds from which on so few inputs say how long one takes."""
@@ -115,7 +117,8 @@ def search(
     if found.survivors and found.trial is not None:
         with box.sooner(max(PROVING * budget, starting(found.trial, budget))):
             left = box.deadline - time.monotonic()
-            inputs = comparing_inputs(problem, found, state.trusted, seed, 0.3 * left)
+            inputs = comparing_inputs(problem, found, state.trusted, seed, STAGING * left)
+            left = box.deadline - time.monotonic()
             inputs = affordable(found, inputs, left)
             known = Hints(tuple(hints), witnesses(problem, box=box))
             clusters = choose(found, inputs, known)
