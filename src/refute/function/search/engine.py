@@ -26,6 +26,7 @@ from refute.function.search.choose import (
     crashing,
     differs,
     distinct,
+    is_silent,
     met_by_accident,
     observed,
     question_for,
@@ -177,6 +178,9 @@ def search(
             ]
             if believed:
                 predicted = derived(found.trial, clusters, inputs)
+            asking = [t for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
+            if all(map(is_silent, asking)):
+                state.reservations.append("what fails asks for no more than that nothing is raised")
             state.reservations += _reservations(
                 candidates[0], clusters, sum(map(examples_in, state.trusted))
             )
