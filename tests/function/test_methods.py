@@ -309,3 +309,30 @@ def test_no_input_is_made_up_for_an_object(box: LocalSandbox) -> None:
     result = search(problem("Box.first", code), box=box, budget=600.0, max_candidates=10)
     assert result.state is State.CANNOT_TELL
     assert not result.findings
+
+
+def test_an_example_that_shows_nothing_asks_for_no_certain_fix(box: LocalSandbox) -> None:
+    code = dedent(
+        """
+        class Box:
+            def __init__(self):
+                self.items = {}
+
+            def put(self, key, value):
+                \"\"\"
+                >>> box = Box()
+                >>> box.put("a", 1)
+                >>> box.items.get("b")
+                >>> Box().items
+                {}
+                \"\"\"
+                self.items[key] = self.counted(value)
+
+            def counted(self, value, more):
+                return value + more
+        """
+    )
+    one, _ = understood(problem("Box.put", code), box=box)
+    result = search(one, box=box, budget=600.0, max_candidates=100)
+    assert result.state is State.PROPOSED
+    assert any("nothing is raised" in line for line in result.reservations)

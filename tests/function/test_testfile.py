@@ -17,7 +17,7 @@ from refute.errors import InputError
 from refute.function.contract import FailingTest, Finding
 from refute.function.target import open_target
 from refute.function.testfile import render, write_tests
-from refute.problems import Call, Expression, Trust, UnitTest
+from refute.problems import Call, DoctestSession, Expression, Trust, UnitTest, Want
 from refute.sandbox import Killed, Outcome, Raised, Returned, TimedOut
 from refute.sandbox.values import Iterated, NDArray, Opaque, encode
 
@@ -41,6 +41,18 @@ def page(tmp_path: Path, *tests: Any, code: str = CODE, findings: Any = ()) -> s
     (tmp_path / "lib" / "mod.py").write_text(code)
     module = open_target(f"{tmp_path / 'lib' / 'mod.py'}::f")
     return render(module, [("f", tests, findings)], path=tmp_path / "test_mod.py")
+
+
+def test_a_method_is_called_on_its_class(tmp_path: Path) -> None:
+    (tmp_path / "mod.py").write_text("class Cart:\n    @staticmethod\n    def of(n): return n\n")
+    module = open_target(f"{tmp_path / 'mod.py'}::Cart.of")
+    session = UnitTest(DoctestSession(("cart = Cart()\n", "cart.of(2)\n")), Want("3\n"))
+    tests = [failing(Call((1,)), 2), FailingTest(session, Returned(encode(("2\n", None, False))))]
+    text = render(module, [("Cart.of", tests, ())], path=tmp_path / "test_mod.py")
+    assert "\nCart = _module.Cart\n" in text
+    assert "def test_Cart_of_1() -> None:" in text
+    assert "    assert Cart.of(1) == 2\n" in text
+    assert '    cart = Cart()\n    assert repr(cart.of(2)) == "3"\n' in text
 
 
 def test_golden_file(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from refute.problems import Call, DoctestSession, Invocation, Scenario, UnitTest
 from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue, encode
+from refute.syntax import try_parse_statements
 
 __all__ = [
     "MOST",
@@ -34,6 +35,7 @@ __all__ = [
     "crashing",
     "differs",
     "distinct",
+    "is_silent",
     "met_by_accident",
     "observed",
     "question_for",
@@ -421,6 +423,16 @@ def met_by_accident(test: UnitTest) -> bool:
 
 
 _POOR = ("", "True", "False", "None")
+
+
+def is_silent(test: UnitTest) -> bool:
+    """Whether it says no more than that nothing is raised, as examples of methods do that prepare
+    others: any edit that leaves out what raises passes it."""
+    want, call = test.expected, test.call
+    if not isinstance(want, Want) or not isinstance(call, DoctestSession):
+        return False
+    last = (try_parse_statements(call.steps[-1]) or [ast.Pass()])[-1]
+    return want.text == "" and want.raised is None and not isinstance(last, ast.Assert)
 
 
 def shares(clusters: Sequence[Cluster], before: Sequence[Outcome]) -> list[float]:

@@ -26,6 +26,7 @@ from refute.function.search.choose import (
     crashing,
     differs,
     distinct,
+    is_silent,
     met_by_accident,
     observed,
     question_for,
@@ -58,6 +59,8 @@ EXPRESSING = 2.5
 """Seconds for writing the function anew, at most."""
 PROVING = 0.08
 """Least share of the budget that is kept back for running the first fixes as they are written."""
+STAGING = 0.25
+"""Share of the time for comparing fixes that making scenarios may take, at most."""
 FEW_INPUTS = 4
 SLOW_INPUTS = 0.1
 """Seconds from which on so few inputs say how long one takes."""
@@ -116,7 +119,8 @@ def search(
     if found.survivors and found.trial is not None:
         with box.sooner(max(PROVING * budget, starting(found.trial, budget))):
             left = box.deadline - time.monotonic()
-            inputs = comparing_inputs(problem, found, state.trusted, seed, 0.3 * left)
+            inputs = comparing_inputs(problem, found, state.trusted, seed, STAGING * left)
+            left = box.deadline - time.monotonic()
             inputs = affordable(found, inputs, left)
             known = Hints(tuple(hints), witnesses(problem, box=box))
             clusters = choose(found, inputs, known)
@@ -175,6 +179,9 @@ def search(
             ]
             if believed:
                 predicted = derived(found.trial, clusters, inputs)
+            asking = [t for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
+            if all(map(is_silent, asking)):
+                state.reservations.append("what fails asks for no more than that nothing is raised")
             state.reservations += _reservations(
                 candidates[0], clusters, sum(map(examples_in, state.trusted))
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -60,12 +61,16 @@ def scenario_inputs(
     seconds: float | None,
 ) -> list[tuple[Invocation, Tier]]:
     """Scenarios that the code under test answers, twice alike, with how far each is from what is
-    known to be meant: one that raises is at the edge. Raises `SandboxUnavailable`."""
+    known to be meant: one that raises is at the edge. Raises `SandboxUnavailable`.
+
+    `seconds`: for all of it; None: `TRIED` scenarios, whatever the time.
+    """
     # which reads inputs with what is in this package
     from refute.function.scenarios.described import describe_names
     from refute.function.scenarios.proposing import Proposer, Target
     from refute.function.scenarios.running import explore, runner
 
+    start = time.monotonic()
     program = Program(problem.code, problem.entry_point)
     owner, _, last = problem.entry_point.rpartition(".")
     name = owner if owner and last in ("__init__", "__new__") else problem.entry_point
@@ -82,9 +87,10 @@ def scenario_inputs(
         known,
         seed,
     )
+    left = None if seconds is None else 0.5 * (start + seconds - time.monotonic())
     shown = [
         one
-        for one in explore(proposer, runner(box, program), most=TRIED, seconds=seconds)
+        for one in explore(proposer, runner(box, program), most=TRIED, seconds=left)
         if one.seen.answered and not one.seen.misused
     ]
     scenarios = [one.proposal.scenario for one in shown]
