@@ -1,12 +1,17 @@
 """Which share of the public callables of real packages can be executed, with something to compare.
 
     python benchmarks/callables.py --half report --count 240 [--seed 12] [--proposals 128]
+    python benchmarks/callables.py --tests FOLDER    # FOLDER/PACKAGE: the project with its tests
 
 Draws public functions, methods, properties, class- and static methods (no dunders, nothing nested
 or abstract) of the packages in `packages.py`, the same number from each, and runs scenarios that
 are proposed for each in the sandbox. A callable counts where at least one ended, in two processes
 with other hashes alike, with a value other than None and than an object of unknown state, a changed
 argument or receiver, or output. Prints the share by kind, and reasons.
+
+With `--tests` only the packages are drawn from whose projects lie in the folder (unpacked source
+distributions), and scenarios are carved from the projects' tests, documents and docstrings, read
+statically. Of a carved scenario it is also asked that it executes a line of the callable's body.
 """
 
 from __future__ import annotations
@@ -16,19 +21,31 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from packages import Half, Source, draw, half_of, modules, parser, share, work
 
 from refute.function.project import surroundings
-from refute.function.scenarios.described import describe_module
+from refute.function.scenarios.carving import (
+    Package,
+    carve,
+    classes_around,
+    find_tests,
+    instances_of,
+    read_package,
+)
+from refute.function.scenarios.described import Described, describe_module
 from refute.function.scenarios.observation import LIMITS, observe, same_value
+from refute.function.scenarios.pieces import Piece
 from refute.function.scenarios.proposing import Proposer, Target
 from refute.function.scenarios.running import explore, reader_of, runner
-from refute.sandbox import Program
+from refute.problems import Scenario
+from refute.sandbox import Program, Sandbox
 from refute.sandbox.local import LocalSandbox
-from refute.syntax import Function, readable_module
+from refute.syntax import Function, find_function, readable_module
 
 
 @dataclass(frozen=True)
@@ -77,7 +94,56 @@ def _public(body: list[ast.stmt], source: Source, prefix: str) -> Iterator[Calla
         yield Callable(source, prefix + node.name, kind)
 
 
-def measure(one: Callable, proposals: int) -> dict[str, Any]:
+@lru_cache(maxsize=2)
+def _package(root: Path, name: str) -> Package:
+    return read_package(root, name)
+
+
+def _carved(
+    one: Callable, module: str, tests: Path, described: Described
+) -> tuple[list[Scenario], dict[str, tuple[Piece, ...]]]:
+    """Scenarios from the project's tests, and how they make objects."""
+    top = module.partition(".")[0]
+    root = one.source.path.resolve().parents[module.count(".")]
+    if one.source.path.name == "__init__.py":
+        root = root.parent
+    target = f"{module}:{one.name}"
+    classes = classes_around(module, one.name, described)
+    names = [one.name, *(place.partition(":")[2] for place in classes)]
+    files = find_tests(tests / one.package, module, names)
+    package = _package(root, top)
+    found = carve(files, [target, *classes], names=package, seen_from=module).scenarios
+    return found[target], instances_of(classes, found)
+
+
+def _lines_of(text: str, name: str) -> tuple[int, ...]:
+    """The lines of the body of a function."""
+    node = find_function(readable_module(text), name)
+    if node is None:
+        return ()
+    return tuple(range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def _comparable(
+    box: Sandbox, program: Program, scenarios: list[Scenario], lines: tuple[int, ...]
+) -> tuple[Scenario | None, Counter[str]]:
+    """The first that says something twice the same, of the lines, and why others do not."""
+    reasons: Counter[str] = Counter()
+    traced = [replace(one, lines=lines) for one in scenarios]
+    for scenario, seen in zip(traced, observe(box, program, traced), strict=True):
+        if seen.answered and lines and not seen.lines:
+            reasons["something else is called"] += 1
+        elif not seen.says:
+            reasons[f"{seen.kind} {seen.error}: {seen.message[:60]}"] += 1
+        else:
+            again = observe(box, program, [scenario], replace(LIMITS, seed=1))[0]
+            if again.says and same_value(again.value, seen.value) and again.printed == seen.printed:
+                return scenario, reasons
+            reasons["unstable"] += 1
+    return None, reasons
+
+
+def measure(one: Callable, proposals: int, tests: Path | None) -> dict[str, Any]:
     """Whether one callable can be executed, and how soon."""
     start = time.monotonic()
     path = one.source.path.resolve()
@@ -91,8 +157,19 @@ def measure(one: Callable, proposals: int) -> dict[str, Any]:
         if one.name not in described.names:
             return {**row, "reason": "not there", "detail": described.problems.get(one.name, "")}
         target = Target(around.name, one.name, described.names[one.name], text)
-        proposer = Proposer(target, described, reader_of(*around.import_path))
         program = Program(text, one.name, filename=str(path), module=around.name)
+        known: list[Scenario] = []
+        instances: dict[str, tuple[Piece, ...]] = {}
+        if tests is not None:
+            known, instances = _carved(one, around.name, tests, described)
+            row |= {"carved": len(known), "carved_in": time.monotonic() - start}
+            shown, why = _comparable(box, program, known, _lines_of(text, one.name))
+            row |= {"carved_ok": shown is not None, "carved_reasons": why.most_common(3)}
+            if shown is not None:
+                found = {"ok": True, "tried": 0, "scenario": shown.source}
+                return {**row, **found, "seconds": time.monotonic() - start}
+        texts = reader_of(*around.import_path)
+        proposer = Proposer(target, described, texts, known, instances=instances)
         errors: Counter[str] = Counter()
         count = 0
         for shown in explore(proposer, runner(box, program), most=proposals, seconds=20):
@@ -115,16 +192,29 @@ def measure(one: Callable, proposals: int) -> dict[str, Any]:
 def main() -> None:
     options = parser(__doc__, count=240)
     options.add_argument("--proposals", type=int, default=128)
+    options.add_argument("--tests", type=Path)
     given = options.parse_args()
     print(vars(given), flush=True)
     half = half_of(given.half)
-    drawn = draw(callables(half), given.count, given.seed)
-    rows = list(
-        work(drawn, key=lambda c: c.key, do=lambda c: measure(c, given.proposals), options=given)
+    found = [
+        one
+        for one in callables(half)
+        if given.tests is None or (given.tests / one.package).is_dir()
+    ]
+    drawn = draw(found, given.count, given.seed)
+    rows = work(
+        drawn,
+        key=lambda c: c.key,
+        do=lambda c: measure(c, given.proposals, given.tests),
+        options=given,
     )
     for kind in ("function", "method", "property", "class"):
         own = [row for row in rows if row["kind"] == kind]
         print(f"{kind}: {share(sum(row['ok'] for row in own), len(own))}")
+        if given.tests is not None:
+            carved = sum(row.get("carved", 0) > 0 for row in own)
+            served = sum(row.get("carved_ok", False) for row in own)
+            print(f"    carved: {share(carved, len(own))}, comparable: {share(served, len(own))}")
     good = [row for row in rows if row["ok"]]
     print(f"all: {share(len(good), len(rows))}; seconds {median(r['seconds'] for r in good):.2f}")
     print(Counter(row["reason"] for row in rows if not row["ok"]).most_common(12))

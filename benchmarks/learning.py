@@ -3,7 +3,7 @@
     python benchmarks/learning.py --cpu DIR     # reduced: words only, about 0.4 M parameters
     python benchmarks/learning.py --gpu DIR     # full: strings, lists and numbers too, about 7 M
 
-A small Qwen2 is trained from scratch until it answers the prompts (`refute.train.synthetic`). From
+A small Qwen2 is trained from scratch until it answers the prompts (`synthetic`). From
 there on the commands are those of any user, and each is printed:
 
     refute train data   solved tasks -> faults, attacking inputs, answers, all by the small model
@@ -19,7 +19,7 @@ both, of
 
 one test a task, three runs, as in the paper's table of intrinsic metrics. Every stage after the
 first resumes where it was stopped. What `prompted` does is a consequence of the corpus
-(`refute.train.synthetic.corpus.USUAL`: half of the answers about faulty code find the fault, half
+(`synthetic.corpus.USUAL`: half of the answers about faulty code find the fault, half
 believe the code); what is measured is what training on the model's own attempts changes. Nothing
 here looks at the held-out tasks before the last step.
 """
@@ -40,10 +40,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from synthetic.family import Part, SyntheticTask, tasks
+from synthetic.scratch import Scratch, pretrain
+from synthetic.steps import Kind
+
 from refute.train.select import SHOWN, score
-from refute.train.synthetic.family import Part, SyntheticTask, tasks
-from refute.train.synthetic.scratch import Scratch, pretrain
-from refute.train.synthetic.steps import Kind
 
 RUNS = 3
 MAX_TOKENS = 120

@@ -25,13 +25,13 @@ import torch
 import transformers
 from datasets import Dataset
 from peft import LoraConfig
+from synthetic.corpus import corpus
+from synthetic.scratch import build_tokenizer
 from trl import SFTConfig, SFTTrainer
 
 from refute.train.estimate import device_peak, lora_flops, shape_of
 from refute.train.settings import SftSettings, resolve
 from refute.train.sft import make_trainer
-from refute.train.synthetic.corpus import corpus
-from refute.train.synthetic.scratch import build_tokenizer
 from refute.train.tokens import IGNORED, Encoded
 
 SHAPES: dict[str, dict[str, Any]] = {

@@ -19,7 +19,7 @@ from refute import cli
 from refute.api.benchmarks import statistics
 from refute.api.reporting import report
 from refute.api.training_data import training_data
-from refute.methods import NoOptions
+from refute.methods import NoOptions, finished
 from refute.registry import EXECUTORS, METHODS
 from refute.runs.executors import Done, ExecutorSpec
 
@@ -282,6 +282,18 @@ def test_a_method_that_only_this_process_has(rows: Path, monkeypatch: pytest.Mon
     result = refute.bench(rows, method="here")
     assert isinstance(result, refute.BenchResult)
     assert result.figures["code_accuracy"].value == 1.0
+
+
+def test_a_method_that_computes_waits_for_nothing() -> None:
+    async def computed() -> int:
+        return 7
+
+    async def waited() -> None:
+        await asyncio.sleep(0)
+
+    assert finished(computed()) == 7
+    with pytest.raises(TypeError, match="cpu_bound"):
+        finished(waited())
 
 
 ROW = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +59,18 @@ def test_only_main_imports_the_command_line() -> None:
 def test_the_probe_imports_nothing_of_ours() -> None:
     for path in (PACKAGE / "probe" / "site").rglob("*.py"):
         assert not any(f"{name}.".startswith("refute.") for name in imports(path)), path
+
+
+def test_the_recorder_imports_pytest_and_nothing_else_of_ours() -> None:
+    for path in (PACKAGE / "recording").glob("*.py"):
+        if path.name == "reading.py":
+            continue
+        for name in imports(path):
+            home = name.partition(".")[0]
+            assert home in {*sys.stdlib_module_names, "pytest"} or name.startswith(
+                "refute.recording."
+            ), path
+        ast.parse(path.read_text(), feature_version=(3, 8))
 
 
 def test_the_map_names_every_package() -> None:

@@ -459,6 +459,15 @@ def test_help_is_light() -> None:
     assert not loaded & {"rich", "asyncio", "numpy", "json", "multiprocessing", "pytest"}
 
 
+def test_debug_of_one_function_loads_what_it_needs(file: Path) -> None:
+    """No event loop, no worker processes, nothing of models and issues without any of them."""
+    code = "import sys, refute.cli as c; c.run(sys.argv[1:]); print(); print(*sorted(sys.modules))"
+    command = [sys.executable, "-c", code, "debug", f"{file}::half"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split("\n")[-2].split())
+    assert not loaded & {"asyncio", "multiprocessing", "configparser", "refute.models.contract"}
+
+
 def test_a_closed_pipe_is_quiet(file: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from refute.api.diffing import DiffResult, diff
     from refute.api.filtering import FilterResult, filter_fixes
+    from refute.api.fixes import RankedFixes, rank_fixes
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
     from refute.api.grading import GradeResult, grade
     from refute.api.issues import (
@@ -77,6 +78,7 @@ _HOMES = {
         "bench_async",
     ),
     "refute.api.diffing": ("DiffResult", "diff"),
+    "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
@@ -168,6 +170,7 @@ __all__ = [
     "Model",
     "Outcome",
     "Program",
+    "RankedFixes",
     "RefuteError",
     "ReproduceResult",
     "Reproduction",
@@ -200,6 +203,7 @@ __all__ = [
     "open_model",
     "open_target",
     "problem_of",
+    "rank_fixes",
     "read_examples",
     "refine",
     "reproduce",

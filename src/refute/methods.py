@@ -11,19 +11,18 @@ another package. A method never sees an answer key: nothing in `Context` is one 
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, get_type_hints
 
 from refute.errors import InputError, ModelUnavailable, SandboxUnavailable, WorkspaceUnavailable
-from refute.models.contract import Asker, Completion, Message, Sampling, Tally
 from refute.parameters import checked
 from refute.problems import FunctionProblem, IssueProblem
 
 if TYPE_CHECKING:
     from refute.function.contract import Ask
+    from refute.models.contract import Asker, Completion, Message, Sampling, Tally
     from refute.sandbox.pool import AsyncSandbox
     from refute.workspace.contract import Workspace
 
@@ -72,7 +71,11 @@ class Given:
 class _NoModel:
     """Stands where no model was named."""
 
-    tally = Tally()
+    @property
+    def tally(self) -> Tally:
+        from refute.models.contract import Tally
+
+        return Tally()
 
     async def ask(
         self,
@@ -172,7 +175,8 @@ class MethodSpec(Generic[Problem_, Result_]):
     takes_given: bool = False
     """Whether it looks at `Context.given` (Table 5)."""
     cpu_bound: bool = False
-    """Whether it computes more than it waits: a bench runs it in worker processes."""
+    """Whether it computes and waits for nothing but its sandbox: it is run in this thread without
+    an event loop (`finished`), and a bench runs it in worker processes."""
 
     async def __call__(self, problem: Problem_, *, ctx: Context, options: Any = None) -> Result_:
         """See `Method`. `options` None: the defaults. Raises `ModelUnavailable` at once where it
@@ -219,15 +223,19 @@ def method(
 
 
 def finished(work: Coroutine[Any, Any, Result_]) -> Result_:
-    """What a coroutine returns, driven in this thread, which Ctrl-C ends at once.
+    """What a coroutine returns that waits for nothing, driven in this thread.
 
-    For methods that compute: `asyncio.run` would wait for them to come back to its loop.
+    For methods that compute (`MethodSpec.cpu_bound`): Ctrl-C ends them at once, where
+    `asyncio.run` would wait for them to come back to its loop, and asyncio, which takes a tenth of
+    the time of a small run to import, is not needed. Raises `TypeError` for one that waits.
     """
-    loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(work)
-    finally:
-        loop.close()
+        work.send(None)
+    except StopIteration as ended:
+        result: Result_ = ended.value
+        return result
+    work.close()
+    raise TypeError("a method that is cpu_bound waits for nothing but its sandbox")
 
 
 def options_from(spec: MethodSpec[Any, Any], values: Mapping[str, Any]) -> Any:

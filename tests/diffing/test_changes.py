@@ -120,6 +120,20 @@ def test_a_name_that_is_gone_or_bound_anew(tmp_path: Path) -> None:
     assert "decorators" in one(changes, "handle").aspects
 
 
+def test_a_new_constant_is_no_news_of_a_function_that_changed_to_read_it(tmp_path: Path) -> None:
+    after = edited("src/shop/rates.py", "return RATE * x", "return HALF * x")
+    after["src/shop/rates.py"] = str(after["src/shop/rates.py"]).replace(
+        "RATE =", "HALF = 2\nRATE ="
+    )
+    assert one(changes_of(tmp_path, BASE, after), "rate").aspects == ("body",)
+
+
+def test_a_changed_constant_of_another_file_is_told_beside_a_changed_body(tmp_path: Path) -> None:
+    after = edited("src/shop/rates.py", "RATE = 1", "RATE = 2")
+    after |= edited("src/shop/cart.py", "return _round(R)", "return -_round(R)")
+    assert one(changes_of(tmp_path, BASE, after), "Cart._sum").aspects == ("body", "uses RATE")
+
+
 def test_docstrings(tmp_path: Path) -> None:
     after = edited("src/shop/rates.py", "    return x\n", '    """Now."""\n    return x + 1\n')
     assert one(changes_of(tmp_path, BASE, after), "_round").docstring_line == 7

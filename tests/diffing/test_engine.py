@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -314,3 +316,48 @@ class Seen:
     assert verdicts["Log.__init__"] == "no difference"
     assert verdicts["Log.last"] == "no difference"
     assert verdicts["Seen.__init__"] == "differs"
+
+
+OLD_TESTS = (
+    "from shop.cart import Cart\n\n\ndef test_add():\n    assert Cart().add('a', 1) is None\n"
+)
+
+
+@pytest.mark.parametrize(("side", "passes"), [("before", "HEAD~1"), ("after", "HEAD")])
+def test_a_difference_is_pinned_as_a_test_that_holds_on_that_side_alone(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]], side: str, passes: str
+) -> None:
+    files = {"shop/__init__.py": "", "shop/cart.py": CART, "tests/test_cart.py": OLD_TESTS}
+    new = CART.replace("(1 + self.tax)", "(1 - self.tax)")
+    root = repo(files, {"shop/cart.py": new})
+    status, _, err = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--pin", side)
+    assert status == 1
+    assert "tests written to" in err
+    written = (root / "tests/test_cart.py").read_text()
+    assert written.startswith("from shop.cart import Cart")
+    assert "def test_cart_total" in written
+    assert f"# as {side}" in written
+    for revision in ("HEAD~1", "HEAD"):
+        git = ["git", "-C", str(root), "checkout", "-q", revision, "--", "shop"]
+        subprocess.run(git, check=True)
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+        here = dict(os.environ, PYTHONPATH=str(root))
+        done = subprocess.run(run, cwd=root, env=here, capture_output=True, check=False)
+        assert (done.returncode == 0) is (revision == passes), done.stdout.decode()
+
+
+def test_where_pinned_tests_may_go(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    root = repo({"m.py": "def f(n):\n    return [n]\n"}, {"m.py": "def f(n):\n    return (n,)\n"})
+    given = ("diff", "HEAD~1..HEAD", "-C", str(root))
+    target = tmp_path / "test_pinned.py"
+    assert refute(*given, "-o", str(target))[0] == 2, "which side is right must be said"
+    assert refute(*given, "--pin", "after", "-o", str(target))[0] == 1
+    assert "from m import f" in target.read_text()
+    assert refute(*given, "--pin", "after", "-o", str(target))[0] == 2, "it exists"
+    status, _, _ = refute(
+        *given, "--pin", "after", "--as", "hypothesis", "-o", str(target), "--force"
+    )
+    assert status == 1
+    assert "@example" in target.read_text()

@@ -159,6 +159,17 @@ def test_another_name_is_followed_when_the_own_name_is_never_used() -> None:
     assert pairs("f(1) == 2\nother(3) == 4") == [((1,), 2)]
 
 
+def test_round_trips_need_the_other_function() -> None:
+    code = "def pack(s): return s\ndef unpack(s): ..."
+    tests = found("takes a string encoded with pack function. Returns it.", code, "unpack")
+    assert len(tests) >= 5
+    assert all(
+        isinstance(t.call, Expression) and t.call.source == f"unpack(pack({t.expected!r}))"
+        for t in tests
+    )
+    assert found("takes a string encoded with pack.", "def unpack(s): ...", "unpack") == []
+
+
 def test_trust_and_place() -> None:
     text = "Words.\nf(3) == 4\nf(5) ➞ 6"
     stated, worded = found(text)

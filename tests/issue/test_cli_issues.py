@@ -256,3 +256,36 @@ def test_a_patch_that_does_not_apply_is_one_line(
     assert fail_for(PatchRejected("shapes: no such file\x1b[2J")) == 2
     err = capsys.readouterr().err
     assert err == "refute: the patch does not apply: shapes: no such file\\x1b[2J\n"
+
+
+def test_several_fixes_are_ranked_and_told_apart(
+    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "other.diff").write_text(FIX.replace("return high", "return max(low, high)"))
+    (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", "+        return -1"))
+    given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch")
+    fixes = ("bad.diff", "fix.diff", "other.diff")
+    status, out, _ = refute(capsys, "vet", *fixes, *given, "--json")
+    document = json.loads(out)
+    assert status == 0
+    verdicts = {one["fix"]: one["verdict"] for one in document["fixes"]}
+    assert verdicts == {"fix.diff": "fixed", "other.diff": "fixed", "bad.diff": "not fixed"}
+    assert document["fixes"][-1]["fix"] == "bad.diff"
+    pairs = {(one["first"], one["second"]): one for one in document["pairs"]}
+    [shown, *_] = pairs["fix.diff", "other.diff"]["differences"]
+    assert shown["expression"].startswith("clamp(")
+    assert shown["before"] != shown["after"]
+    assert pairs["bad.diff", "fix.diff"]["differences"]
+
+
+def test_vet_shows_what_else_a_fix_changes(
+    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = "-    if value < low:\n+    if value <= low + 1:\n"
+    also = FIX.replace("     if value < low:\n", other)
+    (tmp_path / "also.diff").write_text(also)
+    given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch", "--neighbours", "0")
+    _, out, _ = refute(capsys, "vet", "also.diff", *given)
+    assert "clamp: behaves otherwise" in out
+    assert "behaviour: working tree -> patched: 1 function behaves otherwise" in out
+    assert "behaviour:" not in refute(capsys, "vet", "also.diff", *given, "--no-behaviour")[1]

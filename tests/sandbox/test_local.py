@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,18 @@ def test_one_that_hangs_while_it_loads_does_not_take_the_time_of_the_others(
     rows = box.run_variants([Program(code, "f") for code in codes], [Call((1,))], limits)
     assert [values(row) for row in rows] == [[1], ["TimedOut"], [1], [1]]
     assert time.monotonic() - begun < 15, "the limit to load was 20 CPU seconds"
+
+
+def test_a_screened_text_that_hangs_while_it_loads_has_what_the_first_of_its_module_took(
+    box: LocalSandbox,
+) -> None:
+    """Also where it is the first of its process: else it eats the time of all that come after."""
+    texts = ["def f(x): return x", "while True: pass\ndef f(x): return x", "def f(x): return x + 1"]
+    first, *others = (Program(text, "f", "/scratch/screened.py", "screened") for text in texts)
+    limits = Limits(cpu=0.2, wall=2.0, loading=60.0, stop_after=1, retry=False, run_wall=20.0)
+    box.run(first, [Call((1,))], replace(limits, retry=True))
+    rows = box.run_variants(others, [Call((1,))], limits)
+    assert [values(row) for row in rows] == [["TimedOut"], [2]]
 
 
 EVERY_END = """

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 import pytest
+from synthetic.corpus import SORTS, USUAL, answer, attacking_input, corpus
+from synthetic.family import ENTRY_POINT, SyntheticTask, part_of, random_input, tasks
+from synthetic.steps import KINDS
 
 from refute.function.grade import grade_tests
 from refute.function.llm.answers import read_output, read_test
@@ -16,9 +19,6 @@ from refute.literals import read_literal, source_of
 from refute.problems import Call, Trust, UnitTest
 from refute.sandbox import Limits, Program, Returned, Sandbox
 from refute.sandbox.local import LocalSandbox
-from refute.train.synthetic.corpus import SORTS, USUAL, answer, attacking_input, corpus
-from refute.train.synthetic.family import ENTRY_POINT, SyntheticTask, part_of, random_input, tasks
-from refute.train.synthetic.steps import KINDS
 
 
 @pytest.fixture(scope="module")

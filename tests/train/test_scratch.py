@@ -8,8 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-
-from refute.train.synthetic.corpus import corpus
+from synthetic.corpus import corpus
 
 for name in ("torch", "transformers", "tokenizers"):
     pytest.importorskip(name)
@@ -17,9 +16,8 @@ for name in ("torch", "transformers", "tokenizers"):
 
 def test_the_tokenizer_that_is_loaded_is_the_one_that_was_trained(tmp_path: Path) -> None:
     """transformers takes its own class for any folder of a qwen2 model, with its own splitting."""
+    from synthetic.scratch import build_tokenizer
     from transformers import AutoTokenizer, Qwen2Config
-
-    from refute.train.synthetic.scratch import build_tokenizer
 
     rows = list(islice(corpus(random.Random(0)), 600))
     trained = build_tokenizer(tmp_path, rows, 500)
@@ -41,7 +39,7 @@ def test_the_tokenizer_that_is_loaded_is_the_one_that_was_trained(tmp_path: Path
 
 
 def test_letters_and_digits_of_values_are_tokens_of_their_own(tmp_path: Path) -> None:
-    from refute.train.synthetic.scratch import build_tokenizer
+    from synthetic.scratch import build_tokenizer
 
     rows = list(islice(corpus(random.Random(0)), 600))
     tokenizer = build_tokenizer(tmp_path, rows, 500)
@@ -54,9 +52,8 @@ def test_letters_and_digits_of_values_are_tokens_of_their_own(tmp_path: Path) ->
 
 def test_what_is_saved_loads_and_learns_something(tmp_path: Path) -> None:
     import torch
+    from synthetic.scratch import Scratch, pretrain
     from transformers import AutoModelForCausalLM
-
-    from refute.train.synthetic.scratch import Scratch, pretrain
 
     torch.set_num_threads(1)
     settings = Scratch(

@@ -14,6 +14,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from synthetic.corpus import corpus
+from synthetic.family import tasks
+
 from refute.errors import InputError
 from refute.function.llm.generation import test_request as request_for
 from refute.models.contract import Sampling
@@ -22,8 +25,6 @@ from refute.train import select as selecting
 from refute.train.select import SELECTION, select
 from refute.train.settings import resolve
 from refute.train.sft import prepare, train
-from refute.train.synthetic.corpus import corpus
-from refute.train.synthetic.family import tasks
 
 SETTINGS = {"learning_rate": 1e-3, "batch": 2, "micro_batch": 2, "max_steps": 4, "save_steps": 2}
 

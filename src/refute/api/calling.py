@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
+import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -50,9 +49,15 @@ class Shown:
 def apart(work: Callable[[], Done]) -> Done:
     """Do the work here, or in a thread where this one has a running event loop: methods bring
     their own."""
+    if "asyncio" not in sys.modules:  # then no loop runs
+        return work()
+    import asyncio
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return work()
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as threads:
         return threads.submit(work).result()

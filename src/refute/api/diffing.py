@@ -14,6 +14,7 @@ from typing import Any
 from refute.api.calling import Shown, apart, path_of
 from refute.diffing.differences import Difference
 from refute.diffing.engine import Settings
+from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Compared, Diffed, compare
 from refute.errors import InputError
@@ -51,6 +52,17 @@ class DiffResult(Shown):
         """Whether Ctrl-C ended it; what was done by then is here."""
         return self.diffed.interrupted
 
+    def tests(
+        self, pin: Pin | Side, *, hypothesis: bool = False, placed: bool = True
+    ) -> list[PinnedTest]:
+        """A test for each difference, that pins one side, or for each the side that `pin` says.
+
+        `hypothesis`: as properties to fill in. `placed`: in the style of the project's tests.
+        """
+        chosen: Pin = (lambda one, difference: pin) if isinstance(pin, str) else pin
+        root = self.diffed.repo
+        return list(pinned_tests(self.diffed, chosen, root, hypothesis=hypothesis, placed=placed))
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
         from refute.report.diffs import diff_document
@@ -71,15 +83,17 @@ def diff(
     python: Path | str | None = None,
     budget: float = 5.0,
     seed: int = 0,
+    recorded: Path | str | None = None,
     show: Show = lambda one, done, total: None,
 ) -> DiffResult:
     """Find inputs on which the functions that changed between two revisions behave otherwise.
 
     `spec`: BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge base); None:
     HEAD against the working tree. `budget`: seconds a function. `python`: the project's
-    interpreter, by default found as `hunt` finds it. `show` is told of each function. Nothing of
-    the repository runs outside the sandbox, and nothing in it is written. Raises `InputError`,
-    `Unavailable`.
+    interpreter, by default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
+    wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `show` is told
+    of each function. Nothing of the repository runs outside the sandbox, and nothing in it is
+    written. Raises `InputError`, `Unavailable`.
     """
     if not budget > 0:
         raise InputError(f"budget = {budget}: must be above 0 seconds")
@@ -87,6 +101,14 @@ def diff(
 
     def work() -> DiffResult:
         with open_revisions(Path(repo), spec) as revisions:
-            return DiffResult(compare(revisions, settings, python=path_of(python), show=show))
+            calls = path_of(recorded) or recorded_calls(revisions.repo)
+            found = compare(revisions, settings, python=path_of(python), recorded=calls, show=show)
+            return DiffResult(found)
 
     return apart(work)
+
+
+def recorded_calls(repo: Path) -> Path | None:
+    """Where a project's recorded calls are, if there are any."""
+    place = repo / ".refute" / "recorded.jsonl"
+    return place if place.is_file() and not place.is_symlink() else None

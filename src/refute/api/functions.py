@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -280,12 +279,16 @@ def debug(
 
 async def hunt_async(*targets: str, **how: Any) -> HuntResult:
     """`hunt` in a thread of its own."""
-    return await asyncio.to_thread(partial(hunt, *targets, **how))
+    from asyncio import to_thread
+
+    return await to_thread(partial(hunt, *targets, **how))
 
 
 async def debug_async(*targets: str, **how: Any) -> DebugResult:
     """`debug` in a thread of its own."""
-    return await asyncio.to_thread(partial(debug, *targets, **how))
+    from asyncio import to_thread
+
+    return await to_thread(partial(debug, *targets, **how))
 
 
 def places_of_tests(output: Path, opened: Opened, *, force: bool) -> dict[Path, Path]:

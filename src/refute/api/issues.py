@@ -14,7 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from refute.api.calling import Shown, apart
+from refute.api.calling import Shown, apart, path_of
+from refute.api.fixes import changes_of
+from refute.diffing.service import Diffed
 from refute.errors import InputError
 from refute.files import read_file
 from refute.issue.checkout import Checkout, in_checkout
@@ -30,7 +32,15 @@ from refute.problems import IssueProblem
 from refute.workspace.contract import TestResult
 from refute.workspace.snapshot import apply_to_checkout
 
-__all__ = ["ReproduceResult", "VetResult", "reproduce", "reproduce_async", "vet", "vet_async"]
+__all__ = [
+    "ReproduceResult",
+    "VetResult",
+    "read_fix",
+    "reproduce",
+    "reproduce_async",
+    "vet",
+    "vet_async",
+]
 
 _BOUNDS = Bounds()
 
@@ -83,6 +93,8 @@ class VetResult(Shown):
     """The test patch that was used."""
     reproduction: Reproduction | None
     """Where the tests were written for it."""
+    changes: Diffed | str | None = None
+    """What the fix changes in behaviour, or why that cannot be told; None: it was not asked."""
 
     @property
     def verdict(self) -> str:
@@ -93,7 +105,14 @@ class VetResult(Shown):
         """The JSON document."""
         from refute.report.issues import vetted_document
 
-        return vetted_document(self.method, self.vetted, self.tests, self.reproduction)
+        document = vetted_document(self.method, self.vetted, self.tests, self.reproduction)
+        if self.changes is None:
+            return document
+        from refute.report.diffs import diff_document
+
+        if isinstance(self.changes, str):
+            return {**document, "changes": {"reason": self.changes}}
+        return {**document, "changes": diff_document(self.changes)}
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
@@ -101,6 +120,10 @@ class VetResult(Shown):
 
         notes = self.reproduction.prediction.notes if self.reproduction else ()
         print_vetted(self.method, self.vetted, self.tests, console, notes=notes)
+        if self.changes is not None:
+            from refute.report.diffs import print_changes
+
+            print_changes(self.changes, console)
 
 
 def reproduce(
@@ -145,6 +168,8 @@ def vet(
     issue: Path | str,
     tests: Path | str | None = None,
     neighbours: int = MOST,
+    behaviour: bool = True,
+    given: VetResult | None = None,
     repo: Path | str = ".",
     python: Path | str | None = None,
     runner: str | None = None,
@@ -158,22 +183,29 @@ def vet(
 
     `fix`: a file with a unified diff against the checkout. `tests`: a file with a test patch that
     reproduces the issue; None: it is written as `reproduce` does. `neighbours`: existing test files
-    to run for regressions. The others as in `reproduce`.
+    to run for regressions. `behaviour`: whether to look for what else the fix changes (see
+    `refute.diff`). `given`: an earlier result for the issue, whose tests are used again. The others
+    as in `reproduce`.
     """
     asked = asked or Asked(method=method, model=model, options=options or {})
-    text, diff = read_issue(str(issue)), _read(Path(fix))
-    given = "" if tests is None else _read(Path(tests))
-    name, spec, chosen_options = ("given", None, None) if given else chosen_reproducer(asked)
+    text, diff = read_issue(str(issue)), read_fix(Path(fix))
+    known = "" if tests is None else read_fix(Path(tests))
+    name, spec, chosen_options = ("given", None, None) if known else chosen_reproducer(asked)
 
     def work() -> VetResult:
         problem, spawn = in_checkout(_checkout(repo, python, runner), text)
-        found, patch = None, given
-        if spec is not None:
+        found, patch = None, known
+        if given is not None:
+            found, patch = given.reproduction, given.tests
+        elif spec is not None:
             found = asyncio.run(_reproduced(spec, chosen_options, problem, spawn, asked, bounds))
             patch = found.prediction.patch
         with spawn() as workspace:
             vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=neighbours)
-        return VetResult(name, vetted, patch, found)
+        changes = None
+        if behaviour and vetted.verdict != "does not apply":
+            changes = changes_of(diff, Path(repo), path_of(python))
+        return VetResult(name, vetted, patch, found, changes)
 
     return apart(work)
 
@@ -207,7 +239,7 @@ def _checkout(repo: Path | str, python: Path | str | None, runner: str | None) -
     return Checkout(Path(repo), None if python is None else Path(python), runner)
 
 
-def _read(path: Path) -> str:
+def read_fix(path: Path) -> str:
     """A diff as it is, also where a line of it is not UTF-8."""
     try:
         return read_file(path, pipe=True).decode("utf-8", "surrogateescape")

@@ -88,13 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = PIPE_CLOSED
     finally:
         drop_output(out, err)
+    gc.freeze()  # the interpreter, which ends, need not look for cycles once more
     sys.exit(status)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status. Errors become one line on stderr."""
     # What is made here by the thousand (syntax trees, outcomes) has no cycles to look for.
-    gc.set_threshold(50_000)
+    gc.set_threshold(200_000)
     show_remarks()
     try:
         status = cli.main(arguments, prog_name="refute", standalone_mode=False)

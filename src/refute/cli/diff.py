@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from refute.cli.exit_statuses import FOUND
-from refute.cli.options import json_option, python_option, seed_option
+from refute.cli.options import FILE, json_option, python_option, seed_option
 from refute.cli.output import consoles, print_json
 
 if TYPE_CHECKING:
@@ -30,6 +30,32 @@ __all__ = ["command"]
     show_default=True,
     help="Seconds for one function.",
 )
+@click.option(
+    "--pin",
+    type=click.Choice(["before", "after", "ask"]),
+    help="Write each difference as a test in which this side is right; or ask for each.",
+)
+@click.option(
+    "-o",
+    "output",
+    type=FILE,
+    metavar="FILE",
+    help="Where the tests go (default: among the project's own, where related ones are).",
+)
+@click.option("--force", is_flag=True, help="Let -o replace an existing file.")
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["plain", "hypothesis"]),
+    default="plain",
+    help="Plain tests, or properties to fill in.",
+)
+@click.option(
+    "--recorded",
+    type=FILE,
+    metavar="FILE",
+    help="Calls that `pytest --refute-record` wrote (default: .refute/recorded.jsonl).",
+)
 @seed_option
 @python_option
 @json_option
@@ -37,6 +63,11 @@ def command(
     spec: str | None,
     repo: Path,
     budget: float,
+    pin: str | None,
+    output: Path | None,
+    force: bool,
+    form: str,
+    recorded: Path | None,
     seed: int,
     python: Path | None,
     as_json: bool,
@@ -50,10 +81,12 @@ def command(
     docstring, change log or commit message names the function); 1: some is not.
     """
     from refute.api.diffing import diff
+    from refute.api.pinning import check_output, write_pinned
     from refute.report import terminal
     from refute.report.diffs import print_compared, summary_line
 
     out, err = consoles()
+    check_output(output, pin, force=force)
     with terminal.working("comparing", err) as spinner:
 
         def show(one: Compared, done: int, total: int) -> None:
@@ -62,11 +95,22 @@ def command(
                     print_compared(one, out)
             spinner.say(f"{done} of {total} functions, last {one.function.qualname}")
 
-        result = diff(spec, repo=repo, budget=budget, seed=seed, python=python, show=show)
+        result = diff(
+            spec,
+            repo=repo,
+            python=python,
+            budget=budget,
+            seed=seed,
+            recorded=recorded,
+            show=show,
+        )
     if as_json:
         print_json(result.to_dict())
     else:
         out.print(summary_line(result.diffed))
+    if pin is not None:
+        side = terminal.which_side(err) if pin == "ask" else pin
+        write_pinned(result, side, output, hypothesis=form == "hypothesis")
     if result.interrupted:
         raise KeyboardInterrupt
     return FOUND if result.unexplained else 0

@@ -21,7 +21,7 @@ __all__ = ["command"]
 
 
 @click.command("vet", cls=MethodCommand, levels=("issue",))
-@click.argument("fix", metavar="FIX.diff", type=FILE)
+@click.argument("fixes", metavar="FIX.diff...", type=FILE, nargs=-1, required=True)
 @click.option("--issue", required=True, metavar="ISSUE.md", help="The issue (`-`: stdin).")
 @click.option("--tests", type=FILE, metavar="TEST.patch", help="Tests that reproduce it.")
 @click.option(
@@ -32,12 +32,17 @@ __all__ = ["command"]
     metavar="N",
     help="Existing test files to run for regressions.",
 )
+@click.option(
+    "--behaviour/--no-behaviour",
+    default=True,
+    help="Look for what else the fix changes (see `refute diff`).",
+)
 @checkout_options
 @reproducer_options
 @bounds_options
 @json_option
 def command(
-    fix: Path,
+    fixes: tuple[Path, ...],
     asked: Asked,
     bounds: Bounds,
     as_json: bool,
@@ -47,15 +52,24 @@ def command(
 
     FIX.diff is a unified diff against the checkout as it is. The issue is reproduced by tests
     (those of --tests, else written as `refute reproduce` does), which are run without the fix and
-    with it, together with existing tests near the change. The checkout is never changed.
+    with it, together with existing tests near the change. The checkout is never changed. Then
+    inputs are looked for on which the fix changes what functions do. Several fixes are ranked, with
+    an input that tells each pair of them apart.
 
-    Exit status 0: shown to be fixed; 1: not fixed, breaks tests, or cannot tell.
+    Exit status 0: shown to be fixed (of several, the first); 1: not fixed, breaks tests, or cannot
+    tell.
     """
+    from refute.api.fixes import rank_fixes
     from refute.api.issues import vet
     from refute.report.terminal import working
 
-    err = consoles()[1]
-    with working(f"vetting {fix}", err):
-        result = vet(fix, asked=asked, bounds=bounds, **what)
-    show(result, as_json=as_json)
-    return 0 if result.verdict == "fixed" else FOUND
+    with working(f"vetting {', '.join(map(str, fixes))}", consoles()[1]):
+        if len(fixes) > 1:
+            what.pop("behaviour")
+            ranked = rank_fixes(fixes, asked=asked, bounds=bounds, **what)
+            verdict = ranked.results[0].verdict
+        else:
+            result = vet(fixes[0], asked=asked, bounds=bounds, **what)
+            verdict = result.verdict
+    show(ranked if len(fixes) > 1 else result, as_json=as_json)
+    return 0 if verdict == "fixed" else FOUND

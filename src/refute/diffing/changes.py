@@ -20,6 +20,7 @@ __all__ = ["ChangedClass", "ChangedFunction", "Changes", "Place", "changed", "pl
 
 _MOST_STEPS = 3
 """Constants made of changed constants are followed so far."""
+_NOTHING = (False, False, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,12 @@ def _defined(module: Module) -> tuple[str, ...]:
     return (*module.found.functions, *module.found.classes)
 
 
+def _appeared(pair: _Pair, name: str) -> bool:
+    """Whether one side alone has a name."""
+    before, after = (_meaning(side, name) == _NOTHING for side in (pair.before, pair.after))
+    return before != after
+
+
 def _meaning(module: Module, name: str) -> tuple[object, ...]:
     """What a name stands for; what is inside of functions and classes is compared elsewhere."""
     found = module.found
@@ -275,7 +282,9 @@ def _add_user(
         lines = _lines_before(references, pair, definition.qualname, target)
     key = (module.path, definition.qualname)
     one = found.get(key) or _entry(before, module, old, definition)
-    found[key] = _extended(one, (f"uses {name}",), lines, use.lines)
+    appeared = pair is not None and _appeared(pair, name)
+    if not (appeared and "body" in one.aspects):  # else its own changed lines say it
+        found[key] = _extended(one, (f"uses {name}",), lines, use.lines)
 
 
 def _lines_before(

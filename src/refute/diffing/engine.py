@@ -8,13 +8,14 @@ what is left is grouped by the changed lines that it executes, and made small.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.diffing.changes import ChangedFunction, Place
 from refute.diffing.differences import Difference, Kind, is_stable, kind_of_difference
 from refute.diffing.modules import Module
 from refute.diffing.sides import Side, Sides
+from refute.diffing.usage import Usage, Used
 from refute.function.scenarios.described import Described, Signature
 from refute.function.scenarios.fitting import misfits
 from refute.function.scenarios.observation import LIMITS, Observation
@@ -51,6 +52,8 @@ class Settings:
     most: int = 1000
     """Scenarios for one function."""
     seed: int = 0
+    total: float | None = None
+    """Seconds for all functions; those that come later cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,19 @@ class Comparison:
     missed_before: tuple[int, ...] = ()
     missed_after: tuple[int, ...] = ()
     """Changed lines that none executed."""
-    called: str = ""
-    """What was called, where that is not the function itself."""
+    entry: Entry | None = None
+    """What was called; None: nothing."""
     within: tuple[str, ...] = ()
     """Public functions that changed too, through which alone it is reached."""
     reason: str = ""
     """Why nothing can be said, where nothing can."""
     seconds: float = 0.0
+
+    @property
+    def called(self) -> str:
+        """What was called, where that is not the function itself."""
+        entry = self.entry
+        return f"{entry.after.name}.{entry.name_after}" if entry and entry.caller else ""
 
     @property
     def verdict(self) -> str:
@@ -102,10 +111,10 @@ def compare_function(
     entries: Iterable[Entry],
     sides: Sides,
     settings: Settings,
-    known: Callable[[Place, str], Sequence[Scenario]] = lambda place, name: (),
+    usage: Usage | None = None,
 ) -> Comparison:
     """Compare both revisions of a changed function by calling `entries` in order, until one shows
-    something; `known` gives scenarios from tests. Raises `SandboxUnavailable`."""
+    something. `usage`: how the revision after is used by its tests. Raises `SandboxUnavailable`."""
     start = time.monotonic()
     best: Comparison | None = None
     for number, entry in enumerate(entries):
@@ -114,7 +123,7 @@ def compare_function(
             break
         share = max(1.0, left * (0.5 if entry.caller else 0.8))
         search = _Search(function, entry, sides, replace(settings, seconds=share))
-        found = search.run(known(function.after, entry.name_after))
+        found = search.run(usage)
         if best is None or _weight(found) > _weight(best):
             best = found
         if found.differences or (found.ran and not (found.missed_before or found.missed_after)):
@@ -144,7 +153,7 @@ class _Search:
     signature: Signature | None = None
     """What the function takes, after the change."""
 
-    def run(self, known: Sequence[Scenario]) -> Comparison:
+    def run(self, usage: Usage | None) -> Comparison:
         """Look for differences until the time is over or it is enough."""
         described = self.sides.both(
             lambda: self.sides.before.describe(
@@ -152,13 +161,17 @@ class _Search:
             ),
             lambda: self.sides.after.describe(self.entry.after, [_target(self.entry.name_after)]),
         )
+        used: Used = ([], {})
+        if usage is not None and isinstance(described[1], Described):
+            used = usage.of(self.entry.after, _target(self.entry.name_after), described[1])
         proposers: list[Proposer] = []
         problems = []
         for one, module, name, side in (
             (described[1], self.entry.after, self.entry.name_after, self.sides.after),
             (described[0], self.entry.before, self.entry.name_before, self.sides.before),
         ):
-            made = self._proposer(one, module, _target(name), side, known if not proposers else ())
+            made = self._proposer(one, module, _target(name), side, used)
+            used = ([], used[1])  # what is known runs on both sides, once
             if isinstance(made, str):
                 problems.append(f"{side.tree.label}: {made}")
             else:
@@ -172,9 +185,8 @@ class _Search:
         return self._done(shown, reason)
 
     def _proposer(
-        self, described: Described | str, module: Module, name: str, side: Side,
-        known: Sequence[Scenario],
-    ) -> Proposer | str:  # fmt: skip
+        self, described: Described | str, module: Module, name: str, side: Side, used: Used
+    ) -> Proposer | str:
         if isinstance(described, str):
             return described
         if name not in described.names:
@@ -184,7 +196,9 @@ class _Search:
             made = described.classes.get(f"{module.name}:{name}")
             signature = (made.make if made is not None else None) or signature
         target = Target(module.name, name, signature, module.text)
-        return Proposer(target, described, side.read, known, self.settings.seed)
+        known, instances = used
+        seed = self.settings.seed
+        return Proposer(target, described, side.read, known, seed, instances=instances)
 
     def _explore(self, proposers: Sequence[Proposer]) -> None:
         end = time.monotonic() + self.settings.seconds * 0.7  # the rest is for a second look
@@ -324,7 +338,8 @@ class _Search:
             return [
                 kind_of_difference(old, new) == one.kind
                 and (old.kind, old.error, new.kind, new.error) == errors
-                for old, new in zip(before, after, strict=True)
+                and not self._betters(one.scenario, replace(one, scenario=scenario))
+                for scenario, old, new in zip(scenarios, before, after, strict=True)
             ]
 
         if one.kind == "end":
@@ -344,7 +359,6 @@ class _Search:
 
     def _done(self, shown: tuple[Difference, ...] = (), reason: str = "") -> Comparison:
         missed = self._missed()
-        called = f"{self.entry.after.name}.{self.entry.name_after}" if self.entry.caller else ""
         return Comparison(
             self.function,
             shown,
@@ -353,7 +367,7 @@ class _Search:
             reached=(len(self.hit[0]), len(self.hit[1])),
             missed_before=missed[0],
             missed_after=missed[1],
-            called=called,
+            entry=self.entry,
             reason=reason,
         )
 

@@ -114,11 +114,14 @@ def open_revisions(repo: Path, spec: str | None = None) -> Iterator[Revisions]:
 
 
 @contextmanager
-def open_patched(repo: Path, base: str | None, patch: str) -> Iterator[Revisions]:
+def open_patched(
+    repo: Path, base: str | None, patch: str, other: str | None = None
+) -> Iterator[Revisions]:
     """A revision against itself with a unified diff applied, strictly, all of it or nothing.
 
-    `base`: a commit; None: the working tree as it is. Raises `InputError`, `PatchRejected`,
-    `WorkspaceUnavailable`.
+    `base`: a commit; None: the working tree as it is. `other`: a second diff, against the same; the
+    revision with the first is then compared with the one with this. Raises `InputError`,
+    `PatchRejected`, `WorkspaceUnavailable`.
     """
     clone = _clone(repo)
     root = checkout_root(repo)
@@ -128,8 +131,15 @@ def open_patched(repo: Path, base: str | None, patch: str) -> Iterator[Revisions
             borrowed, known = snapshot(root)
             _borrow_also(store, borrowed)
         after = _apply(store, known, patch, scratch / "index")
-        _differ(store, known, after, "the tree and the patched tree")
         products = find_products(clone.git_dir, root)
+        if other is not None:
+            first, after = after, _apply(store, known, other, scratch / "other")
+            _differ(store, first, after, "the two patched trees")
+            old = _written(root, products, store, first, scratch / "before", "first patch")
+            new = _written(root, products, store, after, scratch / "after", "second patch")
+            yield Revisions(root, old, new, _changed_files(store, first, after))
+            return
+        _differ(store, known, after, "the tree and the patched tree")
         if base is None:
             old = Tree(root, "working tree", known, _regular(list_tree(store, known)))
         else:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from refute.diffing.callers import callers
-from refute.diffing.changes import ChangedFunction, Changes, Place, changed
+from refute.diffing.changes import ChangedFunction, Changes, changed
 from refute.diffing.engine import Comparison, Entry, Settings, compare_function
 from refute.diffing.modules import Module, Modules
 from refute.diffing.references import References
 from refute.diffing.revisions import Revisions
 from refute.diffing.sides import Sides
 from refute.diffing.stated import Stated, stated
+from refute.diffing.usage import Usage
 from refute.function.interpreters import interpreter_of
-from refute.problems import Scenario
+from refute.recording.reading import read_recorded
 
 __all__ = ["Compared", "Diffed", "compare"]
 
 MOST_CALLERS = 3
-Known = Callable[[Place, str], Sequence[Scenario]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Diffed:
     after: str
     """Labels of the revisions."""
     changes: Changes
+    repo: Path
+    """Root of the checkout."""
     functions: list[Compared] = field(default_factory=list)
     interrupted: bool = False
 
@@ -69,25 +72,32 @@ def compare(
     settings: Settings,
     *,
     python: Path | None = None,
-    known: Known = lambda place, name: (),
+    recorded: Path | None = None,
     show: Callable[[Compared, int, int], None] = lambda one, done, total: None,
 ) -> Diffed:
     """Compare each changed function of the revisions; `show` is told of each, and how far it is.
 
-    Ctrl-C ends it with what is done. Raises `InputError`, `SandboxUnavailable`.
+    `recorded`: a file that `pytest --refute-record` wrote. Ctrl-C ends it with what is done. Raises
+    `InputError`, `SandboxUnavailable`.
     """
     changes = changed(revisions)
-    diffed = Diffed(revisions.before.label, revisions.after.label, changes)
+    diffed = Diffed(revisions.before.label, revisions.after.label, changes, revisions.repo)
     interpreter = interpreter_of(revisions.repo, python)
     old, new = Modules(revisions.before), Modules(revisions.after)
     references = References(new)
+    usage = Usage(revisions.after, read_recorded(recorded) if recorded is not None else ())
+    start = time.monotonic()
     themselves = {one.after.target for one in changes.functions if not one.is_private}
     try:
         with Sides(revisions.before, revisions.after, interpreter) as sides:
             for number, function in enumerate(changes.functions, 1):
+                if settings.total is not None and time.monotonic() - start > settings.total:
+                    late = Comparison(function, reason="no time was left for it")
+                    diffed.functions.append(Compared(late, stated(changes, function)))
+                    continue
                 also: list[str] = []
                 entries = _entries(function, old, new, references, themselves, also)
-                comparison = compare_function(function, entries, sides, settings, known)
+                comparison = compare_function(function, entries, sides, settings, usage)
                 if not comparison.differences and not comparison.ran and also:
                     comparison = replace(comparison, within=tuple(also), reason="")
                 one = Compared(comparison, stated(changes, function))

@@ -6,6 +6,7 @@ build on one another. One unit's trouble never ends the others.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -21,7 +22,6 @@ from refute.function.target import Module, Skipped
 from refute.function.verbs import Fix, Hunt, Solver, inline
 from refute.problems import UnitTest
 from refute.registry import METHODS
-from refute.runs.pool import Failed, run_tasks
 from refute.sandbox import Sandbox
 
 __all__ = ["Found", "FunctionUnit", "Searching", "Solving", "Tests", "units_of", "work_on"]
@@ -88,16 +88,17 @@ def work_on(
     units: Sequence[FunctionUnit],
     settings: Searching,
     *,
-    jobs: int,
+    jobs: int | None,
     opened: Callable[[Sandbox], None] | None = None,
     solving: Solving | None = None,
     ask: Callable[[str], Ask] | None = None,
 ) -> Iterator[tuple[FunctionUnit, Found | Skipped]]:
     """What was found out about each function, in the order in which they are done.
 
-    A unit that cannot be worked on (its module does not load) is `Skipped`. `opened` is told of
-    the first sandbox that this process opens. With `solving` (a method that asks a model) or `ask`
-    (a person who is asked) all is done in this process. Raises `SandboxUnavailable`.
+    `jobs`: worker processes; None: one for each core. A unit that cannot be worked on (its module
+    does not load) is `Skipped`. `opened` is told of the first sandbox that this process opens. With
+    `solving` (a method that asks a model) or `ask` (a person who is asked) all is done in this
+    process. Raises `SandboxUnavailable`.
     """
     if jobs == 1 or len(units) <= FEW or solving is not None or ask is not None:
         with _Worker(settings, opened, solving, ask) as worker:
@@ -105,7 +106,10 @@ def work_on(
                 for one in worker.each(unit):
                     yield unit, one
         return
-    for unit, done in run_tasks(units, start=partial(_Worker, settings), jobs=jobs):
+    from refute.runs.pool import Failed, cores, run_tasks  # seldom needed for a single target
+
+    start = partial(_Worker, settings)
+    for unit, done in run_tasks(units, start=start, jobs=jobs or cores()):
         if isinstance(done, Failed):
             yield unit, Skipped(unit.where, "trouble of refute's own", done.reason)
             continue
@@ -129,8 +133,10 @@ def _solved(
     solver: Solver,
     box: Sandbox,
     ask: Callable[[str], Ask] | None,
+    spent: float,
 ) -> Iterator[Found]:
-    """What is found out about the functions of a unit, whose module loads in `box`."""
+    """What is found out about the functions of a unit, whose module loads in `box`, which took
+    the seconds `spent`."""
     if settings.fixing:
         yield from verbs.debug(
             unit.module,
@@ -141,6 +147,7 @@ def _solved(
             tests=unit.tests,
             ask=ask,
             proposed=settings.proposed,
+            spent=spent,
         )
         return
     yield from verbs.hunt(
@@ -151,6 +158,7 @@ def _solved(
         count=settings.count,
         description=settings.description,
         tests=unit.tests,
+        spent=spent,
     )
 
 
@@ -184,14 +192,16 @@ class _Worker:
 
     def each(self, unit: FunctionUnit) -> Iterator[Found | Skipped]:
         """What is found out about the functions of a unit, one after the other."""
+        start = time.monotonic()
         box, settings = self._open(unit.module), self._settings
         if box is None:
             yield Skipped(unit.where, "cannot be loaded", self._refusal)
             return
         here, left = _present(unit, box)
+        spent = time.monotonic() - start
         yield from left
         with self._solving(here.module, box) as solver:
-            yield from _solved(here, settings, solver, box, self._ask)
+            yield from _solved(here, settings, solver, box, self._ask, spent)
 
     def _inline(self, module: Module, box: Sandbox) -> AbstractContextManager[Solver]:
         settings = self._settings

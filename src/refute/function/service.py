@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -23,7 +22,6 @@ from refute.methods import Context, MethodSpec
 from refute.models.asking import Asked, askers, open_sessions
 from refute.problems import FunctionProblem
 from refute.remarks import remark, warn_of_gaps
-from refute.runs.pool import cores
 from refute.sandbox import Sandbox
 from refute.selection import chosen_method, options_of
 
@@ -209,7 +207,7 @@ def _stream(
     return work_on(
         units,
         settings,
-        jobs=subject.jobs or cores(),
+        jobs=subject.jobs,
         opened=warn_of_gaps,
         solving=None if spec.cpu_bound else partial(_asking, spec, settings, asked),
         ask=ask,
@@ -240,6 +238,9 @@ def _asking(
 ) -> Iterator[Solver]:
     """One event loop, one session and a few sandboxes for all functions of the module, besides
     `box`, in which its examples are replayed."""
+    import asyncio
+
+    from refute.runs.pool import cores
     from refute.sandbox.pool import SandboxPool
 
     with (

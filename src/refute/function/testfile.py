@@ -15,6 +15,7 @@ from textwrap import indent
 from typing import Any
 
 from refute.errors import InputError
+from refute.function.assertions import comparison, has_nan, one_line, sorted_imports
 from refute.function.contract import FailingTest, Finding
 from refute.function.formatting import describe
 from refute.function.session_tests import session_body
@@ -109,7 +110,7 @@ class _Page:
         try:
             body = "\n".join(self.body(function, item))
         except NotLiteral as error:
-            self.tests.append(f"\n\n# {test} is not written: {_line(str(error))}\n")
+            self.tests.append(f"\n\n# {test} is not written: {one_line(str(error))}\n")
             return
         if timed_out:
             self.within = self.pytest = True
@@ -126,7 +127,7 @@ class _Page:
         """The statements of a test, laid out at column 0 in lines of at most `self.room`."""
         if isinstance(item, Finding):
             if isinstance(item.actual, Returned):  # a contradiction: no call fails by itself
-                raise NotLiteral(_line(item.reason))
+                raise NotLiteral(one_line(item.reason))
             return [self.call(item.call, function, self.room)]
         test = item.test
         if isinstance(test.call, DoctestSession) and isinstance(test.expected, Want):
@@ -184,23 +185,18 @@ class _Page:
             return [f"np.testing.assert_{check}({call}, {source_of(expected)}, {close})"]
         if _flat_floats(expected):
             self.pytest = True
-            nan = ", nan_ok=True" if _has_nan(expected) else ""
+            nan = ", nan_ok=True" if has_nan(expected) else ""
             text = source_of(expected)
             return self.compared(
                 call, "==", f"pytest.approx({text}, rel=1e-7, abs=1e-6{nan})", None
             )
-        if _has_nan(expected):
+        if has_nan(expected):
             return self.compared(f"repr({call})", "==", source_of(repr(expected)), None)
         return self.compared(call, "==", None, expected)
 
     def compared(self, call: str, op: str, right: str | None, value: Any) -> list[str]:
         """`assert call == right`; `right` None stands for the source of `value`."""
-        text = source_of(value) if right is None else right
-        if "\n" not in call and len(f"assert {call} {op} {text}") <= self.room:
-            return [f"assert {call} {op} {text}"]
-        if right is None:
-            text = source_of(value, column=len("expected = "), width=self.room)
-        return [f"actual = {call}", f"expected = {text}", f"assert actual {op} expected"]
+        return comparison(call, op, right, value, self.room)
 
     def raising(self, error: str, call: str) -> list[str]:
         base = error.rpartition(".")[2]
@@ -219,7 +215,7 @@ class _Page:
     def render(self, path: Path) -> str:
         target = self.module.source.path
         shown = ", ".join(self.module.functions)
-        file = printable(_line(target.name)).replace("\\", "/").replace('"', "'")
+        file = printable(one_line(target.name)).replace("\\", "/").replace('"', "'")
         title = f'"""Unit tests that {file} fails ({shown}), found by refute."""'
         if len(title) > WIDTH:
             title = f'"""Unit tests that {file} fails, found by refute."""'
@@ -233,7 +229,8 @@ class _Page:
         others = {line for line in self.imports if "numpy" in line}
         if self.pytest:
             others.add("import pytest")
-        blocks = [title, _sorted(libraries | (self.imports - others)), _sorted(others)]
+        first, second = libraries | (self.imports - others), others
+        blocks = [title, *("\n".join(sorted_imports(lines)) for lines in (first, second))]
         blocks += [self.loader(path, by_name)]
         head = "\n\n".join(block.rstrip("\n") for block in blocks if block)
         return f"{head}\n{_WITHIN if self.within else ''}{''.join(self.tests)}"
@@ -258,22 +255,11 @@ def _remarks(item: FailingTest | Finding) -> Iterable[str]:
     if isinstance(item, Finding):
         yield "no oracle: only that the call ends without this"
     elif item.test.trust is Trust.PREDICTED:
-        yield f"predicted ({_line(item.test.source)}), confidence {item.test.confidence:.2f}"
+        yield f"predicted ({one_line(item.test.source)}), confidence {item.test.confidence:.2f}"
     else:
-        yield f"from {_line(item.test.source)}"
+        yield f"from {one_line(item.test.source)}"
     call = item.test.call if isinstance(item, FailingTest) else item.call
-    yield f"now: {_line(describe(item.actual, call))}"
-
-
-def _line(text: str) -> str:
-    """One line, short enough for a comment."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= 80 else f"{flat[:77]}..."
-
-
-def _sorted(lines: Iterable[str]) -> str:
-    """Imports in isort's order: `import` lines before `from` lines."""
-    return "\n".join(sorted(lines, key=lambda line: (line.startswith("from"), line.lower())))
+    yield f"now: {one_line(describe(item.actual, call))}"
 
 
 def _imports_neighbours(module: Module) -> bool:
@@ -299,13 +285,3 @@ def _flat_floats(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return len(value) > 0 and all(isinstance(item, float) for item in value)
     return isinstance(value, float)
-
-
-def _has_nan(value: Any) -> bool:
-    if isinstance(value, float):
-        return value != value
-    if isinstance(value, dict):
-        return any(_has_nan(item) for pair in value.items() for item in pair)
-    if isinstance(value, list | tuple | set | frozenset):
-        return any(map(_has_nan, value))
-    return False

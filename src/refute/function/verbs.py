@@ -39,6 +39,8 @@ left for it (a method with a model takes as long as its model does)."""
 
 BUDGET = 10.0
 """Seconds for one function."""
+LEAST = 0.25
+"""Share of the budget, at least, that is left where a module takes as long to load."""
 REPLAYING = 0.8
 """Share of the budget, at most, for a look at what examples and given tests do."""
 _NO_ORACLE = (
@@ -111,12 +113,14 @@ def hunt(
     count: int = 3,
     description: str | None = None,
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
+    spent: float = 0.0,
 ) -> Iterator[Hunt]:
     """At most `count` failing tests of each of the module's functions, one function at a time.
 
     `box`, in which the module loads, replays the examples of its docstrings. `budget`: seconds for
-    one function, that included.
+    one function, that included, and its part of those `spent` on loading the module.
     """
+    budget = _left(budget, spent, module)
     solver = _understanding(solver, box, docstrings=description is None)
     for name in module.functions:
         ask_for = partial(problem_of, module, name, description=description)
@@ -134,14 +138,17 @@ def debug(
     tests: dict[str, tuple[UnitTest, ...]] | None = None,
     ask: Callable[[str], Ask] | None = None,
     proposed: bool = False,
+    spent: float = 0.0,
 ) -> Iterator[Fix]:
     """Fix the module's functions one after the other, each on top of the fixes before it.
 
     What is only proposed for one function is in the code in which the next one is looked at where
     `proposed` is set.
 
-    `box` and `budget` as in `hunt`. `ask` gives, for a function's name, what answers its questions.
+    `box`, `budget` and `spent` as in `hunt`. `ask` gives, for a function's name, what answers its
+    questions.
     """
+    budget = _left(budget, spent, module)
     solver = _understanding(solver, box, docstrings=description is None)
     code = module.source.text
     for name in module.functions:
@@ -156,6 +163,11 @@ def debug(
         if fix.fixed or proposed:
             code = after
         yield fix
+
+
+def _left(budget: float, spent: float, module: Module) -> float:
+    """Seconds that are left for each function where so many went on the module."""
+    return max(LEAST * budget, budget - spent / max(1, len(module.functions)))
 
 
 def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:

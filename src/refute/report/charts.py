@@ -16,7 +16,6 @@ from refute.figures import Figure
 __all__ = ["COLOURS", "ChartLine", "ChartRow", "dot_plot", "line_plot", "trade_off"]
 
 COLOURS = 8
-FONT = 12
 LABEL = 6.6
 """Width of a letter of the labels, in pixels, about."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -15,7 +16,16 @@ from refute.function.scenarios.observation import Observation
 from refute.report.tables import CELL
 from refute.sandbox.values import Iterated
 
-__all__ = ["diff_document", "observed_source", "print_compared", "print_diffed", "summary_line"]
+__all__ = [
+    "diff_document",
+    "difference_document",
+    "differences_table",
+    "observed_source",
+    "print_changes",
+    "print_compared",
+    "print_diffed",
+    "summary_line",
+]
 
 MOST_LINES = 12
 """Lines that are listed."""
@@ -54,7 +64,7 @@ def _function(one: Compared) -> dict[str, Any]:
         "verdict": comparison.verdict,
         "called": comparison.called or None,
         "within": list(comparison.within),
-        "differences": [_difference(difference) for difference in comparison.differences],
+        "differences": [difference_document(difference) for difference in comparison.differences],
         "other_differences": comparison.others,
         "inputs": comparison.ran,
         "changed_lines": {
@@ -65,11 +75,11 @@ def _function(one: Compared) -> dict[str, Any]:
         },
         "stated": None if said is None else {"kind": said.kind, "where": said.where},
         "reason": comparison.reason or None,
-        "seconds": round(comparison.seconds, 2),
     }
 
 
-def _difference(one: Difference) -> dict[str, Any]:
+def difference_document(one: Difference) -> dict[str, Any]:
+    """`{"kind", "setup", "expression", "imports", "before", "after", ...}`."""
     return {
         "kind": one.kind,
         "setup": list(one.scenario.setup),
@@ -116,6 +126,17 @@ def print_diffed(diffed: Diffed, console: Console) -> None:
         console.print(Text(f"not compared: {where} ({place.side}): {place.reason}", style="dim"))
 
 
+def print_changes(changes: Diffed | str, console: Console) -> None:
+    """What a fix changes in behaviour, in short: what is the same everywhere is one line."""
+    if isinstance(changes, str):
+        console.print(Text(f"what else it changes cannot be told: {changes}", style="dim"))
+        return
+    for one in changes.functions:
+        if one.comparison.differences:
+            print_compared(one, console)
+    console.print(Text(f"behaviour: {summary_line(changes)}"))
+
+
 def summary_line(diffed: Diffed) -> str:
     """`2 functions differ (1 not mentioned), 3 no difference found, 1 cannot tell`."""
     counts = diffed.counts
@@ -146,7 +167,7 @@ def print_compared(one: Compared, console: Console) -> None:
     if comparison.differences:
         said = "not mentioned" if one.stated is None else _said(one)
         console.print(Text.assemble((where, "bold"), f": behaves otherwise ({said})"))
-        console.print(_table(comparison.differences))
+        console.print(differences_table(comparison.differences))
         if comparison.others:
             console.print(Text(f"and {comparison.others} more kinds of input", style="dim"))
     elif comparison.ran:
@@ -187,9 +208,12 @@ def _missed(one: Compared, console: Console) -> None:
             console.print(Text(f"changed lines never executed, {side}: {shown}", style="dim"))
 
 
-def _table(differences: tuple[Difference, ...]) -> Table:
+def differences_table(
+    differences: Sequence[Difference], sides: tuple[str, str] = ("before", "after")
+) -> Table:
+    """`input | before | after`, a row for each."""
     table = Table(show_edge=False, pad_edge=False, box=None, header_style="bold")
-    for name in ("input", "before", "after"):
+    for name in ("input", *sides):
         table.add_column(name, overflow="fold")
     for one in differences:
         table.add_row(

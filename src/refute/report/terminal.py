@@ -19,7 +19,11 @@ from refute.sandbox.values import MalformedValue
 if TYPE_CHECKING:
     from rich.status import Status
 
-__all__ = ["Working", "asking", "counting", "counting_stages", "working"]
+    from refute.diffing.differences import Difference
+    from refute.diffing.pinning import Pin, Side
+    from refute.diffing.service import Compared
+
+__all__ = ["Working", "asking", "counting", "counting_stages", "which_side", "working"]
 
 MOST_CHOICES = 26
 
@@ -107,6 +111,25 @@ def asking(console: Console, shown: Working) -> Callable[[str], Ask]:
             return _answer(function, question, console)
 
     return lambda function: partial(ask, function)
+
+
+def which_side(console: Console) -> Pin:
+    """Asks on stderr which side of a difference is right, and reads from stdin."""
+    sides: dict[str, Side] = {"b": "before", "before": "before", "a": "after", "after": "after"}
+
+    def ask(one: Compared, difference: Difference) -> Side | None:
+        from refute.report.diffs import observed_source
+
+        console.print(Text(f"{one.function.qualname}: {difference.scenario.source}"))
+        console.print(Text(f"  b) before: {observed_source(difference.before, difference.kind)}"))
+        console.print(Text(f"  a) after:  {observed_source(difference.after, difference.kind)}"))
+        console.print(Text("which is right? b, a, or nothing for no test: "), end="")
+        try:
+            return sides.get(input().strip().lower())
+        except EOFError:
+            return None
+
+    return ask
 
 
 def _answer(function: str, question: Question, console: Console) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 import signal
 import socket
 import stat
@@ -32,7 +31,7 @@ class Confinement:
         self.linux = linux
         self.filters = filters
         self.tidy = tidy
-        self.machine = platform.machine()
+        self.machine = os.uname().machine
         self.protections: dict[str, bool] = {}
         self.children: Any = None
         self.program_filter: Any = None

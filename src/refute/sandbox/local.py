@@ -46,6 +46,15 @@ ALL_MEASURES = frozenset({"namespaces", "landlock", "seccomp"})
 """Every layer of isolation that a machine may offer."""
 
 _SERVER = Path(__file__).with_name("server.py")
+_START = """import gc, sys
+gc.disable()
+sys.path[:] = [path for path in sys.path if path]
+from importlib.machinery import SourceFileLoader
+__file__ = sys.argv.pop(1)
+exec(SourceFileLoader("refute.sandbox.server", __file__).get_code("refute.sandbox.server"))
+"""
+"""Runs the server as a script that is compiled once and kept: a run starts several. Nothing that
+it imports is garbage, so that none is looked for until it serves."""
 _REQUEST = struct.Struct("<IIIQQQddddI?IQQ")  # as `server.REQUEST`
 _FRAME = struct.Struct("<II")
 _FIRST_FRAME = 16
@@ -217,7 +226,8 @@ class _Connection:
         options += ["-B"] * sys.dont_write_bytecode
         if sys.pycache_prefix is not None:
             options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
-        command = [python.program, *options, str(_SERVER), str(fd), json.dumps(config)]
+        command = [python.program, *options, "-c", _START, str(_SERVER)]
+        command += [str(fd), json.dumps(config)]
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
         environment["PYTHONHASHSEED"] = str(config["seed"])
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

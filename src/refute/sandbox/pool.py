@@ -6,7 +6,6 @@ its threads a sandbox of its own; a job waits for a free thread, never for a cer
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +129,8 @@ class SandboxPool:
         """Run `job` in a thread of the pool, with that thread's sandbox; it may run twice."""
         if self._closed:
             raise SandboxUnavailable("the pool of sandboxes is closed")
+        import asyncio
+
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._once, job)
 
     def _once(self, job: Callable[[Sandbox], Result]) -> Result:

@@ -93,7 +93,7 @@ _IOCTL = (
 
 
 def machine_is_supported(machine: str) -> bool:
-    """Whether there is a table for `platform.machine()`'s answer."""
+    """Whether there is a table for the answer of `uname`."""
     return machine in _AUDIT_ARCH
 
 

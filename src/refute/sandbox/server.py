@@ -1,10 +1,10 @@
 """The fork server: started once per worker, isolated once, then one forked child per job.
 
-Run as a script, ``python -P -s -S server.py FD CONFIG`` (before Python 3.11 without ``-P``):
-standard library only, and in the words of Python 3.8. It never holds a
-program, an input or an output: those travel in sealed memory files whose descriptors it hands to
-the child. It watches a child by its CPU clock and the result file's header, kills what overruns,
-and goes on behind the call that was cut short, in a fresh child.
+Run as a script with the arguments FD and CONFIG, by ``python -P -s -S`` (before Python 3.11 without
+``-P``), and without a collector of garbage until it serves: standard library only, and in the words
+of Python 3.8. It never holds a program, an input or an output: those travel in sealed memory files
+whose descriptors it hands to the child. It watches a child by its CPU clock and the result file's
+header, kills what overruns, and goes on behind the call that was cut short, in a fresh child.
 
 Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
 of the payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail],
@@ -40,9 +40,7 @@ its text (see `warm`)."""
 _LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
-NEXT = (
-    1.0  # CPU seconds that a program may take to load after another in the same process, at least
-)
+NEXT = 1.0  # CPU seconds, at least, to load what another program has been loaded for or is like
 DESCRIPTORS = 64  # of a child
 READY = ("ready", "")  # how the import of a warm process ends
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
@@ -81,6 +79,7 @@ class Server:
         self.confined: Any = load_neighbour("confinement").Confinement(channel, config, *parts)
         self.baseline = 0
         self.next_beat = 0.0
+        self.imports: dict[int, float] = {}  # CPU seconds of each module's first, by its place
         self.left = 0.0  # wall seconds for what is still to be run
         self.tainted = False  # whether something resisted the clearing up behind a child
         self.client = _watch_process(config["client"])
@@ -116,8 +115,8 @@ class Server:
             ("RLIMIT_FSIZE", self.confined.scratch_bytes),
             ("RLIMIT_NPROC", self.config["processes"]),
         )
-        gc.collect()
         gc.freeze()
+        gc.enable()
         poll = select.poll()
         poll.register(self.channel, select.POLLIN)
         if self.client >= 0:
@@ -249,6 +248,8 @@ class Server:
             return None, None
         warm = self.warm.Warm(pid, listener, self.confined, space)
         end = self.watch(pid, 0, request, -1, 0, warm)
+        if end == READY:
+            self.imports.setdefault(place, _cpu_time(pid))
         if end != READY:
             warm.close()
             if end[0] == "spent":  # another run may have more time
@@ -291,7 +292,10 @@ class Server:
         most = 5 * tick  # to count between two looks: a frozen machine is not the program's fault
         seen, cpu_then, wall_then = (-1, False), 0.0, time.monotonic()
         cpu_used = waited = 0.0
-        loaded: float | None = None  # CPU seconds of the first import in this process
+        retry, place = request[11], request[14]
+        # CPU seconds of the first import in this process; for what is only screened, of the first
+        # in any: a text that hangs while it is loaded must not take as long as a slow package may.
+        loaded = None if retry else self.imports.get(place)
         header, calling = self.child.HEADER, self.child.CALLING
         with _Exit(pid, self.channel, self.client, warm) as exited:
             while True:
@@ -323,6 +327,8 @@ class Server:
                 if mark > seen and self.left > 0:
                     if loaded is None and mark[0] > start:
                         loaded = cpu_used
+                        if place:
+                            self.imports.setdefault(place, loaded)
                     seen, cpu_used, waited = mark, 0.0, 0.0
                     if mark[0] >= total > 0:  # nothing is left to do but to exit
                         cpu, wall = min(cpu, 0.2), min(wall, 0.5)

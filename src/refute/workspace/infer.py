@@ -8,20 +8,16 @@ asks for, as it was released at the time.
 from __future__ import annotations
 
 import ast
-import configparser
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.syntax import parse_module
-from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
-from refute.workspace.rooted_files import take
 
 __all__ = ["MOST_READ", "Reader", "infer_recipe", "infer_requirements", "own_interpreter"]
 
@@ -44,6 +40,8 @@ def infer_recipe(
     root: Path, *, interpreter: Path | None = None, runner: Runner | None = None
 ) -> Recipe:
     """The recipe of a user's own repository: their environment, and how its tests are started."""
+
+    from refute.workspace.rooted_files import take
 
     def read(path: str) -> str | None:
         try:
@@ -84,6 +82,8 @@ def own_interpreter(root: Path) -> Path:
 
 def _is_tracked(folder: Path) -> bool:
     """Whether git tracks something below a folder, or a link in its place."""
+    from refute.workspace.gitrun import GitFailed, git
+
     try:
         return bool(git("ls-files", "-z", "--", folder.name, folder=folder.parent))
     except (GitFailed, WorkspaceUnavailable):
@@ -136,6 +136,8 @@ def infer_requirements(read: Reader) -> tuple[tuple[str, ...], ...]:
 
 
 def _toml(text: str | None) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(text or "")
     except tomllib.TOMLDecodeError:
@@ -147,6 +149,8 @@ def _texts(value: Any) -> list[str]:
 
 
 def _of_setup_cfg(text: str | None) -> list[str]:
+    import configparser
+
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(text or "")

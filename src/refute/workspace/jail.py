@@ -1,6 +1,6 @@
 """The jail: one process that holds the namespaces of a workspace and runs commands inside them.
 
-Run as a script, ``python -I -S jail.py``: standard library only. The first line on stdin is the
+Run as a script, by ``python -I -S``: standard library only. The first line on stdin is the
 configuration; the first line on stdout says what holds (``{"protections": ..., "tree": ...}``) or
 why nothing does (``{"failed": reason}``). Then requests and replies alternate, each a line of JSON
 whose ``size`` bytes of payload follow. When stdin ends, everything in here is killed.
@@ -18,7 +18,6 @@ import contextlib
 import fcntl
 import json
 import os
-import platform
 import resource
 import select
 import shutil
@@ -29,6 +28,7 @@ import struct
 import sys
 import types
 from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from typing import Any
 
 NOT_STARTED = 3
@@ -39,11 +39,15 @@ SECRET = "/.refute"
 
 
 def _load(*parts: str) -> Any:
-    """A module of this package, by path: nothing of `refute` is importable in here."""
+    """A module of this package, by path: nothing of `refute` is importable in here.
+
+    Compiled once and kept like any module that is imported: each workspace starts a jail.
+    """
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), *parts) + ".py"
     module = types.ModuleType("_refute_" + parts[-1])
-    with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
+    code = SourceFileLoader(module.__name__, path).get_code(module.__name__)
+    assert code is not None
+    exec(code, module.__dict__)
     return module
 
 
@@ -61,7 +65,7 @@ class Jail:
         self.tidy = _load("..", "sandbox", "cleanup")
         on_linux = sys.platform.startswith("linux")
         self.linux: Any = _load("..", "sandbox", "isolation") if on_linux else None
-        self.machine = platform.machine()
+        self.machine = os.uname().machine
         self.tree: str = config["tree"]
         self.base: str = config["base"]
         self.scratch = os.path.join(config["outside"], "scratch")

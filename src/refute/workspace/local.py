@@ -28,6 +28,12 @@ ALL_MEASURES = frozenset({"namespaces", "overlay", "landlock"})
 """What may be asked for; what holds is told by `protections()`."""
 
 _SCRIPT = Path(__file__).with_name("jail.py")
+_START = """import sys
+from importlib.machinery import SourceFileLoader
+__file__ = sys.argv[1]
+exec(SourceFileLoader("refute.workspace.jail", __file__).get_code("refute.workspace.jail"))
+"""
+"""Runs it as a script that is compiled once and kept: each workspace starts one."""
 _ERRORS: dict[str, type[OSError]] = {
     "FileNotFoundError": FileNotFoundError,
     "IsADirectoryError": IsADirectoryError,
@@ -99,8 +105,11 @@ class LocalBackend:
             "disk": self._limits.disk,
             "client": os.getpid(),
         }
+        options = ["-I", "-S", *["-B"] * sys.dont_write_bytecode]
+        if sys.pycache_prefix is not None:
+            options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_SCRIPT)],
+            [sys.executable, *options, "-c", _START, str(_SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -175,6 +175,16 @@ def test_one_example_that_fits_many_programs_is_not_enough(box: Sandbox) -> None
     assert "one example" in " ".join(result.notes)
 
 
+def test_what_makes_the_arguments_of_a_test_is_taken_as_right(box: Sandbox) -> None:
+    """A coder that does nothing is undone by anything: the likelier edit, and the wrong one."""
+    code = "def unpack(s):\n    return pack(s)\n\n\n"
+    code += "def pack(s):\n    return s[1:] + s[:1] if len(s) == 3 else s\n"
+    given = tuple(UnitTest(Expression(f"unpack(pack({s!r}))"), s) for s in ("abc", "xyz", "a", ""))
+    result = search(problem(code, tests=given), box=box, max_candidates=600)
+    assert "pack(pack(s))" in result.candidates[0].code
+    assert all("len(s) == 3" in candidate.code for candidate in result.candidates)
+
+
 def test_an_answer_prunes_the_candidates(box: Sandbox) -> None:
     asked: list[Question] = []
 
@@ -198,8 +208,8 @@ def test_an_unanswered_question_changes_nothing(box: Sandbox) -> None:
         raise KeyError
 
     given = (UnitTest(Call((3, 1)), 4), UnitTest(Call((4, 1)), 5))
-    silent = search(problem(AMBIGUOUS, tests=given), box=box)
-    result = search(problem(AMBIGUOUS, tests=given), box=box, ask=ask)
+    silent = search(problem(AMBIGUOUS, tests=given), box=box, max_candidates=400)
+    result = search(problem(AMBIGUOUS, tests=given), box=box, ask=ask, max_candidates=400)
     assert result.candidates == silent.candidates
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from refute.function import verbs
-from refute.function.contract import State
+from refute.function.contract import Ask, MethodResult, State
 from refute.function.project_sandbox import open_box
 from refute.function.search import search
 from refute.function.target import open_target
@@ -102,6 +102,25 @@ def test_the_replay_of_examples_is_in_the_budget(work: str, tmp_path: Path) -> N
         assert time.monotonic() - start < 3.5
     assert found.state is State.CANNOT_TELL  # nothing was run to its end, so nothing is claimed
     assert any("time was up" in note for note in found.notes)
+
+
+def test_the_load_of_the_module_is_in_the_budget(tmp_path: Path) -> None:
+    """Each function has its part of it, and a quarter of the budget whatever the load takes."""
+    path = tmp_path / "two.py"
+    path.write_text("def f(x):\n    return x\n\n\ndef g(x):\n    return x\n")
+    module = open_target(str(path))
+    seconds: list[float] = []
+
+    def solver(problem: FunctionProblem, ask: Ask | None, left: float) -> MethodResult:
+        seconds.append(left)
+        return MethodResult((), ())
+
+    with open_box(module) as box:
+        list(verbs.hunt(module, solver=solver, box=box, budget=100.0, spent=80.0))
+        list(verbs.debug(module, solver=solver, box=box, budget=100.0, spent=1000.0))
+    assert all(40 < left <= 60 for left in seconds[:2])
+    assert all(5 < left <= 25 for left in seconds[2:])
+    assert len(seconds) == 4
 
 
 def test_a_timed_box(box: LocalSandbox) -> None:

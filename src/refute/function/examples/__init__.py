@@ -3,7 +3,7 @@
 `read_examples` returns them with the trust that their form deserves:
 
 - `Trust.STATED`: doctest, assert, ``f(x) == y``;
-- `Trust.WORDED`: arrows, "should return", Input/Output fields, named arguments;
+- `Trust.WORDED`: arrows, "should return", Input/Output fields, named arguments, round trips;
 - `Trust.HINT`: self-tests of the code itself, and examples that contradict one another (`source`
   says which).
 
@@ -31,6 +31,7 @@ from refute.function.examples.worded import (
     called_examples,
     labelled_fields,
     named_arguments,
+    round_trips,
 )
 from refute.problems import FunctionProblem, Trust, UnitTest
 from refute.sandbox import Sandbox
@@ -114,6 +115,8 @@ def _read(about: DescribedFunction) -> list[Reading]:
             if not overlaps(reading.span, taken):
                 readings.append(reading)
                 taken.append(reading.span)
+    if not readings:
+        readings += round_trips(about)
     return sorted(screened(readings, about), key=lambda one: one.span)
 
 

@@ -27,7 +27,7 @@ __all__ = [
     "to_test",
 ]
 
-Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose"]
+Kind = Literal["doctest", "assert", "equation", "arrow", "fields", "prose", "inverse"]
 """The form in which an example is written."""
 
 _STRAIGHT = str.maketrans(

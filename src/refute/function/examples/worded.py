@@ -1,5 +1,5 @@
 """Examples told in a text: `f(1) == 2`, `f(1) ➞ 2`, "f(1) should return 2", `Input: … Output: …`,
-"for k = 3 the result is 5".
+"for k = 3 the result is 5", and what undoes another function.
 
 A form stays here that at least two tasks of HumanEval+, MBPP+ and HumanEvalFix are written in
 (`benchmarks/examples_accuracy.py`); docstrings of released packages use hardly any.
@@ -25,6 +25,7 @@ __all__ = [
     "called_examples",
     "labelled_fields",
     "named_arguments",
+    "round_trips",
 ]
 
 _ARROW = r"(?:==>|=>|-->|->|—>|→|➞|⇒|➔|⟶|⟹)"
@@ -189,6 +190,15 @@ _NOT_ARGUMENT = re.compile(r"results?|outputs?|returns?|expected|answer|explanat
 _STRONG = re.compile(r"output|result|answer|return|function|gives?|yield", re.I)
 _FURTHER = re.compile(r"\s*,?\s*(?:and|or|nor|but|unless)\b")
 
+_UNDOES = re.compile(
+    r"\b(?:(?:en)?coded|encrypted|compressed|seriali[sz]ed|shifted|packed|escaped|quoted)"
+    r"\s+(?:with|by|using|via)\s+(?:the\s+)?(?:function\s+)?[`']?(\w+)"
+    r"|\b(?:inverse|opposite)\s+of\s+(?:the\s+)?(?:function\s+)?[`']?(\w+)",
+    re.I,
+)
+_WORDS = ("", "a", "ab", "abc", "hello", "abcdefgh", "zyxwvut", "aabbccdd", "mississippi")
+"""Lower case only: legal for any code of texts."""
+
 
 def labelled_fields(about: DescribedFunction) -> Iterator[Reading]:
     """`Input: 3` and `Output: 4`, on one line or over several, with or without argument names."""
@@ -290,3 +300,16 @@ def _result_after(text: str, start: int) -> Scanned | None:
         if value is not None and _CLEAN_END.match(text, value.end):
             return value
     return None
+
+
+def round_trips(about: DescribedFunction) -> Iterator[Reading]:
+    """`decode(encode(x)) == x` where the text says that the function undoes another one here."""
+    if about.method or about.parameters is None or not about.fits(1):
+        return
+    for match in _UNDOES.finditer(about.plain):
+        other = match[1] or match[2]
+        if other in about.defined and other != about.name:
+            for word in _WORDS:
+                call = Expression(f"{about.name}({other}({word!r}))")
+                yield Reading(call, word, "inverse", match.span())
+            return

@@ -120,8 +120,8 @@ def _literal_rows(
             for name, pieces in objects.items():
                 one = _parameter(signature, name)
                 guessed = one.type == ("any",)  # literals may be what it is for after all
-                often = (0.75 if guessed else 1) if name in row else 0.5 if one.optional else 1
-                if rng.random() < often:
+                share = (0.75 if guessed else 1.0) if name in row else 0.5 if one.optional else 1.0
+                if rng.random() < share:
                     row[name] = rng.choice(pieces)
             if rng.random() < 0.6:
                 row = _with_fewer_options(row, signature, builder, rng)

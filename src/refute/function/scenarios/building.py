@@ -6,7 +6,7 @@ whoever asks (`proposing`). Deterministic; shortest and most ordinary values fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 
 from refute.function.scenarios.described import (
@@ -122,8 +122,19 @@ def library_places(name: str) -> list[str]:
 class Builder:
     """Makes expressions for the types of one described module."""
 
-    def __init__(self, described: Described, namer: Namer, constants: Constants = ((), ())) -> None:
+    def __init__(
+        self,
+        described: Described,
+        namer: Namer,
+        constants: Constants = ((), ()),
+        instances: Mapping[str, Sequence[Piece]] | None = None,
+    ) -> None:
+        """`instances`: how objects of a class were made elsewhere, by the class's id."""
         self.described = described
+        self._given = {
+            place: [one for one in pieces if namer.claim(one.imports)]
+            for place, pieces in (instances or {}).items()
+        }
         self.namer = namer
         self.constants = constants
         self._numbers, self._texts = constants
@@ -271,7 +282,7 @@ class Builder:
             return [Piece(f"{name.source}.{one}", name.imports) for one in info.members]
         if depth <= 0:
             return ()
-        ways: list[Iterable[Piece]] = []
+        ways: list[Iterable[Piece]] = [self._given.get(info.id, ())]
         if not info.abstract and not info.protocol and info.make is not None:
             ways.append(self.calls(self.namer.name(info.id), info.make, depth, 6))
         for label, method in info.methods.items():

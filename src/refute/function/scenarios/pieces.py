@@ -52,6 +52,15 @@ class Namer:
             name += "_"
         return name
 
+    def claim(self, imports: Iterable[tuple[str, str]]) -> bool:
+        """Take names for what they mean elsewhere; False where one means something else here."""
+        pairs = [(name, place) for name, place in imports]
+        if any(name in self._taken and self._names.get(place) != name for name, place in pairs):
+            return False
+        self._taken |= {name for name, _ in pairs}
+        self._names |= {place: name for name, place in pairs}
+        return True
+
     def module_named(self, name: str) -> Piece:
         """The piece that stands for a module of the standard library, by its own name."""
         return Piece(name, ((name, name),))

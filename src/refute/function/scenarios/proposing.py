@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
@@ -27,14 +28,18 @@ from refute.function.scenarios.described import (
 from refute.function.scenarios.mentioned import mentioned
 from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer, Piece, joined
+from refute.function.scenarios.results import function_returned, uses
 from refute.function.scenarios.varying import variations
 from refute.problems import Scenario
+from refute.sandbox.values import Incomplete
 from refute.syntax import Function, bound_names, find_function, try_parse
 
 __all__ = ["Proposal", "Proposer", "Target"]
 
 MOST_KEPT = 60
 """Scenarios that variations start from."""
+DEEPEST_RESULT, MOST_RESULTS = 2, 120
+"""Results of results that are used, and how many scenarios do so."""
 MOST_MISSES = 150
 """Proposals in a batch that are not new: then it is left as it is, until more is learnt."""
 MOST_BARREN = 6
@@ -98,6 +103,8 @@ class Proposer:
     texts: Texts
     known: Sequence[Scenario] = ()
     seed: int = 0
+    instances: Mapping[str, Sequence[Piece]] = field(default_factory=dict)
+    """How tests make objects of a class, by its id."""
     _tries: dict[tuple[str, str], _Tries] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _kept: list[Proposal] = field(default_factory=list)
@@ -110,6 +117,9 @@ class Proposer:
     _making: Iterator[Row] = field(default_factory=lambda: iter(()))
     """More arguments for the receiver's constructor."""
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
+    _results: dict[str, int] = field(default_factory=dict)
+    """Source of a scenario whose result is used -> how many results deep it is itself."""
+    _uses: deque[Proposal] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         target = self.target
@@ -123,7 +133,8 @@ class Proposer:
         owned = target.name.rpartition(".")[0]
         whole = tree or ast.Module([], [])
         constants = mentioned(whole, nodes, owned, self.rng, self.described.tables)
-        self.builder = Builder(self.described, Namer(target.module, taken), constants)
+        namer = Namer(target.module, taken)
+        self.builder = Builder(self.described, namer, constants, self.instances)
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -157,12 +168,29 @@ class Proposer:
             tries.made += 1
             tries.good += good
             tries.returned += seen.kind == "returned"
+        if seen.kind == "returned" and isinstance(seen.value, Incomplete):
+            self._use(proposal, seen.value.type)
         new = seen.lines - self._lines
         if seen.answered and (new or (good == 1.0 and len(self._kept) < MOST_KEPT // 2)):
             self._lines |= new
             self._kept.append(proposal)
             if len(self._kept) > MOST_KEPT:
                 self._kept.pop(self.rng.randrange(MOST_KEPT // 2))
+
+    def _use(self, proposal: Proposal, kind: str) -> None:
+        """Have what a call returned used, since it cannot be compared itself."""
+        scenario = proposal.scenario
+        depth = self._results.get(scenario.source, 0)
+        if depth == DEEPEST_RESULT or len(self._results) > MOST_RESULTS:
+            return
+        node = self.target.node
+        for _ in range(depth + 1):
+            node = function_returned(node)
+        base = Piece(scenario.expression, scenario.imports, scenario.setup)
+        for use in uses(base, kind, node, self.builder, self.rng):
+            new = Scenario(use.source, use.setup, use.imports)
+            self._results[new.source] = depth + 1
+            self._uses.append(Proposal(new))
 
     # -- the stream --------------------------------------------------------------------------------
 
@@ -176,6 +204,9 @@ class Proposer:
             turn += 1
             fresh: list[Proposal] = []
             row = None
+            if self._uses and turn % 2:
+                yield self._uses.popleft()
+                continue
             if turn % 3 != 2 or not (self._kept or self.known):
                 row = next(rows, None)
             if row is not None:
@@ -302,6 +333,8 @@ class Proposer:
         owner = self._owner()
         found: dict[str, Piece] = {}
         if owner is not None:
+            for piece in self.instances.get(owner.id, ()):
+                found[piece.source] = piece
             if owner.make is not None and not owner.abstract:
                 whole = self.builder.namer.name(owner.id)
                 node = self._node_of(owner.make)

@@ -16,6 +16,7 @@ from refute.function.search.facts import CodeFacts
 from refute.function.search.rules import (
     ALTERNATIVES,
     Draft,
+    bindings,
     borrowed_statements,
     early_returns,
     log_weight,
@@ -92,6 +93,7 @@ def singles(
         drafts = list(statements(owner, field, body, context, facts))
         drafts += borrowed_statements(owner, field, body, context, facts)
         drafts += uses(owner, field, body, context, facts)
+        drafts += bindings(owner, field, body, context, facts)
         if isinstance(owner, ast.FunctionDef) and within is None:
             drafts += swapped_returns(owner)
             drafts += early_returns(owner, facts)

@@ -33,7 +33,7 @@ from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, S
 from refute.sandbox.contract import Code, takes_code
 from refute.sandbox.equality import Expected, expect_test, matches
 from refute.sandbox.values import MalformedValue
-from refute.syntax import parse_module
+from refute.syntax import Function, parse_expression, parse_module
 
 __all__ = ["OutOfBudget", "Trial", "TrialResult", "starved"]
 
@@ -107,12 +107,18 @@ class Trial:
 
     def parts(self) -> tuple[ast.Module, ast.Module]:
         """What is worth editing: what was asked about (a function, a class); and the rest, that
-        which it names first."""
+        which it names first, without what makes the arguments of the tests: it is taken as right.
+        """
         own = self.entry_point.partition(".")[0]
         mine = [stmt for stmt in self.focus.body if getattr(stmt, "name", None) == own]
-        rest = [stmt for stmt in self.focus.body if stmt not in mine]
         if not mine:
             return self.focus, ast.Module([], [])
+        makers = {name for test in self.tests for name in _makers(test.call)}
+        rest = [
+            stmt
+            for stmt in self.focus.body
+            if stmt not in mine and not (isinstance(stmt, Function) and stmt.name in makers)
+        ]
         named = names_in(ast.Module(mine, []))
         rest.sort(key=lambda stmt: getattr(stmt, "name", None) not in named)
         return ast.Module(mine, []), ast.Module(rest, [])
@@ -225,7 +231,8 @@ class Trial:
             rows, took = running.result()
             yield from self._results(batch, rows)
             # Slow candidates go in small batches, so that the budget is looked at in time.
-            size = max(8, size // 4) if took > 0.8 else min(BATCH, size * 2)
+            slow = took > 0.8 and self.max_candidates is None
+            size = max(8, size // 4) if slow else min(BATCH, size * 2)
             if not last:
                 self.check_budget()
 
@@ -350,6 +357,15 @@ class Trial:
         """The edited program's tree, without fuel, as a copy."""
         with applied(edits):
             return stripped(self.tree)
+
+
+def _makers(call: Invocation) -> Iterator[str]:
+    """The functions whose results are arguments in an expression."""
+    if isinstance(call, Expression):
+        for node in ast.walk(parse_expression(call.source)):
+            for one in node.args if isinstance(node, ast.Call) else ():
+                if isinstance(one, ast.Call) and isinstance(one.func, ast.Name):
+                    yield one.func.id
 
 
 def _take(made: Iterator[_Made], ready: list[_Made]) -> bool:

@@ -23,9 +23,11 @@ from refute.function.search.rules.rule import (
     variants,
 )
 from refute.function.search.rules.statements import statements, swapped_returns
+from refute.function.search.rules.unbound import bindings
 from refute.function.search.rules.unread import uses
 
 __all__ = [
-    "ALTERNATIVES", "RULES", "Draft", "Rule", "Variant", "borrowed_statements", "early_returns",
-    "few_variants", "log_weight", "statements", "swapped_returns", "uses", "variants",
+    "ALTERNATIVES", "RULES", "Draft", "Rule", "Variant", "bindings", "borrowed_statements",
+    "early_returns", "few_variants", "log_weight", "statements", "swapped_returns", "uses",
+    "variants",
 ]  # fmt: skip

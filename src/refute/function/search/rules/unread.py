@@ -19,7 +19,8 @@ rule("wrap unread", 0.4, "return b", "return a(b)")
 rule("or unread", 0.4, "return items", "return a or items")
 rule("use unread", 0.4, "items.sort()\nreturn items", "items[a] = b\nitems.sort()\nreturn items",
     "items.sort()\nreturn items", "a(items)\nitems.sort()\nreturn items",
-    "items.sort()\nreturn items", "items.sort()\nitems = a(items, b)\nreturn items")  # fmt: skip
+    "items.sort()\nreturn items", "items.sort()\nitems = a(items, b)\nreturn items",
+    "items.sort()\nreturn items", "a()\nitems.sort()\nreturn items")  # fmt: skip
 
 NEAR = 5
 """Variables, at most, that are given to what is called, or changed."""
@@ -69,6 +70,7 @@ def _unread(context: Scope, facts: CodeFacts) -> tuple[tuple[str, ...], tuple[st
 
 def _calls(callees: list[str], given: list[str]) -> Iterator[ast.stmt]:
     for name in callees:
+        yield ast.Expr(call(name))
         for first in given:
             if first == name:
                 continue

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from refute.train.log_filters import without_noise
-from refute.train.synthetic.corpus import CorpusRow, corpus
-from refute.train.synthetic.steps import KINDS, Kind
+from synthetic.corpus import CorpusRow, corpus
+from synthetic.steps import KINDS, Kind
 
 __all__ = ["Scratch", "build_tokenizer", "pretrain"]
 

@@ -18,8 +18,8 @@ from typing import Any, Literal
 from refute.function.llm.generation import Generator, test_request
 from refute.literals import source_of
 from refute.prompts import render
-from refute.train.synthetic.family import ENTRY_POINT, Part, SyntheticTask, random_input, tasks
-from refute.train.synthetic.steps import KINDS, LETTERS, Kind
+from synthetic.family import ENTRY_POINT, Part, SyntheticTask, random_input, tasks
+from synthetic.steps import KINDS, LETTERS, Kind
 
 __all__ = ["SORTS", "USUAL", "CorpusRow", "Habits", "Sort", "answer", "corpus"]
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from refute.problems import FunctionKey, FunctionProblem
-from refute.train.synthetic.steps import KINDS, LETTERS, NAME, Kind, Step, draw
+from synthetic.steps import KINDS, LETTERS, NAME, Kind, Step, draw
 
 __all__ = ["ENTRY_POINT", "Part", "SyntheticTask", "part_of", "random_input", "tasks"]
 

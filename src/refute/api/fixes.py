@@ -1,0 +1,134 @@
+"""What fixes do besides what they are for, and which of several is to be trusted.
+
+>>> ranked = refute.rank_fixes(["a.diff", "b.diff"], issue="ISSUE.md")
+>>> ranked.results[0].fix, ranked.separating
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from refute.api.calling import Shown, apart, path_of
+from refute.diffing.differences import Difference
+from refute.diffing.engine import Settings
+from refute.diffing.revisions import open_patched
+from refute.diffing.service import Diffed, compare
+from refute.errors import InputError, RefuteError, Unavailable
+from refute.issue.patches import split_fix
+
+if TYPE_CHECKING:
+    from refute.api.issues import VetResult
+
+__all__ = ["Pair", "RankedFixes", "changes_of", "rank_fixes"]
+
+SECONDS = 3.0
+"""For one function; `TOTAL` for all that one fix changes."""
+TOTAL = 60.0
+MOST_FIXES = 8
+_ORDER = ("fixed", "cannot tell", "not fixed", "breaks tests", "does not apply")
+
+
+def changes_of(
+    fix: str, repo: Path, python: Path | None = None, other: str | None = None
+) -> Diffed | str:
+    """What the code of a fix changes in behaviour, against the checkout or against another fix; a
+    line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout."""
+    settings = Settings(seconds=SECONDS, total=TOTAL)
+    codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
+    try:
+        with open_patched(repo, None, *codes) as revisions:
+            return compare(revisions, settings, python=python)
+    except (InputError, Unavailable, RefuteError) as error:
+        return " ".join(str(error).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two fixes, by their places in what was given, and what tells them apart."""
+
+    first: int
+    second: int
+    differences: tuple[Difference, ...] = ()
+    """Inputs on which they differ, plainest first; `before` is the first fix's side."""
+    alike: bool = False
+    """Whether they were seen to do the same on inputs that reach what differs between them."""
+    reason: str = ""
+    """Why neither can be said."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFixes(Shown):
+    """Several fixes of one issue, most to be trusted first."""
+
+    results: tuple[VetResult, ...]
+    places: tuple[int, ...]
+    """Of each result, its place in what was given."""
+    fixes: tuple[str, ...]
+    """Names of the files as given."""
+    separating: tuple[Pair, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.fixes import ranked_document
+
+        return ranked_document(self)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.fixes import print_ranked
+
+        print_ranked(self, console)
+
+
+def rank_fixes(
+    fixes: Sequence[Path | str],
+    *,
+    issue: Path | str,
+    repo: Path | str = ".",
+    python: Path | str | None = None,
+    **how: Any,
+) -> RankedFixes:
+    """Judge several fixes by the same tests, and find inputs that tell each pair of them apart.
+
+    Parameters as of `refute.vet`. Ranked by verdict, then by how many of the others do the same,
+    then as given. Raises as `vet`.
+    """
+    from refute.api.issues import read_fix, vet
+
+    if not 2 <= len(fixes) <= MOST_FIXES:
+        raise InputError(f"{len(fixes)} fixes: give 2 to {MOST_FIXES}")
+
+    def work() -> RankedFixes:
+        texts = [read_fix(Path(fix)) for fix in fixes]
+        common: dict[str, Any] = {"issue": issue, "repo": repo, "python": python, **how}
+        first = vet(fixes[0], behaviour=False, **common)
+        rest = [vet(fix, behaviour=False, given=first, **common) for fix in fixes[1:]]
+        results = [first, *rest]
+        usable = [i for i, one in enumerate(results) if one.verdict != "does not apply"]
+        pairs = [
+            _pair(i, j, changes_of(texts[i], Path(repo), path_of(python), texts[j]))
+            for i, j in combinations(usable, 2)
+        ]
+        agreeing = [
+            sum(p.alike for p in pairs if i in (p.first, p.second)) for i in range(len(fixes))
+        ]
+        order = sorted(
+            range(len(fixes)), key=lambda i: (_ORDER.index(results[i].verdict), -agreeing[i], i)
+        )
+        ranked = tuple(results[i] for i in order)
+        return RankedFixes(ranked, tuple(order), tuple(map(str, fixes)), tuple(pairs))
+
+    return apart(work)
+
+
+def _pair(first: int, second: int, found: Diffed | str) -> Pair:
+    if isinstance(found, str):
+        return Pair(first, second, reason=found, alike=found.startswith("no difference"))
+    shown = tuple(d for one in found.functions for d in one.comparison.differences)
+    verdicts = {one.comparison.verdict for one in found.functions}
+    alike = bool(verdicts) and verdicts <= {"no difference", "see callers"}
+    return Pair(first, second, shown, alike and not shown)

@@ -1,0 +1,70 @@
+"""How a project's own tests, documents and recorded calls use its callables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from refute.diffing.modules import Module
+from refute.diffing.revisions import Tree
+from refute.function.project import surroundings
+from refute.function.scenarios.carving import (
+    Package,
+    carve,
+    classes_around,
+    find_tests,
+    from_recorded,
+    instances_of,
+    read_package,
+)
+from refute.function.scenarios.described import Described
+from refute.function.scenarios.pieces import Piece
+from refute.problems import Scenario
+
+__all__ = ["Usage", "Used"]
+
+Used = tuple[list[Scenario], dict[str, tuple[Piece, ...]]]
+"""Scenarios of a callable, and expressions for instances of the classes that it wants."""
+
+
+@dataclass(slots=True)
+class Usage:
+    """Reads what it is asked for, and keeps it; nothing is executed."""
+
+    tree: Tree
+    recorded: Iterable[Any] = ()
+    """Rows of `refute.recording.reading.read_recorded`."""
+    _packages: dict[tuple[Path, str], Package] = field(default_factory=dict)
+    _rows: dict[str, list[Any]] | None = None
+
+    def of(self, module: Module, name: str, described: Described) -> Used:
+        """How ``module:name`` is used in the tree's tests and documents, and in what was recorded;
+        the two in turns, so that neither crowds the other out."""
+        classes = classes_around(module.name, name, described)
+        names = [name, *(place.partition(":")[2] for place in classes)]
+        files = find_tests(self.tree.root, module.name, names)
+        target = f"{module.name}:{name}"
+        package = self._package(module)
+        found = carve(files, [target, *classes], names=package, seen_from=module.name).scenarios
+        pairs = zip_longest(found[target], from_recorded(self._recorded_of(target), target))
+        scenarios = [one for pair in pairs for one in pair if one is not None]
+        return scenarios, instances_of(classes, found)
+
+    def _package(self, module: Module) -> Package:
+        top = module.name.partition(".")[0]
+        root = surroundings(self.tree.root / module.path).import_path
+        key = (root[0] if root else self.tree.root, top)
+        if key not in self._packages:
+            self._packages[key] = read_package(*key, first=(module.name,))
+        return self._packages[key]
+
+    def _recorded_of(self, target: str) -> list[Any]:
+        if self._rows is None:
+            self._rows = defaultdict(list)
+            for row in self.recorded:
+                self._rows[row.target].append(row)
+        return self._rows.get(target, [])

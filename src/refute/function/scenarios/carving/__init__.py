@@ -1,0 +1,17 @@
+"""Scenarios carved from what a project has: its tests, doctests and examples, never executed."""
+
+from refute.function.scenarios.carving.carve import Carving, carve, from_recorded
+from refute.function.scenarios.carving.finding import find_tests
+from refute.function.scenarios.carving.instances import classes_around, instances_of
+from refute.function.scenarios.carving.places import Package, read_package
+
+__all__ = [
+    "Carving",
+    "Package",
+    "carve",
+    "classes_around",
+    "find_tests",
+    "from_recorded",
+    "instances_of",
+    "read_package",
+]

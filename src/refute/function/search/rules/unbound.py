@@ -1,0 +1,134 @@
+"""Rules for what is read and never bound: a variable whose assignment is missing."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+
+from refute.function.search.edit import Change, copy_of
+from refute.function.search.facts import CodeFacts
+from refute.function.search.fuel import FUEL, is_mark
+from refute.function.search.rules.insertions import is_docstring
+from refute.function.search.rules.rule import (
+    Draft,
+    binary,
+    call,
+    const,
+    load,
+    method,
+    number,
+    rule,
+    store,
+)  # fmt: skip
+from refute.function.search.sites import Scope
+
+__all__ = ["bindings"]
+
+rule("bind", 1.0, "return n + 1", "n = len(items)\nreturn n + 1",
+    "for x in items:\n    n += x\nreturn n", "n = 0\nfor x in items:\n    n += x\nreturn n",
+    "return [x for x in items if x == n]",
+    "n = max(items.values())\nreturn [x for x in items if x == n]")  # fmt: skip
+
+NEAR = 5
+"""Variables, at most, that it is made of."""
+SURE = 2.0
+"""Log weight for that nothing but a binding, or another name, can make such code run."""
+_BUILTINS = frozenset(dir(builtins))
+_TAKERS = (
+    "len", "list", "set", "sorted", "iter", "max", "min", "sum", "str", "int", "dict", "tuple",
+    "next", "abs", "float",
+)  # fmt: skip
+_OF_PARTS = ("max", "min", "sum", "len", "list", "set", "sorted", "iter", "next")
+_METHODS = ("values", "keys", "items", "split", "strip", "lower", "upper", "copy")
+_OPERATORS = (ast.Sub(), ast.Add(), ast.Mult(), ast.FloorDiv(), ast.Mod(), ast.Div())
+
+
+def bindings(
+    owner: ast.AST, field: str, body: list[ast.stmt], context: Scope, facts: CodeFacts
+) -> Iterator[Draft]:
+    """`name = …` before the first statement of a list that holds all that reads the name."""
+    function = context.function
+    if function is None or "*" in facts.around.known:
+        return
+    missing = _unbound(function, {*context.names, *facts.around.known})
+    if not missing:
+        return
+    mentions = [{n.id for n in ast.walk(s) if isinstance(n, ast.Name)} for s in body]
+    for name, count in missing.items():
+        at = next((i for i, names in enumerate(mentions) if name in names), None)
+        if at is None or _count(body, name) < count or is_mark(body[at]) or is_docstring(body[at]):
+            continue
+        near = [other for other in context.names if other != name and other not in missing]
+        for value, extra in _values(near[:NEAR], facts):
+            items = [*body[:at], ast.Assign([store(name)], value), *body[at:]]
+            yield "bind", (Change(owner, field, None, items),), SURE + extra, (body[at],)
+
+
+def _unbound(function: ast.AST, known: set[str]) -> dict[str, int]:
+    """The names that the function mentions and nothing binds, with how often it mentions them.
+
+    What is only added to is not bound by that, nor by what has its name outside.
+    """
+    added = {
+        id(node.target): node.target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
+    }
+    bound = (known - set(added.values())) | _BUILTINS | {FUEL}
+    read: dict[str, int] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                bound.add(name)
+            case ast.alias(name=name, asname=other):
+                bound.add((other or name).partition(".")[0])
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                bound.update(names)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.add(name)
+            case ast.ClassDef(name=name) | ast.MatchAs(name=str(name)):
+                bound.add(name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+            case ast.Name(id=name):
+                read[name] = read.get(name, 0) + 1
+                if not isinstance(node.ctx, ast.Load) and id(node) not in added:
+                    bound.add(name)
+    return {name: count for name, count in read.items() if name not in bound}
+
+
+def _count(body: Sequence[ast.stmt], name: str) -> int:
+    nodes = (node for stmt in body for node in ast.walk(stmt))
+    return sum(isinstance(node, ast.Name) and node.id == name for node in nodes)
+
+
+def _values(near: Sequence[str], facts: CodeFacts) -> Iterator[tuple[ast.expr, float]]:
+    """What it may be: plain things first, then one step and two steps from a variable."""
+    for constant in (0, 1, "", None, True, False):
+        yield const(constant), 0.0
+    yield ast.List([], ast.Load()), 0.0
+    yield ast.Dict([], []), 0.0
+    yield call("set"), 0.0
+    known = [one for _, one in facts.around.arguments]
+    for expression in known:
+        names = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
+        if names <= {*near, *facts.around.known, *_BUILTINS}:
+            yield copy_of(expression), 0.0
+    takers = {ast.dump(one): one for one in (*map(load, _TAKERS), *facts.around.takers)}
+    methods = dict.fromkeys((*_METHODS, *facts.around.methods))
+    for place, name in enumerate(near):
+        less = -0.1 * place
+        for at in (0, -1):
+            item = ast.Subscript(load(name), number(at), ast.Load())
+            yield item, less
+        for taker in takers.values():
+            yield ast.Call(copy_of(taker), [load(name)], []), less
+        for of in methods:
+            yield method(load(name), of), less
+            for taker_name in _OF_PARTS:
+                yield call(taker_name, method(load(name), of)), less - 0.5
+        for other in (*map(load, near), const(1)):
+            for op in _OPERATORS:
+                if getattr(other, "id", "") != name:
+                    yield binary(load(name), op, other), less - 0.3

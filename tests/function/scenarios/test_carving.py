@@ -1,0 +1,362 @@
+"""Scenarios carved from tests, doctests and documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from refute.function.scenarios.carving import (
+    Package,
+    carve,
+    find_tests,
+    from_recorded,
+    instances_of,
+    read_package,
+)
+from refute.problems import Scenario
+
+CART = '''
+from decimal import Decimal
+
+RATE = 1
+
+
+class Cart:
+    """Goods.
+
+    >>> cart = Cart(tax=1)
+    >>> cart.add("doc", 3)
+    >>> cart.total()
+    3
+    """
+
+    def __init__(self, tax=0): ...
+    @classmethod
+    def of(cls, *pairs): ...
+    @property
+    def size(self): ...
+    def add(self, name, price): ...
+    def total(self): ...
+
+
+class Other:
+    def add(self, name): ...
+
+
+Basket = Cart
+
+
+def slug(text, sep="-"): ...
+def rounded(by): ...
+def fetch(url): ...
+'''
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    root = tmp_path_factory.mktemp("shop")
+    (root / "shop").mkdir()
+    (root / "shop" / "__init__.py").write_text("from .cart import Cart, slug\n")
+    (root / "shop" / "cart.py").write_text(CART)
+    return read_package(root, "shop")
+
+
+def carved(package: Package, name: str, text: str, file: str = "tests/test_cart.py") -> list[str]:
+    target = f"shop.cart:{name}"
+    found = carve([(file, dedent(text))], [target], names=package).scenarios[target]
+    return [one.source for one in found]
+
+
+def only(package: Package, name: str, text: str) -> Scenario:
+    target = f"shop.cart:{name}"
+    [one] = carve([("test_x.py", dedent(text))], [target], names=package).scenarios[target]
+    return one
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("assert slug('a b') == 'a-b'", ["slug('a b')"]),
+        ("with pytest.raises(TypeError):\n    slug(None)", ["slug(None)"]),
+        ("pytest.raises(TypeError, slug, 1, sep='x')", ["slug(1, sep='x')"]),
+        ("text = 'a'\nunused = 5\nresult = slug(text)", ["text = 'a'\nslug(text)"]),
+        ("for x in ['a', 'b']:\n    assert slug(x)", ["x = 'a'\nslug(x)", "x = 'b'\nslug(x)"]),
+        ("assert [slug(x) for x in names()]", []),
+        (
+            "rows = load()\nfor x in 'ab':\n    slug(x)",
+            ["x = next(iter('ab'))\nslug(x)"],
+        ),
+        ("assert all(slug(x) for x in ('a', 'b'))", ["x = 'a'\nslug(x)", "x = 'b'\nslug(x)"]),
+        ("f = lambda x: slug(x)", []),
+        ("key = str.lower\nslug(key('A'))", ["key = str.lower\nslug(key('A'))"]),
+        ("x = [1]\nx.append(2)\nslug(x)", ["x = [1]\nx.append(2)\nslug(x)"]),
+        ("x = {}\nx['a'] = 1\ny = 2\nslug(x)", ["x = {}\nx['a'] = 1\nslug(x)"]),
+        ("class A: ...\nslug(A())", []),
+        ("def up(t):\n    return t * 2\nslug(up('a'))", ["up = lambda t: t * 2\nslug(up('a'))"]),
+        ("a = 1\ndef inner(b):\n    slug(a)\n    slug(b)\na = 2", ["a = 2\nslug(a)"]),
+        ("with open('f') as file:\n    slug(file)", ["file = open('f')\nslug(file)"]),
+    ],
+)  # fmt: skip
+def test_the_statements_that_a_call_needs(package: Package, body: str, expected: list[str]) -> None:
+    indented = "\n".join(f"    {line}" for line in body.split("\n"))
+    text = f"import pytest\nfrom shop import slug\n\ndef test_it():\n{indented}\n"
+    assert carved(package, "slug", text) == expected
+
+
+def test_methods_with_what_was_done_to_the_object_before(package: Package) -> None:
+    text = """
+        from shop import Cart
+        def test_total():
+            c = Cart(tax=2)
+            other = Cart()
+            other.add("b", 2)
+            c.add("a", 1)
+            assert c.total() == 3
+            assert c.size == 1
+        """
+    assert carved(package, "Cart.total", text) == ["c = Cart(tax=2)\nc.add('a', 1)\nc.total()"]
+    assert carved(package, "Cart.size", text) == [
+        "c = Cart(tax=2)\nc.add('a', 1)\nc.total()\nc.size"
+    ]
+    assert carved(package, "Cart", text) == ["Cart()", "Cart(tax=2)"]
+    assert carved(package, "Other.add", text) == []
+
+
+def test_class_methods_and_what_they_make(package: Package) -> None:
+    text = """
+        import shop.cart as sc
+        def test_of():
+            assert sc.Cart.of(("a", 1)).total() == 1
+        """
+    assert carved(package, "Cart.of", text) == ["Cart.of(('a', 1))"]
+    assert carved(package, "Cart.total", text) == ["Cart.of(('a', 1)).total()"]
+
+
+def test_names_of_elsewhere_become_imports(package: Package) -> None:
+    scenario = only(
+        package,
+        "slug",
+        """
+        import xml.etree.ElementTree as ET
+        import os.path
+        from decimal import Decimal as D
+        from shop import cart
+        def test_it():
+            assert cart.slug(D("1"), ET.Element("a"))
+        """,
+    )
+    assert scenario.expression == "slug(D('1'), ET.Element('a'))"
+    assert set(scenario.imports) == {
+        ("D", "decimal:Decimal"), ("ET", "xml.etree.ElementTree")
+    }  # fmt: skip
+
+
+def test_a_class_of_two_names(package: Package) -> None:
+    text = """
+        from shop.cart import Basket
+        def test_it():
+            assert Basket(1).total() == 0
+        """
+    assert carved(package, "Cart.total", text) == ["Cart(1).total()"]
+
+
+def test_a_variable_of_the_name_of_the_target(package: Package) -> None:
+    text = """
+        from shop import cart
+        def test_it():
+            slug = "a"
+            assert cart.slug(slug) == "a"
+        """
+    scenario = only(package, "slug", text)
+    assert scenario.source == "slug = 'a'\ncart.slug(slug)"
+    assert scenario.imports == (("cart", "shop.cart"),)
+
+
+def test_rows_fixtures_and_set_up(package: Package) -> None:
+    text = """
+        import pytest
+        from shop import Cart, slug
+        WORDS = ["x"]
+
+        @pytest.fixture
+        def full(empty):
+            empty.add("a", 1)
+            yield empty
+
+        @pytest.mark.parametrize("text, sep", [("a", "-"), pytest.param("b", None, id="b")])
+        def test_rows(text, sep):
+            assert slug(text, sep)
+
+        def test_constant():
+            slug(WORDS)
+
+        def test_fixture(full, tmp_path):
+            full.total()
+            slug(tmp_path)
+
+        def test_foreign(monkeypatch):
+            slug(monkeypatch)
+
+        class TestCart(TestCase):
+            sep = "_"
+            def setUp(self):
+                self.cart = Cart()
+            def named(self, x):
+                return x + "!"
+            def test_total(self):
+                self.assertEqual(self.cart.total(), 0)
+                self.assertRaises(ValueError, slug, self.named("a"), self.sep)
+        """
+    shared = """
+        import pytest
+        from shop import Cart
+        @pytest.fixture
+        def empty():
+            return Cart(3)
+        """
+    files = [("t/conftest.py", dedent(shared)), ("t/test_it.py", dedent(text))]
+    targets = ["shop.cart:slug", "shop.cart:Cart.total"]
+    found = carve(files, targets, names=package)
+    assert [one.source for one in found.scenarios["shop.cart:Cart.total"]] == [
+        "cart = Cart()\ncart.total()",
+        "empty = Cart(3)\nempty.add('a', 1)\nfull = empty\nfull.total()",
+    ]
+    slugs = [one.source for one in found.scenarios["shop.cart:slug"]]
+    assert set(slugs) == {
+        "slug('a', '-')",
+        "slug('b', None)",
+        "WORDS = ['x']\nslug(WORDS)",
+        "tmp_path = pathlib.Path('.')\nslug(tmp_path)",
+        "sep = '_'\nnamed = lambda x: x + '!'\nslug(named('a'), sep)",
+    }
+    assert found.skipped == {"the fixture monkeypatch": 1}
+
+
+def test_doctests_documents_and_awaited_calls(package: Package) -> None:
+    document = """
+        Text:
+
+        >>> from shop import slug
+        >>> a = "x"
+        >>> slug(a)
+        'x'
+
+        ```python
+        from shop import Cart
+        cart = Cart(5)
+        cart.total()
+        ```
+        """
+    assert carved(package, "slug", document, "README.md") == ["a = 'x'\nslug(a)"]
+    assert carved(package, "Cart.total", document, "README.md") == ["cart = Cart(5)\ncart.total()"]
+    assert carved(package, "Cart.total", CART, "src/shop/cart.py") == [
+        "cart = Cart(tax=1)\ncart.add('doc', 3)\ncart.total()"
+    ]
+    text = "from shop.cart import fetch\nasync def test_it():\n    x = await fetch('a')\n"
+    assert carved(package, "fetch", text) == ["fetch('a')"]
+
+
+def test_a_result_that_is_called(package: Package) -> None:
+    text = """
+        from shop.cart import rounded
+        def test_it():
+            to = rounded(2)
+            assert to(1.234) == 1.23
+            assert rounded(1)(5.55)
+        """
+    assert sorted(carved(package, "rounded", text)) == [
+        "rounded(1)", "rounded(1)(5.55)", "rounded(2)", "to = rounded(2)\nto(1.234)"
+    ]  # fmt: skip
+
+
+def test_few_and_of_every_shape_first(package: Package) -> None:
+    calls = "\n".join(f"    slug('{n}')" for n in range(50)) + "\n    slug([1])\n    slug(None)\n"
+    text = f"from shop import slug\ndef test_it():\n{calls}"
+    target = "shop.cart:slug"
+    found = carve([("test_x.py", text)], [target], names=package, most=5).scenarios[target]
+    assert len(found) == 5
+    assert {"slug([1])", "slug(None)", "slug('0')"} == {one.source for one in found[:3]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def test_it(:\n",
+        "from shop import slug\ndef test_it():\n    slug(" + "-" * 3000 + "1)\n",
+        "from shop import slug\ndef test_it():\n    slug(" + "1 + " * 5000 + "1)\n",
+        "from shop import slug\ndef test_it():\n    slug(0x" + "f" * 9000 + ")\n",
+        "from shop import slug\ndef test_it():\n    slug('" + "a" * 9000 + "')\n",
+        "from shop import slug\nx = slug\nslug = x\ndef test_it():\n    slug(y for y in slug)\n",
+        "\x00",
+    ],
+)
+def test_odd_files_are_left_out(package: Package, text: str) -> None:
+    good = "from shop import slug\ndef test_it():\n    slug('good')\n"
+    files = [("test_odd.py", text), ("test_good.py", good)]
+    found = carve(files, ["shop.cart:slug"], names=package).scenarios["shop.cart:slug"]
+    assert "slug('good')" in [one.source for one in found]
+    assert all(len(one.source) <= 4000 for one in found)
+
+
+def test_files_are_found_best_first_and_links_are_not_followed(tmp_path: Path) -> None:
+    for name, text in {
+        "shop/cart.py": "def slug(): ...",
+        "tests/test_cart.py": "slug('a')",
+        "tests/test_other.py": "slug('a')",
+        "tests/test_none.py": "nothing",
+        "tests/conftest.py": "",
+        "docs/use.rst": ">>> slug('a')",
+        "build/tests/test_cart.py": "slug('a')",
+        "scripts/run.py": "slug('a')",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "tests" / "test_link.py").symlink_to("/dev/zero")
+    found = find_tests(tmp_path, "shop.cart", ["slug"])
+    names = [str(path.relative_to(tmp_path)) for path in found]
+    assert names[0] == "tests/conftest.py"
+    assert names.index("tests/test_cart.py") < names.index("tests/test_other.py")
+    assert sorted(names[1:]) == [
+        "docs/use.rst", "shop/cart.py", "tests/test_cart.py", "tests/test_other.py"
+    ]  # fmt: skip
+
+
+def test_instances_without_statements_before(package: Package) -> None:
+    text = """
+        from shop import Cart
+        def test_it():
+            tax = 2
+            Cart(tax)
+            pairs = []
+            Cart(pairs, pairs)
+            more = []
+            more.append(1)
+            Cart(more)
+        """
+    files = [("test_x.py", dedent(text))]
+    target = "shop.cart:Cart"
+    found = carve(files, [target], names=package).scenarios
+    [piece] = instances_of([target], found)[target]
+    assert piece.source == "Cart(2)"
+    found = carve(files, [target], names=package, seen_from="other").scenarios
+    [piece] = instances_of([target], found)[target]
+    assert piece.imports == (("Cart", "shop.cart:Cart"),)
+
+
+@dataclass
+class _Row:
+    target: str
+    imports: tuple[tuple[str, str], ...]
+    setup: tuple[str, ...]
+    expression: str
+
+
+def test_recorded_rows_of_one_target() -> None:
+    row = _Row("shop:slug", (("D", "decimal:Decimal"),), ("x = D(1)",), "slug(x)")
+    other = _Row("shop:other", (), (), "other()")
+    assert from_recorded([row, other, row], "shop:slug") == [
+        Scenario("slug(x)", ("x = D(1)",), (("D", "decimal:Decimal"),))
+    ]

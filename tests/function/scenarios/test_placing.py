@@ -1,0 +1,223 @@
+"""Where a project's tests lie, and a test put among them: nothing lost, nothing imported twice."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from refute.function.scenarios.bodies import Style
+from refute.function.scenarios.inserting import insert
+from refute.function.scenarios.placing import Placement, place_test
+
+NEW = """\
+import pytest
+
+from shop.cart import Cart, Empty
+
+
+def test_total():
+    # as before
+    with pytest.raises(Empty):
+        Cart().total()
+"""
+CASE = """\
+import unittest
+
+from shop.cart import Cart
+
+
+class TestCart(unittest.TestCase):
+    def test_total(self):
+        # as before
+        self.assertEqual(Cart().total(), 0)
+"""
+
+
+def project(root: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = root / name.replace("__", "/").replace("_py", ".py").replace("_toml", ".toml")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+# -- where -----------------------------------------------------------------------------------------
+
+
+def test_the_file_of_the_modules_name(tmp_path: Path) -> None:
+    project(tmp_path, tests__test_cart_py="def test_a(): Cart()\n",
+            tests__test_shop_py="from shop.cart import Cart\ndef test_b(): Cart()\n")  # fmt: skip
+    found = place_test(tmp_path, "shop.cart", "Cart.total")
+    assert found == Placement(tmp_path / "tests" / "test_cart.py", True, Style())
+
+
+def test_of_several_of_that_name_the_one_in_the_packages_folder(tmp_path: Path) -> None:
+    project(tmp_path, tests__shop__test_cart_py="", tests__other__test_cart_py="", test_cart_py="")
+    assert place_test(tmp_path, "shop.cart", "f").path == tmp_path / "tests/shop/test_cart.py"
+
+
+def test_the_file_that_names_it_most(tmp_path: Path) -> None:
+    project(
+        tmp_path,
+        tests__test_a_py="from shop.cart import Cart\ndef test_a(): Cart().total()\n",
+        tests__test_b_py="from shop import cart\ndef test_b(): cart.total(), cart.total()\n",
+        tests__test_c_py="def test_c(): total(), total(), total()\n",
+    )
+    assert place_test(tmp_path, "shop.cart", "Cart.total").path.name == "test_b.py"
+
+
+def test_a_new_file_beside_the_others_in_their_style(tmp_path: Path) -> None:
+    project(
+        tmp_path,
+        pyproject_toml="[tool.black]\nline-length = 100\n",
+        tests__test_a_py="import unittest\nclass A(unittest.TestCase):\n"
+        "    def test_a(self) -> None: ...\n    def test_b(self) -> None: ...\n",
+        tests__test_b_py="def test_c(): ...\n",
+        venv__test_cart_py="",
+    )
+    found = place_test(tmp_path, "shop.cart", "Cart.total")
+    style = Style("unittest", annotated=True, width=100)
+    assert found == Placement(tmp_path / "tests" / "test_cart.py", False, style)
+    (tmp_path / "tests" / "shop").mkdir()
+    assert place_test(tmp_path, "shop.cart", "f").path == tmp_path / "tests/shop/test_cart.py"
+
+
+def test_a_project_without_tests_and_files_that_are_not_python(tmp_path: Path) -> None:
+    assert place_test(tmp_path, "cart", "f").path == tmp_path / "tests" / "test_cart.py"
+    (tmp_path / "pyproject.toml").write_text("[tool\n")
+    (tmp_path / "test_odd.py").write_bytes(b"\xff from shop.cart import")
+    (tmp_path / "test_broken.py").write_text("from shop.cart import (\n")
+    assert not place_test(tmp_path, "shop.cart", "f").exists
+
+
+# -- put there -------------------------------------------------------------------------------------
+
+
+def test_behind_the_related_test_with_the_imports_that_lack() -> None:
+    text = '''\
+"""Tests."""
+
+import os
+
+from shop.cart import Cart
+
+
+def test_total():
+    assert Cart().total() == 0
+
+
+def test_other():
+    assert os.sep
+'''
+    assert (
+        insert(text, NEW, "Cart.total")
+        == '''\
+"""Tests."""
+
+import os
+
+import pytest
+
+from shop.cart import Cart, Empty
+
+
+def test_total():
+    assert Cart().total() == 0
+
+
+def test_total_2():
+    # as before
+    with pytest.raises(Empty):
+        Cart().total()
+
+
+def test_other():
+    assert os.sep
+'''
+    )
+
+
+def test_into_a_class_of_pytests() -> None:
+    text = "import pytest\nfrom shop.cart import Cart, Empty\n\n\nclass TestCart:\n" \
+        "    def test_a(self, tmp_path):\n        assert Cart().total\n\n    def test_b(self):\n" \
+        "        pass\n"  # fmt: skip
+    found = insert(text, NEW.replace("test_total()", "test_total(capsys)"), "Cart.total")
+    assert found is not None
+    assert found.startswith("import pytest\nfrom shop.cart import Cart, Empty\n\n\nclass")
+    assert (
+        "        assert Cart().total\n\n    def test_total(self, capsys):\n        # as before\n"
+        "        with pytest.raises(Empty):\n            Cart().total()\n\n    def test_b(self):\n"
+    ) in found
+
+
+def test_into_a_test_case_and_as_one_of_its_own() -> None:
+    text = "import unittest\n\nimport shop.cart\n\n\nclass Carts(unittest.TestCase):\n" \
+        "    def test_total(self):\n        shop.cart.Cart().total()\n\n\n" \
+        "if __name__ == '__main__':\n    unittest.main()\n"  # fmt: skip
+    found = insert(text, CASE, "Cart.total")
+    assert found is not None
+    assert "        shop.cart.Cart().total()\n\n    def test_total_2(self):\n" in found
+    assert found.count("import unittest\n") == 1
+    assert found.count("class ") == 1
+    alone = insert(
+        "def test_a():\n    pass\n\n\nif __name__ == '__main__':\n    test_a()\n", CASE, "f"
+    )
+    assert alone is not None
+    assert "\n\n\nclass TestCart(unittest.TestCase):\n    def test_total" in alone
+    assert alone.endswith("\n\n\nif __name__ == '__main__':\n    test_a()\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", '"""Tests."""\n', "import os\n\nX = 1", "from shop.cart import (  # all\n    Cart,\n)\n",
+     "from __future__ import annotations\n\nX = 1\n", "try:\n    import pytest\nfinally: ...\n",
+     "X = '''\n\n\n'''\n", "def test_a():\n    pass\n# the end\n", "import pytest; import os\n",
+     "class TestCart:\n    total = 1\n\n    @staticmethod\n    def test_a(): Cart().total\n"],
+)  # fmt: skip
+@pytest.mark.parametrize("new", [NEW, CASE])
+def test_every_file_stays_whole_and_grows_by_a_test(text: str, new: str) -> None:
+    for ends in ("\n", "\r\n"):
+        found = insert(text.replace("\n", ends), new, "Cart.total")
+        assert found is not None
+        assert found.count("def test_") == text.count("def test_") + 1
+        assert ("\r\n" in found) is (ends == "\r\n" and "\n" in text)
+        assert "\r" not in found.replace("\r\n", "\n") or ends == "\r\n"
+        names = [one for one in ast.walk(ast.parse(found)) if isinstance(one, ast.alias)]
+        used = {"Cart", "pytest" if new is NEW else "unittest"}
+        assert used <= {one.asname or one.name for one in names}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["def test_a(:\n", "Cart = 1\n", "from other import Cart\n", "import shop as pytest\n", "\0",
+     "def Empty(): ...\n"],
+)  # fmt: skip
+def test_where_it_would_break_something_it_is_not_put(text: str) -> None:
+    assert insert(text, NEW, "Cart.total") is None
+
+
+def test_what_is_no_test_is_not_put() -> None:
+    assert insert("X = 1\n", "Y = 2\n", "f") is None
+
+
+def test_long_imports_are_wrapped_and_pytest_runs_the_file(tmp_path: Path) -> None:
+    names = [f"a_rather_long_name_{i}" for i in range(4)]
+    text = f"from cart import {', '.join(names)}\n\n\ndef test_a():\n    assert {names[0]} == 0\n"
+    new = NEW.replace("shop.cart", "cart")
+    found = insert(text, new, "Cart.total")
+    assert found is not None
+    assert "from cart import (\n    Cart,\n    Empty,\n    a_rather_long_name_0,\n" in found
+    code = "class Empty(Exception): ...\nclass Cart:\n    def total(self): raise Empty\n"
+    (tmp_path / "cart.py").write_text(
+        code + "".join(f"{name} = {i}\n" for i, name in enumerate(names))
+    )
+    (tmp_path / "test_cart.py").write_text(found)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
+    done = subprocess.run([*command, "."], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+                          env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})  # fmt: skip
+    assert "2 passed" in done.stdout, done.stdout
