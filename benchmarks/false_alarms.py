@@ -1,6 +1,7 @@
 """Released functions drawn at random, taken to be right: how many does `refute debug` call wrong?
 
     python benchmarks/false_alarms.py --half dev --count 500 [--budget 5] [--out FILE]
+    python benchmarks/false_alarms.py --kind method ...         # methods instead of functions
 
 One process for each function, as a user would call it. Counted: *called wrong* (by an example, a
 test with an expected output; or by a crash, a finding without one), *given a fix*, exit statuses,
@@ -21,6 +22,7 @@ from packages import (
     draw,
     functions,
     half_of,
+    methods,
     parser,
     refute,
     share,
@@ -31,9 +33,12 @@ from packages import (
 
 
 def main() -> None:
-    options = parser(__doc__, count=500).parse_args()
+    arguments = parser(__doc__, count=500)
+    arguments.add_argument("--kind", choices=("function", "method"), default="function")
+    options = arguments.parse_args()
     half = half_of(options.half)
-    drawn = draw(functions(half), options.count, options.seed)
+    every = methods(half) if options.kind == "method" else functions(half)
+    drawn = draw(every, options.count, options.seed)
 
     def measure(function: Function) -> dict[str, Any]:
         run = refute("debug", function.target, "--json", "--budget", str(options.budget))

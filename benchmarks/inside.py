@@ -37,10 +37,17 @@ def doctest_of(module, function):
     """How many of its docstring's examples fail: [tried, failed, what the first failure says]."""
     home = _module(module)
     finder = doctest.DocTestFinder(recurse=False)
-    target = getattr(home, function)
+    target, around = home, []
+    for part in function.split("."):
+        target = vars(target)[part]
+        around += [target] if isinstance(target, type) else []
+        target = getattr(target, "__func__", target)  # a classmethod
+    around += [kind.__init__ for kind in around]
     heard = io.StringIO()
     runner = doctest.DocTestRunner(verbose=False)
     tests = finder.find(target, function, module=False, globs=dict(vars(home)))
+    for other in around:
+        tests += finder.find(other, function, module=False, globs=dict(vars(home)))
     if function in (home.__doc__ or ""):  # an example of the module's own docstring may show it
         tests += finder.find(home, module, module=False, globs=dict(vars(home)))
     for test in tests:

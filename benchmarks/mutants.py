@@ -2,6 +2,7 @@
 
     python benchmarks/mutants.py --half dev --count 120 [--budget 10] [--out FILE] [--bugs FILE]
     python benchmarks/mutants.py --half dev --most 3000 ...     # candidates instead of seconds
+    python benchmarks/mutants.py --kind method ...              # methods instead of functions
 
 A bug of `mutator.py` goes into a public function that has a doctest (one in eight: only a test
 file, given with `--tests`), in a private copy of its site folder, and is kept when at least 2 of
@@ -25,12 +26,12 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mutator import bugs
+from mutator import bugs, definition
 from packages import (
     LIBRARY,
     Function,
@@ -40,6 +41,7 @@ from packages import (
     draw,
     functions,
     half_of,
+    methods,
     parser,
     refute,
     share,
@@ -74,7 +76,8 @@ def main() -> None:
     half = half_of(options.half)
     stored = options.bugs or Path(tempfile.mkdtemp(prefix="refute-bugs-")) / "bugs.jsonl"
     if not stored.exists():
-        rows = list(made(half, options.count, options.seed))
+        drawn = methods(half) if options.kind == "method" else functions(half)
+        rows = list(made(drawn, half, options.count, options.seed))
         stored.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     cases = [json.loads(line) for line in stored.read_text(encoding="utf-8").splitlines()]
     cases = cases[: options.count]
@@ -96,6 +99,7 @@ def arguments() -> argparse.ArgumentParser:
     """The shared options and where the bugs are."""
     made = parser(__doc__, count=120, budget=10.0)
     made.add_argument("--bugs", type=Path, help="JSONL file of bugs: written once, then read")
+    made.add_argument("--kind", choices=("function", "method"), default="function")
     made.add_argument("--most", type=int, help="candidates, instead of the budget")
     return made
 
@@ -148,10 +152,9 @@ def housed(function_path: str, site: Path, half: Half) -> Path:
     return place
 
 
-def made(half: Half, count: int, seed: int) -> Iterator[Row]:
+def made(every: Sequence[Function], half: Half, count: int, seed: int) -> Iterator[Row]:
     """The bugs, each with the sessions that show it."""
     rng = random.Random(seed)
-    every = functions(half)
     tests = {f.target: found for f in every if not f.doctest and (found := tests_of(f, half))}
     shown = iter(draw([f for f in every if f.doctest], len(every), seed))
     tested = iter(draw([f for f in every if f.target in tests], len(every), seed))
@@ -183,7 +186,8 @@ def tests_of(function: Function, half: Half) -> Path | None:
     path = function.source.path
     for folder in (path.parent / "tests", path.parent.parent / "tests"):
         file = folder / f"test_{path.stem}.py"
-        if file.is_file() and from_tests(file.read_text(encoding="utf-8"), function.name):
+        name = function.name.rpartition(".")[2]
+        if file.is_file() and from_tests(file.read_text(encoding="utf-8"), name):
             return file
     return None
 
@@ -200,16 +204,18 @@ def bug_in(
     path, text = function.source.path, function.source.path.read_bytes()
     place = housed(str(path), site, half)
     tree = ast.parse(text)
-    nodes = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == function.name]
+    node, name = definition(tree, function.name), function.name.rpartition(".")[2]
+    if node is None:
+        return None
     bodies: dict[str, list[str]] = {}
     if tests is None:
-        known = list(from_docstring(function.docstring, function.name))
+        known = list(from_docstring(function.docstring, name))
         module = function.source.module
     else:
-        bodies = from_tests(tests.read_text(encoding="utf-8"), function.name)
+        bodies = from_tests(tests.read_text(encoding="utf-8"), name)
         known = list(bodies.values())
         module = ".".join(tests.relative_to(half.site).with_suffix("").parts)
-    sessions = varied(distinct(known)[:30], function.name, nodes[-1], rng, 2 * SESSIONS)
+    sessions = varied(distinct(known)[:30], name, node, rng, 2 * SESSIONS)
     first = seen(place, module, sessions)
     again = seen(place, module, sessions)
     if first is None or again is None:

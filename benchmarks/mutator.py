@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Bug", "bugs"]
+__all__ = ["Bug", "bugs", "definition"]
 
 _COMPARE: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">"),
@@ -74,14 +74,13 @@ class Bug:
 
 
 def bugs(text: bytes, name: str, rng: random.Random) -> Iterator[Bug]:
-    """Bugs of the function `name` (dotted: a method) that still parse: random kinds and places."""
+    """Bugs of the function, or method, `name` that still parse: random kinds, random places."""
     place = _Place(text)
-    function = _function(ast.parse(text), name)
+    function = definition(ast.parse(text), name)
     if function is None:
         return
     found: dict[str, list[tuple[Edit, ...]]] = {}
-    edits_of = (_expressions(function, place), _statements(function, place))
-    for kind, edit in itertools.chain(*edits_of):
+    for kind, edit in itertools.chain(_expressions(function, place), _statements(function, place)):
         found.setdefault(kind, []).append((edit,))
     singles = [edits for kind in found for edits in found[kind] if kind != "swapped statements"]
     for _ in range(min(12, len(singles))):
@@ -100,12 +99,20 @@ def bugs(text: bytes, name: str, rng: random.Random) -> Iterator[Bug]:
             yield made
 
 
-def _function(tree: ast.Module, name: str) -> ast.FunctionDef | None:
-    body: list[ast.stmt] = tree.body
+def definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:
+    """The last definition of a function or `Class.method`; of a property what gets it."""
     *owners, last = name.split(".")
+    body = tree.body
     for owner in owners:
-        body = [s for n in body if isinstance(n, ast.ClassDef) and n.name == owner for s in n.body]
-    found = [n for n in body if isinstance(n, ast.FunctionDef) and n.name == last]
+        classes = [n for n in body if isinstance(n, ast.ClassDef) and n.name == owner]
+        body = classes[-1].body if classes else []
+    found = [
+        n
+        for n in body
+        if isinstance(n, ast.FunctionDef)
+        and n.name == last
+        and not any(ast.unparse(d).endswith((".setter", ".deleter")) for d in n.decorator_list)
+    ]
     return found[-1] if found else None
 
 

@@ -49,8 +49,8 @@ from refute.sandbox import Limits, Program, Returned
 from refute.sandbox.local import LocalSandbox
 
 __all__ = [
-    "Function", "Half", "Inside", "Run", "draw", "functions", "half_of", "modules", "parser",
-    "refute", "share", "spread", "verdict_of", "work",
+    "Function", "Half", "Inside", "Method", "Run", "draw", "functions", "half_of", "methods",
+    "modules", "parser", "refute", "share", "spread", "verdict_of", "work",
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -202,6 +202,41 @@ def functions_of(source: Source) -> Iterator[Function]:
         first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         shown = ">>>" in doc and example
         yield Function(source, name, doc, shown, first, node.end_lineno or node.lineno)
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Function):
+    """A public method of a public class at the top level; `name` is qualified."""
+
+
+def methods(half: Half) -> list[Method]:
+    """Every public method, property, class- and static method, in a fixed order."""
+    return [method for source in modules(half) for method in methods_of(source)]
+
+
+def methods_of(source: Source) -> Iterator[Method]:
+    """The public methods of one file's public classes; of a property what gets it."""
+    try:
+        with tokenize.open(source.path) as file:
+            tree = ast.parse(file.read())
+    except (SyntaxError, UnicodeDecodeError):
+        return
+    for cls in {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}.values():
+        if cls.name.startswith("_"):
+            continue
+        last: dict[str, ast.FunctionDef] = {}
+        for node in cls.body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                marks = {ast.unparse(one).rpartition(".")[2] for one in node.decorator_list}
+                if not marks & {"setter", "deleter", "overload", "abstractmethod"}:
+                    last[node.name] = node
+        for name, node in last.items():
+            doc = ast.get_docstring(node) or ""
+            lines = [x for x in doc.splitlines() if ">>>" in x or "..." in x]
+            shown = ">>>" in doc and any(f".{name}" in line for line in lines)
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            end = node.end_lineno or node.lineno
+            yield Method(source, f"{cls.name}.{name}", doc, shown, first, end)
 
 
 def draw(

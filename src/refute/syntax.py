@@ -24,12 +24,15 @@ __all__ = [
     "bound_names",
     "deeply_nested",
     "docstring_of",
+    "find_class",
     "find_function",
     "first_line",
+    "functions_in",
     "parse_expression",
     "parse_module",
     "read_names",
     "readable_module",
+    "takes_self",
     "try_parse",
     "try_parse_statements",
 ]
@@ -115,18 +118,60 @@ def first_line(node: ast.stmt) -> int:
 
 
 def find_function(tree: ast.Module, entry_point: str) -> Function | None:
-    """The last definition of a function (or `Class.method`) in a module; None if there is none."""
+    """The definition of a function (or `Class.method`) in a module; None if there is none."""
+    owner, _, name = entry_point.rpartition(".")
+    body: Sequence[ast.stmt] | None = tree.body
+    if owner:
+        cls = find_class(tree, owner)
+        body = None if cls is None else cls.body
+    return None if body is None else _functions_of(body).get(name)
+
+
+def find_class(tree: ast.Module, name: str) -> ast.ClassDef | None:
+    """The last definition of a class, by its qualified name; None if there is none."""
     body: Sequence[ast.stmt] = tree.body
-    *owners, name = entry_point.split(".")
-    for owner in owners:
-        classes = [n for n in body if isinstance(n, ast.ClassDef) and n.name == owner]
+    found: ast.ClassDef | None = None
+    for part in name.split("."):
+        classes = [n for n in body if isinstance(n, ast.ClassDef) and n.name == part]
         if not classes:
             return None
-        body = classes[-1].body
-    for node in reversed(body):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-            return node
-    return None
+        found = classes[-1]
+        body = found.body
+    return found
+
+
+def functions_in(tree: ast.Module) -> dict[str, Function]:
+    """The functions at a module's top level, by name, and the methods of its classes, by their
+    qualified names, in order: what `find_function` finds."""
+    return dict(_qualified(tree.body, ""))
+
+
+def _qualified(body: Sequence[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:
+    last = {n.name: n for n in body if isinstance(n, Function | ast.ClassDef)}
+    functions = _functions_of(body)
+    for name, node in last.items():
+        if isinstance(node, ast.ClassDef):
+            yield from _qualified(node.body, f"{prefix}{name}.")
+        elif name in functions:
+            yield f"{prefix}{name}", functions[name]
+
+
+def _functions_of(body: Sequence[ast.stmt]) -> dict[str, Function]:
+    """The functions that statements define, in order; the last definition of a name counts, but a
+    property is what gets it."""
+    found: dict[str, Function] = {}
+    for node in body:
+        if isinstance(node, Function):
+            marks = (one.attr for one in node.decorator_list if isinstance(one, ast.Attribute))
+            if node.name not in found or not {"setter", "deleter"} & {*marks}:
+                found[node.name] = node
+    return found
+
+
+def takes_self(function: Function, entry_point: str) -> bool:
+    """Whether the first parameter is what a call does not give: the object, or the class."""
+    static = any(ast.unparse(one) == "staticmethod" for one in function.decorator_list)
+    return "." in entry_point and not static
 
 
 def docstring_of(code: str, entry_point: str) -> str:

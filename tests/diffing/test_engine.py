@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 
 import refute
 from refute.api.diffing import DiffResult
+
+from ..models.loopback import Loopback, chat
 
 Repo = Callable[..., Path]
 
@@ -179,8 +182,6 @@ def test_the_document_and_the_exit_status(
 ) -> None:
     root = repo({"m.py": "def f(n):\n    return [n]\n"}, {"m.py": "def f(n):\n    return (n,)\n"})
     status, out, _ = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--json")
-    import json
-
     document = json.loads(out)
     assert status == 1
     assert document["unexplained"]
@@ -190,6 +191,89 @@ def test_the_document_and_the_exit_status(
     status, out, err = refute("diff", "gone..HEAD", "-C", str(root))
     assert (status, out) == (2, "")
     assert "'gone': no such commit" in err
+
+
+OLD_TESTS = (
+    "from shop.cart import Cart\n\n\ndef test_add():\n    assert Cart().add('a', 1) is None\n"
+)
+
+
+@pytest.mark.parametrize(("side", "passes"), [("before", "HEAD~1"), ("after", "HEAD")])
+def test_a_difference_is_pinned_as_a_test_that_holds_on_that_side_alone(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]], side: str, passes: str
+) -> None:
+    files = {"shop/__init__.py": "", "shop/cart.py": CART, "tests/test_cart.py": OLD_TESTS}
+    new = CART.replace("(1 + self.tax)", "(1 - self.tax)")
+    root = repo(files, {"shop/cart.py": new})
+    status, _, err = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--pin", side)
+    assert status == 1
+    assert "tests written to" in err
+    written = (root / "tests/test_cart.py").read_text()
+    assert written.startswith("from shop.cart import Cart")
+    assert "def test_cart_total" in written
+    assert f"# as {side}" in written
+    for revision in ("HEAD~1", "HEAD"):
+        git = ["git", "-C", str(root), "checkout", "-q", revision, "--", "shop"]
+        subprocess.run(git, check=True)
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+        here = dict(os.environ, PYTHONPATH=str(root))
+        done = subprocess.run(run, cwd=root, env=here, capture_output=True, check=False)
+        assert (done.returncode == 0) is (revision == passes), done.stdout.decode()
+
+
+def test_where_pinned_tests_may_go(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    root = repo({"m.py": "def f(n):\n    return [n]\n"}, {"m.py": "def f(n):\n    return (n,)\n"})
+    given = ("diff", "HEAD~1..HEAD", "-C", str(root))
+    target = tmp_path / "test_pinned.py"
+    assert refute(*given, "-o", str(target))[0] == 2, "which side is right must be said"
+    assert refute(*given, "--pin", "after", "-o", str(target))[0] == 1
+    assert "from m import f" in target.read_text()
+    assert refute(*given, "--pin", "after", "-o", str(target))[0] == 2, "it exists"
+    status, _, _ = refute(
+        *given, "--pin", "after", "--as", "hypothesis", "-o", str(target), "--force"
+    )
+    assert status == 1
+    assert "@example" in target.read_text()
+
+
+def test_an_issue_that_names_the_function_explains(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]]
+) -> None:
+    root = repo(
+        {"m.py": "def f_of(n):\n    return [n]\n"}, {"m.py": "def f_of(n):\n    return (n,)\n"}
+    )
+    given = ("diff", "HEAD~1..HEAD", "-C", str(root))
+    assert refute(*given)[0] == 1
+    assert refute(*given, "--about", "`f_of` gives a tuple")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "intent", "status"),
+    [
+        ("It says so.\nSTATED", "stated", 0),
+        ("Hints only.\nCONTRADICTED", "contradicted", 1),
+        ("STATED is not it.\nSILENT", "not mentioned", 1),
+        ("I do not know", "not mentioned", 1),
+    ],
+)
+def test_a_model_says_whether_a_difference_is_meant(
+    repo: Repo, refute: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory, answer: str, intent: str, status: int,
+) -> None:  # fmt: skip
+    root = repo({"m.py": "def f(n):\n    return [n]\n"}, {"m.py": "def f(n):\n    return (n,)\n"})
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with Loopback() as server:
+        server.behaviour = lambda body, before: chat([answer])
+        given = ("--base-url", server.url, "--model", "openai:m", "--json")
+        code, out, _ = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--about", "tuples", *given)
+        [prompt] = [body["messages"][-1]["content"] for body in server.requests]
+    [function] = json.loads(out)["functions"]
+    assert (code, function["intent"]) == (status, intent)
+    assert "tuples" in prompt
+    assert "before: [" in prompt
 
 
 MIXED = """
@@ -316,48 +400,3 @@ class Seen:
     assert verdicts["Log.__init__"] == "no difference"
     assert verdicts["Log.last"] == "no difference"
     assert verdicts["Seen.__init__"] == "differs"
-
-
-OLD_TESTS = (
-    "from shop.cart import Cart\n\n\ndef test_add():\n    assert Cart().add('a', 1) is None\n"
-)
-
-
-@pytest.mark.parametrize(("side", "passes"), [("before", "HEAD~1"), ("after", "HEAD")])
-def test_a_difference_is_pinned_as_a_test_that_holds_on_that_side_alone(
-    repo: Repo, refute: Callable[..., tuple[int, str, str]], side: str, passes: str
-) -> None:
-    files = {"shop/__init__.py": "", "shop/cart.py": CART, "tests/test_cart.py": OLD_TESTS}
-    new = CART.replace("(1 + self.tax)", "(1 - self.tax)")
-    root = repo(files, {"shop/cart.py": new})
-    status, _, err = refute("diff", "HEAD~1..HEAD", "-C", str(root), "--pin", side)
-    assert status == 1
-    assert "tests written to" in err
-    written = (root / "tests/test_cart.py").read_text()
-    assert written.startswith("from shop.cart import Cart")
-    assert "def test_cart_total" in written
-    assert f"# as {side}" in written
-    for revision in ("HEAD~1", "HEAD"):
-        git = ["git", "-C", str(root), "checkout", "-q", revision, "--", "shop"]
-        subprocess.run(git, check=True)
-        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
-        here = dict(os.environ, PYTHONPATH=str(root))
-        done = subprocess.run(run, cwd=root, env=here, capture_output=True, check=False)
-        assert (done.returncode == 0) is (revision == passes), done.stdout.decode()
-
-
-def test_where_pinned_tests_may_go(
-    repo: Repo, refute: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    root = repo({"m.py": "def f(n):\n    return [n]\n"}, {"m.py": "def f(n):\n    return (n,)\n"})
-    given = ("diff", "HEAD~1..HEAD", "-C", str(root))
-    target = tmp_path / "test_pinned.py"
-    assert refute(*given, "-o", str(target))[0] == 2, "which side is right must be said"
-    assert refute(*given, "--pin", "after", "-o", str(target))[0] == 1
-    assert "from m import f" in target.read_text()
-    assert refute(*given, "--pin", "after", "-o", str(target))[0] == 2, "it exists"
-    status, _, _ = refute(
-        *given, "--pin", "after", "--as", "hypothesis", "-o", str(target), "--force"
-    )
-    assert status == 1
-    assert "@example" in target.read_text()

@@ -10,7 +10,7 @@ from refute.errors import InputError
 from refute.function.target import Targets, open_targets
 
 ONE = "def one(x: int) -> int:\n    return x\n"
-TWO = "def two(x: int) -> int:\n    return x\n\n\nasync def later() -> None: ...\n"
+TWO = "def two(x: int) -> int:\n    return x\n\n\nclass Empty: ...\n"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_folder_is_its_sources(project: Path) -> None:
         ("shop/empty.py", "no function"),
         ("shop/broken.py", "cannot be read"),
     }
-    assert "later: is async" in found.modules[1].skipped[0]
+    assert found.modules[1].skipped == ("Empty: has no public method of its own",)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Compared, Diffed, compare
 from refute.errors import InputError
+from refute.models.asking import Asked, open_sessions
 
 __all__ = ["DiffResult", "diff"]
 
@@ -84,6 +86,8 @@ def diff(
     budget: float = 5.0,
     seed: int = 0,
     recorded: Path | str | None = None,
+    about: str = "",
+    asked: Asked | None = None,
     show: Show = lambda one, done, total: None,
 ) -> DiffResult:
     """Find inputs on which the functions that changed between two revisions behave otherwise.
@@ -91,9 +95,11 @@ def diff(
     `spec`: BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge base); None:
     HEAD against the working tree. `budget`: seconds a function. `python`: the project's
     interpreter, by default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
-    wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `show` is told
-    of each function. Nothing of the repository runs outside the sandbox, and nothing in it is
-    written. Raises `InputError`, `Unavailable`.
+    wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `about`: what
+    the change is for, besides its commit messages (an issue's text). `asked`: a model, which says
+    of each difference whether it is stated, contradicted or not mentioned; without one the function
+    is looked for by name. `show` is told of each function. Nothing of the repository runs outside
+    the sandbox, and nothing in it is written. Raises `InputError`, `Unavailable`.
     """
     if not budget > 0:
         raise InputError(f"budget = {budget}: must be above 0 seconds")
@@ -102,10 +108,22 @@ def diff(
     def work() -> DiffResult:
         with open_revisions(Path(repo), spec) as revisions:
             calls = path_of(recorded) or recorded_calls(revisions.repo)
-            found = compare(revisions, settings, python=path_of(python), recorded=calls, show=show)
-            return DiffResult(found)
+            how: dict[str, Any] = {"python": path_of(python), "recorded": calls, "about": about}
+            found = compare(revisions, settings, show=show, **how)
+            said = "\n\n".join(part for part in (about.strip(), *revisions.messages) if part)
+        if asked is not None and asked.model is not None and found.counts["differs"]:
+            found.functions = asyncio.run(_with_intents(found.functions, said, asked))
+        return DiffResult(found)
 
     return apart(work)
+
+
+async def _with_intents(functions: Sequence[Compared], said: str, asked: Asked) -> list[Compared]:
+    from refute.diffing.intent import with_intents
+
+    async with open_sessions(asked) as models:
+        about = said or "(nothing)"
+        return await with_intents(functions, about, models["model"].asker)
 
 
 def recorded_calls(repo: Path) -> Path | None:

@@ -3,109 +3,115 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from refute.cli.exit_statuses import FOUND
-from refute.cli.options import FILE, json_option, python_option, seed_option
+from refute.cli.options import (
+    FILE,
+    json_option,
+    python_option,
+    seed_option,
+    session_options,
+    with_options,
+)
 from refute.cli.output import consoles, print_json
 
 if TYPE_CHECKING:
     from refute.diffing.service import Compared
+    from refute.models.asking import Asked
 
 __all__ = ["command"]
+
+_SEARCH = (
+    click.option("-C", "repo", type=FILE, default=Path(), metavar="REPO", help="The checkout."),
+    click.option(
+        "--budget",
+        type=click.FloatRange(0, min_open=True),
+        default=5.0,
+        show_default=True,
+        help="Seconds for one function.",
+    ),
+    click.option(
+        "--recorded",
+        type=FILE,
+        metavar="FILE",
+        help="Calls that `pytest --refute-record` wrote (.refute/recorded.jsonl).",
+    ),
+    seed_option,
+    python_option,
+)
+"""Each is a parameter of `refute.diff`."""
+_MEANT = (
+    click.option("--issue", metavar="ISSUE.md", help="What the change is for (`-`: stdin)."),
+    click.option("--about", default="", metavar="TEXT", help="The same, in a few words."),
+)
+_TESTS = (
+    click.option(
+        "--pin",
+        type=click.Choice(["before", "after", "ask"]),
+        help="Write each difference as a test in which this side is right; or ask for each.",
+    ),
+    click.option(
+        "-o",
+        "output",
+        type=FILE,
+        metavar="test_x.py",
+        help="Where the tests go (default: among the project's own).",
+    ),
+    click.option("--force", is_flag=True, help="Let -o replace an existing file."),
+    click.option(
+        "--as",
+        "form",
+        type=click.Choice(["plain", "hypothesis"]),
+        default="plain",
+        help="Plain tests, or properties to fill in.",
+    ),
+)
 
 
 @click.command("diff")
 @click.argument("spec", metavar="[BASE[..HEAD]]", required=False)
-@click.option(
-    "-C", "repo", type=click.Path(path_type=Path), default=Path("."), metavar="REPO",
-    help="The checkout (this folder).",
-)  # fmt: skip
-@click.option(
-    "--budget",
-    type=click.FloatRange(0, min_open=True),
-    default=5.0,
-    show_default=True,
-    help="Seconds for one function.",
-)
-@click.option(
-    "--pin",
-    type=click.Choice(["before", "after", "ask"]),
-    help="Write each difference as a test in which this side is right; or ask for each.",
-)
-@click.option(
-    "-o",
-    "output",
-    type=FILE,
-    metavar="FILE",
-    help="Where the tests go (default: among the project's own, where related ones are).",
-)
-@click.option("--force", is_flag=True, help="Let -o replace an existing file.")
-@click.option(
-    "--as",
-    "form",
-    type=click.Choice(["plain", "hypothesis"]),
-    default="plain",
-    help="Plain tests, or properties to fill in.",
-)
-@click.option(
-    "--recorded",
-    type=FILE,
-    metavar="FILE",
-    help="Calls that `pytest --refute-record` wrote (default: .refute/recorded.jsonl).",
-)
-@seed_option
-@python_option
+@with_options((*_SEARCH, *_MEANT, *_TESTS))
+@session_options
 @json_option
 def command(
-    spec: str | None,
-    repo: Path,
-    budget: float,
-    pin: str | None,
-    output: Path | None,
-    force: bool,
-    form: str,
-    recorded: Path | None,
-    seed: int,
-    python: Path | None,
-    as_json: bool,
-) -> int:
+    spec: str | None, asked: Asked, issue: str | None, about: str, pin: str | None,
+    output: Path | None, force: bool, form: str, as_json: bool, **search: Any,
+) -> int:  # fmt: skip
     """Find inputs on which what changed between two revisions behaves otherwise.
 
     BASE is compared with the working tree, BASE..HEAD two commits, BASE...HEAD the second with
     their merge base; without any, HEAD with the working tree.
 
     Exit status 0: no difference, or each is mentioned by the change itself (a changed test,
-    docstring, change log or commit message names the function); 1: some is not.
+    docstring, change log, commit message or --issue names the function; with --model: says that it
+    changes so); 1: some is not.
     """
     from refute.api.diffing import diff
     from refute.api.pinning import check_output, write_pinned
+    from refute.issue.issue_text import read_issue
     from refute.report import terminal
     from refute.report.diffs import print_compared, summary_line
 
     out, err = consoles()
     check_output(output, pin, force=force)
+    said = "\n\n".join(filter(None, (about, read_issue(issue) if issue is not None else "")))
+    waits = as_json or asked.model is not None  # with a model, for what it says of them all
     with terminal.working("comparing", err) as spinner:
 
         def show(one: Compared, done: int, total: int) -> None:
-            if not as_json:
+            if not waits:
                 with spinner.paused():
                     print_compared(one, out)
             spinner.say(f"{done} of {total} functions, last {one.function.qualname}")
 
-        result = diff(
-            spec,
-            repo=repo,
-            python=python,
-            budget=budget,
-            seed=seed,
-            recorded=recorded,
-            show=show,
-        )
+        result = diff(spec, about=said, asked=asked, show=show, **search)
     if as_json:
         print_json(result.to_dict())
+    elif waits:
+        result.print(out)
     else:
         out.print(summary_line(result.diffed))
     if pin is not None:

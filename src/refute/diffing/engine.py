@@ -191,11 +191,7 @@ class _Search:
             return described
         if name not in described.names:
             return described.problems.get(name, "is not there once the module is loaded")
-        signature = described.names[name]
-        if signature.kind == "type":
-            made = described.classes.get(f"{module.name}:{name}")
-            signature = (made.make if made is not None else None) or signature
-        target = Target(module.name, name, signature, module.text)
+        target = Target(module.name, name, described.names[name], module.text)
         known, instances = used
         seed = self.settings.seed
         return Proposer(target, described, side.read, known, seed, instances=instances)
@@ -230,6 +226,10 @@ class _Search:
 
     def _misfits(self, one: Difference) -> int:
         return misfits(one.scenario, self.signature) if self.signature is not None else 0
+
+    def _fitting(self, scenario: Scenario, one: Difference) -> bool:
+        """Whether its arguments fit no worse than those of a difference."""
+        return self.signature is None or misfits(scenario, self.signature) <= self._misfits(one)
 
     def _round(self, proposals: Sequence[Proposal], proposer: Proposer) -> bool:
         """Run a batch on both sides; whether it showed a line or a kind of difference anew."""
@@ -338,7 +338,7 @@ class _Search:
             return [
                 kind_of_difference(old, new) == one.kind
                 and (old.kind, old.error, new.kind, new.error) == errors
-                and not self._betters(one.scenario, replace(one, scenario=scenario))
+                and self._fitting(scenario, one)
                 for scenario, old, new in zip(scenarios, before, after, strict=True)
             ]
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from refute.diffing.callers import callers
 from refute.diffing.changes import ChangedFunction, Changes, changed
@@ -31,6 +32,8 @@ class Compared:
 
     comparison: Comparison
     stated: Stated | None
+    intent: Literal["stated", "contradicted", "not mentioned"] | None = None
+    """What a model says of it, where one was asked: then that counts."""
 
     @property
     def function(self) -> ChangedFunction:
@@ -40,7 +43,8 @@ class Compared:
     @property
     def unexplained(self) -> bool:
         """Whether it behaves otherwise, and nothing in the change says that it should."""
-        return bool(self.comparison.differences) and self.stated is None
+        meant = self.stated is not None if self.intent is None else self.intent == "stated"
+        return bool(self.comparison.differences) and not meant
 
 
 @dataclass(slots=True)
@@ -73,13 +77,17 @@ def compare(
     *,
     python: Path | None = None,
     recorded: Path | None = None,
+    about: str = "",
     show: Callable[[Compared, int, int], None] = lambda one, done, total: None,
 ) -> Diffed:
     """Compare each changed function of the revisions; `show` is told of each, and how far it is.
 
-    `recorded`: a file that `pytest --refute-record` wrote. Ctrl-C ends it with what is done. Raises
-    `InputError`, `SandboxUnavailable`.
+    `recorded`: a file that `pytest --refute-record` wrote. `about`: what else is said of the
+    change, as a commit message would. Ctrl-C ends it with what is done. Raises `InputError`,
+    `SandboxUnavailable`.
     """
+    if about.strip():
+        revisions = replace(revisions, messages=(about.strip(), *revisions.messages))
     changes = changed(revisions)
     diffed = Diffed(revisions.before.label, revisions.after.label, changes, revisions.repo)
     interpreter = interpreter_of(revisions.repo, python)

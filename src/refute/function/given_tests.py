@@ -11,6 +11,7 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.files import read_file
+from refute.function.called_as import called_as
 from refute.function.examples.subject import crosses
 from refute.function.formatting import NO_EXCEPTION, NO_OUTPUT
 from refute.function.project import surroundings
@@ -66,12 +67,14 @@ def read_tests(
         raise InputError(f"{path}: not UTF-8 text: {error.reason}") from None
     if path.suffix != ".py":
         return _crossing(path, list(_read_json(path, text, entry_point)))
-    from refute.function.pytest_reader import read_pytests
+    from refute.function.pytest_reader import Checks, read_pytests
     from refute.function.testmodule import whole_tests
 
     try:
         name = str(path)
-        reading = read_pytests(text, name, entry_point, module=module, predicate=predicate)
+        reading = Checks()
+        if not called_as(entry_point).method:  # a check that stands alone lacks the object
+            reading = read_pytests(text, name, entry_point, module=module, predicate=predicate)
         package = surroundings(path).name.rpartition(".")[0]
         wholes, odd = whole_tests(text, entry_point, package=package)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -116,7 +119,12 @@ def parse_invocation(text: str, entry_point: str) -> Invocation | None:
     None when the source does not mention the function. Raises SyntaxError.
     """
     node = parse_expression(text.strip())
-    if not any(isinstance(n, ast.Name) and n.id == entry_point for n in ast.walk(node)):
+    about = called_as(entry_point)
+    if not any(
+        (isinstance(n, ast.Name) and n.id in about.names)
+        or (about.method and isinstance(n, ast.Attribute) and n.attr == about.attribute)
+        for n in ast.walk(node)
+    ):
         return None
     try:
         return read_call(node, entry_point)

@@ -23,7 +23,7 @@ from refute.sandbox import (
 )
 from refute.sandbox.contract import takes_code
 from refute.sandbox.interpreter import this_interpreter
-from refute.syntax import Function, readable_module
+from refute.syntax import functions_in, readable_module
 
 __all__ = ["LOADING", "ProjectSandbox", "check_loads", "open_box", "present"]
 
@@ -54,9 +54,8 @@ class ProjectSandbox:
         """
         text = module.source.text
         if any((text, name) not in self._kinds for name in module.functions):
-            own = (node.name for node in readable_module(text).body if isinstance(node, Function))
-            names = list(dict.fromkeys((*module.functions, *own)))
-            asked = [Expression(_KIND.format(name=name)) for name in names]
+            names = list(dict.fromkeys((*module.functions, *functions_in(readable_module(text)))))
+            asked = [Expression(_KIND.format(names=name.split("."))) for name in names]
             outcomes = self.run(Program(text, "__name__"), asked)
             self._kinds |= {
                 (text, name): outcome for name, outcome in zip(names, outcomes, strict=True)
@@ -155,9 +154,14 @@ def present(module: Module, box: ProjectSandbox) -> Module:
     return replace(module, functions=tuple(kept), skipped=(*module.skipped, *skipped))
 
 
-_KIND = "type(globals()[{name!r}]).__name__ if {name!r} in globals() else ''"
+_KIND = (
+    "type(__import__('functools').reduce(lambda space, name: "
+    "(getattr(space, '__dict__', space) or {{}}).get(name), {names!r}, globals())).__name__"
+)
+"""As what it lies in its module, or in its class itself: no descriptor is asked."""
 _REASONS = {
-    "": "is not there once the module has been loaded (deleted, or defined under a condition)",
+    "NoneType": "is not there once the module has been loaded (deleted, or defined under a "
+    "condition)",
     "builtin_function_or_method": "gives way to a twin written in C when the module is loaded, so "
     "that what runs is not this text",
 }

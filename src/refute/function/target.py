@@ -1,4 +1,6 @@
-"""What `hunt` and `debug` are pointed at: files, functions, folders and dotted names.
+"""What `hunt` and `debug` are pointed at: files, functions, methods, folders and dotted names.
+
+A method goes by its qualified name, `Cart.total`, wherever a function goes by its name.
 
 Nothing is imported or executed to find them: a file is read as a syntax tree, and a dotted name is
 looked up as Python's path finder does, by the names of folders and files.
@@ -7,7 +9,6 @@ looked up as Python's path finder does, by the names of folders and files.
 from __future__ import annotations
 
 import ast
-import difflib
 import os
 import re
 import sysconfig
@@ -16,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
+from refute.function.members import not_there, public_functions
 from refute.function.project import Surroundings, surroundings
 from refute.function.rough_types import rough_type
 from refute.function.source import SourceFile, read_source
 from refute.problems import FunctionProblem, UnitTest
-from refute.syntax import parse_module
+from refute.syntax import Function, find_class, functions_in, parse_module
 
 __all__ = [
     "Module",
@@ -33,8 +35,6 @@ __all__ = [
     "split_target",
 ]
 
-MOST_NAMES = 12
-"""Names that a message lists."""
 _DOTTED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:::?([^\W\d][\w.]*))?")
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 MOST_HANDS = 5
@@ -48,13 +48,15 @@ class Module:
 
     source: SourceFile
     functions: tuple[str, ...]
+    """Qualified names: `total`, `Cart.total`."""
     surroundings: Surroundings
     skipped: tuple[str, ...] = ()
-    """One line for each function that is left out although it looks public, with the reason."""
+    """One line for each function or class that is left out although it looks public, with the
+    reason."""
 
 
 def split_target(target: str) -> tuple[Path, str | None]:
-    """Split `FILE.py::FUNCTION`; the function is None where none is named."""
+    """Split `FILE.py::NAME`; the function, method or class is None where none is named."""
     file, mark, name = target.partition("::")
     if not file or (mark and not name):
         raise InputError(f"{target!r}: write it as FILE.py or FILE.py::FUNCTION")
@@ -62,10 +64,12 @@ def split_target(target: str) -> tuple[Path, str | None]:
 
 
 def open_target(target: str) -> Module:
-    """Read the file of `FILE.py[::FUNCTION]` and find its functions.
+    """Read the file of `FILE.py[::NAME]` and find its functions.
 
-    Without a function: every public function at the file's top level. Raises `InputError` for a
-    file that cannot be read or parsed, and for a function that is not there or not supported.
+    NAME is a function, a method (`Cart.total`) or a class, which stands for its public methods.
+    Without one: every public function at the file's top level, and the methods of its public
+    classes. Raises `InputError` for a file that cannot be read or parsed, and for a name that is
+    not there or cannot be looked at.
     """
     path, name = split_target(target)
     if path.is_dir():
@@ -74,21 +78,17 @@ def open_target(target: str) -> Module:
         raise InputError(f"{path}: is a notebook; save its functions as a FILE.py")
     source = read_source(path)
     tree = _parse(source.text, path)
-    functions = _functions(tree)
-    if name is not None:
-        _check(name, functions, path, tree)
+    functions = functions_in(tree)
+    if name in functions:
         return Module(source, (name,), surroundings(path))
-    public = [name for name in functions if not name.startswith("_")]
-    reasons = {name: _unsupported(functions[name]) for name in public}
-    names = tuple(name for name in public if reasons[name] is None)
-    skipped = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
-    classes = [name for name in _classes(tree) if not name.startswith("_")]
-    if classes:
-        skipped.append(f"{_listed(classes)}: {_METHODS}")
-    if not names:
+    if name is not None and find_class(tree, name) is None:
+        raise InputError(not_there(name, tree, path))
+    public, skipped = public_functions(tree, within=name)
+    if not public:
+        where = str(path) if name is None else f"{path}::{name}"
         hint = skipped[0] if skipped else f"name one: {path}::NAME"
-        raise InputError(f"{path}: has no public function at its top level; {hint}")
-    return Module(source, names, surroundings(path), tuple(skipped))
+        raise InputError(f"{where}: has no public function; {hint}")
+    return Module(source, public, surroundings(path), skipped)
 
 
 def problem_of(
@@ -104,7 +104,7 @@ def problem_of(
     `code` replaces the file's text (a module that is fixed function by function).
     """
     text = module.source.text if code is None else code
-    node = _functions(_parse(text, module.source.path))[name]
+    node = functions_in(_parse(text, module.source.path))[name]
     return FunctionProblem(
         id=f"{module.source.path}::{name}",
         description=(ast.get_docstring(node) or "") if description is None else description,
@@ -117,7 +117,7 @@ def problem_of(
 
 def is_predicate(module: Module, name: str) -> bool:
     """Whether the function returns a bool: by its annotation, else by what it returns."""
-    node = _functions(_parse(module.source.text, module.source.path))[name]
+    node = functions_in(_parse(module.source.text, module.source.path))[name]
     if node.returns is not None:
         return ast.unparse(node.returns) in ("bool", "'bool'")
     returns = [n.value for n in ast.walk(node) if isinstance(n, ast.Return)]
@@ -135,56 +135,7 @@ def _parse(text: str, path: Path) -> ast.Module:
         raise InputError(f"{path}: cannot be parsed: {error}") from None
 
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def _functions(tree: ast.Module) -> dict[str, _Function]:
-    """The functions at the top level by name, in order; the last definition of a name counts."""
-    found: dict[str, _Function] = {}
-    for node in tree.body:
-        if isinstance(node, _Function):
-            found[node.name] = node
-    return found
-
-
-def _unsupported(node: _Function) -> str | None:
-    if isinstance(node, ast.AsyncFunctionDef):
-        return "is async, which is not supported"
-    return None
-
-
-_METHODS = "methods of classes are not supported yet"
-
-
-def _listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    left = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {left} more" if left > 0 else "")
-
-
-def _classes(tree: ast.Module) -> list[str]:
-    return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-
-
-def _check(name: str, functions: dict[str, _Function], path: Path, tree: ast.Module) -> None:
-    if name in functions:
-        reason = _unsupported(functions[name])
-        if reason is not None:
-            raise InputError(f"{path}::{name}: {reason}")
-        return
-    if "." in name:
-        raise InputError(f"{path}::{name}: methods are not supported; name a top-level function")
-    if name in _classes(tree):
-        raise InputError(f"{path}::{name}: {_METHODS}; name a top-level function")
-    for node in ast.walk(tree):
-        if isinstance(node, _Function) and node.name == name:
-            raise InputError(f"{path}:{node.lineno}: {name} is not at the file's top level")
-    close = difflib.get_close_matches(name, functions, 1)
-    hint = f"did you mean {close[0]}?" if close else f"it has {_listed(list(functions)) or 'none'}"
-    raise InputError(f"{path}: has no function {name}; {hint}")
-
-
-def _signature(node: _Function) -> str:
+def _signature(node: Function) -> str:
     returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
     return f"{node.name}({ast.unparse(node.args)}){returns}"
 
@@ -199,7 +150,7 @@ class Skipped:
     where: str
     """`FILE.py` or `FILE.py::FUNCTION`."""
     kind: str
-    """What such cases are counted under: "cannot be loaded", "async"..."""
+    """What such cases are counted under: "cannot be loaded", "no function"..."""
     reason: str
     """One line for people."""
 
@@ -215,7 +166,7 @@ class Targets:
 
 
 def open_targets(targets: Sequence[str], *, python_path: Sequence[str] = ()) -> Targets:
-    """Open `FILE.py[::FUNCTION]`, folders, and `pkg.mod[:FUNCTION]`, each file once.
+    """Open `FILE.py[::NAME]`, folders, and `pkg.mod[:NAME]`, each file once.
 
     A folder stands for the Python files in it and below, without tests, hidden folders and virtual
     environments. `python_path`: where installed packages are looked for after the working
@@ -282,18 +233,18 @@ def _located(target: str, python_path: Sequence[str]) -> Path | str:
 
 def _defining(file: Path, function: str) -> Path:
     """The file that defines a name which packages hand on: `from .core import f`; else `file`."""
-    here = file
+    here, name = file, function.partition(".")[0]
     for _ in range(MOST_HANDS):
         try:
             tree = parse_module(read_source(here).text)
         except (InputError, SyntaxError, ValueError, RecursionError, MemoryError):
             return file
-        source = _imported_from(tree, function)
+        source = _imported_from(tree, name)
         if source is None:
             return here
-        level, name = source
+        level, inner = source
         folder = here.parents[level - 1]
-        there = folder.joinpath(*name.split(".")) if name else folder
+        there = folder.joinpath(*inner.split(".")) if inner else folder
         module = there.with_name(f"{there.name}.py")
         here = module if module.is_file() else there / "__init__.py"
     return file

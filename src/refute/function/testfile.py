@@ -87,7 +87,7 @@ def render(
     for name, failing, findings in found:
         items: list[FailingTest | Finding] = [*failing, *findings]
         for number, item in enumerate(items, 1):
-            page.add(f"test_{name}_{number}", name, item)
+            page.add(f"test_{name.replace('.', '_')}_{number}", name, item)
     return page.render(path)
 
 
@@ -150,7 +150,7 @@ class _Page:
             source = ast.unparse(parse_expression(call.source.strip()))
             self.names(source)
             return source
-        self.used.add(function)
+        self.used.add(function.partition(".")[0])
         for value in (*call.args, *call.kwargs.values()):
             self.imports |= needed_imports(value)
         named = [(f"{name}=", value) for name, value in call.kwargs.items()]

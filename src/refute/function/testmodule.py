@@ -15,6 +15,7 @@ from itertools import product
 from math import prod
 
 from refute.function.bindings import NotUnderstood, parameter_names, row_values
+from refute.function.called_as import called_as, is_shown
 from refute.problems import DoctestSession
 from refute.syntax import bound_names, first_line, parse_module, read_names
 
@@ -23,7 +24,7 @@ __all__ = ["Whole", "whole_tests"]
 MOST_ROWS = 60
 """Rows of a literal table that become tests of their own; a longer table is looped over."""
 
-_TestFunction = ast.FunctionDef
+_TestFunction = ast.FunctionDef | ast.AsyncFunctionDef
 _BUILT_IN = {
     "tmp_path": "__import__('pathlib').Path(__import__('tempfile').mkdtemp())",
     "tmpdir": "__import__('tempfile').mkdtemp()",
@@ -73,11 +74,11 @@ def whole_tests(
 def _tests(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, ast.stmt]]:
     """Test functions, with their class where they have one; then what checks at the top level."""
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+        if isinstance(node, _TestFunction) and node.name.startswith("test"):
             yield None, node
         elif isinstance(node, ast.ClassDef):
             for inner in node.body:
-                if isinstance(inner, ast.FunctionDef) and inner.name.startswith("test"):
+                if isinstance(inner, _TestFunction) and inner.name.startswith("test"):
                     yield node, inner
     yield from ((None, node) for node in tree.body if isinstance(node, ast.Assert | ast.For))
 
@@ -116,25 +117,25 @@ class _Top:
         }
 
     def concerns(self, test: ast.AST) -> bool:
-        """Whether the test names the function, itself or through what it uses of its file."""
-        if self._names_it(test):
+        """Whether the test is of the function, itself or through what it uses of its file."""
+        about = called_as(self.entry_point)
+        if is_shown(test, about, self._names_it):
             return True
         return any(
-            self._names_it(self.statements[index])
+            is_shown(self.statements[index], about, self._names_it)
             for index in self.needed(read_names(test))
             if not isinstance(self.statements[index], ast.Import | ast.ImportFrom)
         )
 
     def _names_it(self, node: ast.AST) -> bool:
-        aliases = {self.entry_point}
+        about = called_as(self.entry_point)
+        aliases = {*about.names}
         for statement in self.statements:
             if isinstance(statement, ast.ImportFrom):
-                aliases |= {
-                    a.asname for a in statement.names if a.name == self.entry_point and a.asname
-                }
+                aliases |= {a.asname for a in statement.names if a.name in about.names and a.asname}
         return any(
             (isinstance(one, ast.Name) and one.id in aliases)
-            or (isinstance(one, ast.Attribute) and one.attr == self.entry_point)
+            or (isinstance(one, ast.Attribute) and one.attr == about.attribute)
             for one in ast.walk(node)
         )
 
@@ -224,7 +225,7 @@ class _Top:
 
     def _is_test(self, index: int) -> bool:
         node = self.statements[index]
-        return isinstance(node, ast.FunctionDef) and node.name.startswith("test")
+        return isinstance(node, _TestFunction) and node.name.startswith("test")
 
     def _carried(self, index: int) -> str:
         node = self.statements[index]
@@ -271,9 +272,10 @@ def _call(
 ) -> tuple[list[str], str]:
     """Statements that set the test's object up, and source that runs the test, with ``...`` for
     its arguments. Raises `NotUnderstood`."""
+    run = "__import__('asyncio').run({})" if isinstance(test, ast.AsyncFunctionDef) else "{}"
     if owner is None:
-        return [], f"{test.name}(...)"
-    defined = [n for one in family for n in one.body if isinstance(n, ast.FunctionDef)]
+        return [], run.format(f"{test.name}(...)")
+    defined = [n for one in family for n in one.body if isinstance(n, _TestFunction)]
     if any("TestCase" in ast.unparse(base) for one in family for base in one.bases):
         if len(test.args.args) > 1:
             raise NotUnderstood("a unittest method with parameters")
@@ -284,12 +286,12 @@ def _call(
         raise NotUnderstood("a class that a fixture sets up")
     hooks = {node.name: node for node in defined if node.name in _HOOKS}
     if not hooks:
-        return [], f"{owner.name}().{test.name}(...)"
+        return [], run.format(f"{owner.name}().{test.name}(...)")
     if any(len(node.args.args) > 1 for node in hooks.values()):
         raise NotUnderstood("a class whose set-up asks for the test")
     first = [f"{owner.name}.setup_class()"] if "setup_class" in hooks else []
     each = [f"{_CASE}.{name}()" for name in ("setup_method", "setup") if name in hooks]
-    return [*first, f"{_CASE} = {owner.name}()", *each], f"{_CASE}.{test.name}(...)"
+    return [*first, f"{_CASE} = {owner.name}()", *each], run.format(f"{_CASE}.{test.name}(...)")
 
 
 _HOOKS = ("setup_class", "setup_method", "setup")
@@ -312,7 +314,7 @@ def _plain(node: _TestFunction) -> _TestFunction:
         node.args.posonlyargs, [ast.arg(a.arg) for a in node.args.args], node.args.vararg,
         node.args.kwonlyargs, node.args.kw_defaults, node.args.kwarg, node.args.defaults,
     )  # fmt: skip
-    plain = ast.FunctionDef(node.name, arguments, node.body, kept, None)
+    plain = type(node)(node.name, arguments, node.body, kept, None)
     return ast.copy_location(ast.fix_missing_locations(plain), node)
 
 
@@ -327,7 +329,7 @@ def _class_with(owner: ast.ClassDef, test: _TestFunction) -> ast.ClassDef:
     """The class with this one of its tests."""
     body: list[ast.stmt] = []
     for node in owner.body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, _TestFunction):
             if node is test:
                 body.append(_plain(node))
             elif not node.name.startswith("test"):

@@ -2,7 +2,8 @@
 
 A check that was read out of a test (`pytests`) must be a call that the test itself makes
 (`testmodule`, `observed`): of the function, not of a wrapper or another object of that name, with
-these arguments, and with the same outcome. Where it is not, the test counts as a whole. A test that
+these arguments, and with the same outcome. Where it is not, the test counts as a whole. A whole
+test that names a method must be seen to call it: many classes have one of that name. A test that
 fails for want of something of its own, or differently each time, is not understood.
 """
 
@@ -15,13 +16,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from refute.function.called_as import called_as
 from refute.function.examples.scripts import imported_packages
 from refute.function.examples.session_calls import Made, calls_made, looking_at, makes
 from refute.problems import Call, DoctestSession, Expression, FunctionProblem, UnitTest, Want
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
-from refute.syntax import parse_expression
+from refute.syntax import Function, parse_expression
 
 __all__ = ["ENVIRONMENT", "Verified", "examples_in", "is_whole", "unverified", "verified"]
 
@@ -66,7 +68,7 @@ def examples_in(test: UnitTest) -> int:
     count = 0
     for step in test.call.steps[:-1]:
         for function in ast.walk(ast.parse(step)):
-            if isinstance(function, ast.FunctionDef) and function.name in called:
+            if isinstance(function, Function) and function.name in called:
                 count += sum(map(_asserts, ast.walk(function)))
     return max(1, count)
 
@@ -100,6 +102,10 @@ def verified(problem: FunctionProblem, *, box: Sandbox) -> Verified:
     looks = {id(test): look for test in tests if (look := _look(test, tests, program.entry_point))}
     outcomes, seen, slow = _run(program, tests, looks, box)
     made = {name: [one for step in calls_made(seen[name]) for one in step] for name in looks}
+    if called_as(problem.entry_point).method:
+        pairs = zip(tests, outcomes, strict=True)
+        calling = [(t, o) for t, o in pairs if made.get(id(t)) or id(t) not in made]
+        tests, outcomes = tuple(t for t, _ in calling), [o for _, o in calling]
     good = [matches(o, expect_test(t)) for o, t in zip(outcomes, tests, strict=True)]
     ran = zip(tests, outcomes, good, strict=True)
     failing = [test for test, outcome, ok in ran if not ok and not isinstance(outcome, NotRun)]
@@ -187,6 +193,7 @@ def _look(test: UnitTest, tests: Sequence[UnitTest], entry_point: str) -> Doctes
     """What to run to see which calls a test makes; None where nothing hangs on it."""
     if is_whole(test):
         checked = any(not is_whole(one) and _holds(test, one) for one in tests)
+        checked |= called_as(entry_point).method
         return looking_at(test.call) if checked and isinstance(test.call, DoctestSession) else None
     if isinstance(test.call, Expression) and not _foreign(test.call.source, entry_point):
         return looking_at(test.call)

@@ -73,6 +73,7 @@ def _function(one: Compared) -> dict[str, Any]:
             "not_executed_before": list(comparison.missed_before),
             "not_executed_after": list(comparison.missed_after),
         },
+        "intent": one.intent,
         "stated": None if said is None else {"kind": said.kind, "where": said.where},
         "reason": comparison.reason or None,
     }
@@ -165,7 +166,7 @@ def print_compared(one: Compared, console: Console) -> None:
     comparison, function = one.comparison, one.function
     where = f"{function.after.file}:{function.after.line} {function.qualname}"
     if comparison.differences:
-        said = "not mentioned" if one.stated is None else _said(one)
+        said = one.intent or ("not mentioned" if one.stated is None else _said(one))
         console.print(Text.assemble((where, "bold"), f": behaves otherwise ({said})"))
         console.print(differences_table(comparison.differences))
         if comparison.others:

@@ -62,10 +62,10 @@ def observe(
     seen: list[list[Made]] = []
     watch = _Watch(function)
     with _stage(module) as (namespace, flags):
-        namespace[_WATCH], namespace[_ON] = watch, _On()
+        namespace[_WATCH], namespace[_GET], namespace[_ON] = watch, watch.got, _On()
         for number, source in enumerate(steps):
             watch.calls = []
-            code = functools.partial(_watched, source, _name(number), flags)
+            code = functools.partial(_watched, source, _name(number), flags, watch.attribute)
             _one(source, code, number, namespace, filename)
             seen.append([(one[0], one[1], one[2]) for one in watch.calls])
     return seen[-watched:]
@@ -134,38 +134,64 @@ def _passes(error: BaseException, filename: str) -> bool:
 
 # -- which calls are made --------------------------------------------------------------------------
 
-_WATCH, _ON = "_refute_watch", "_refute_on"
+_WATCH, _GET, _ON = "_refute_watch", "_refute_get", "_refute_on"
 _OF_ITS_FRAME = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec"})
 """What means something else when another function calls it."""
 
 
 class _Watch:
-    """What is to be called, given back as it is; where it is the function, calls are noted."""
+    """What is to be called, given back as it is; where it is the function, calls are noted.
+
+    A property is called where it is read.
+    """
 
     def __init__(self, function: Any) -> None:
-        self.function = function
         self.calls: list[list[Any]] = []
+        self.attribute: str | None = None
+        """Of a property: its name."""
+        self.function, getter = function, _getter(function)
+        if type(function) is types.MethodType:  # a classmethod
+            self.function = function.__func__
+        elif getter is not None:
+            self.function, self.attribute = getter, getattr(getter, "__name__", None)
 
     def __call__(self, callee: Any) -> Any:
         first = _reaches(callee, self.function)
         if first is None:
             return callee
+        return functools.partial(self._noted, callee, first)
 
-        def call(*args: Any, **keywords: Any) -> Any:
-            if len(self.calls) >= MOST_CALLS:
-                return callee(*args, **keywords)
-            made: list[Any] = [_copied((*first[0], *args)), _copied({**first[1], **keywords}), None]
-            self.calls.append(made)
-            try:
-                value = callee(*args, **keywords)
-            except BaseException as error:
-                made[2] = "raised", type(error).__name__
-                raise
-            kept = _copied((value,))
-            made[2] = None if kept is None else ("returned", kept[0])
-            return value
+    def got(self, held: Any) -> Any:
+        """The attribute of an object, noted where it is the property."""
+        name = str(self.attribute)
+        for kind in (*type.mro(type(held)),):
+            if name in kind.__dict__:
+                if _reaches(_getter(kind.__dict__[name]), self.function) is None:
+                    break
+                return self._noted(lambda: getattr(held, name), ((held,), {}))
+        return getattr(held, name)
 
-        return call
+    def _noted(self, callee: Any, first: Any, /, *args: Any, **keywords: Any) -> Any:
+        if len(self.calls) >= MOST_CALLS:
+            return callee(*args, **keywords)
+        made: list[Any] = [_copied((*first[0], *args)), _copied({**first[1], **keywords}), None]
+        self.calls.append(made)
+        try:
+            value = callee(*args, **keywords)
+        except BaseException as error:
+            made[2] = "raised", type(error).__name__
+            raise
+        kept = _copied((value,))
+        made[2] = None if kept is None else ("returned", kept[0])
+        return value
+
+
+def _getter(value: Any) -> Any:
+    """The function that a property calls; None for anything else."""
+    kind = type(value)
+    if issubclass(kind, property):
+        return value.fget
+    return value.func if issubclass(kind, functools.cached_property) else None
 
 
 def _reaches(callee: Any, function: Any) -> Any:
@@ -181,6 +207,9 @@ def _reaches(callee: Any, function: Any) -> Any:
     if type(callee) is types.MethodType:
         inner = _reaches(callee.__func__, function)
         return inner and ((*inner[0], callee.__self__), inner[1])
+    if type(function) is types.FunctionType and issubclass(type(callee), type):
+        name = function.__name__  # a class is called: its constructor is
+        return _reaches(getattr(callee, name), function) if name in _MAKING else None
     if type(callee) is type(function) is types.FunctionType:
         same = callee.__code__ == function.__code__ and callee.__qualname__ == function.__qualname__
         if same and not callee.__closure__ and not function.__closure__:
@@ -188,6 +217,7 @@ def _reaches(callee: Any, function: Any) -> Any:
     return None
 
 
+_MAKING = ("__init__", "__new__")
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 _GROUPS = (list, tuple, set, frozenset)
 
@@ -227,27 +257,53 @@ class _On:
         return bool(known & {"Exception", "OutcomeException"}) and "MemoryError" not in known
 
 
-def _watched(source: str, name: str, flags: int) -> Any:
+def _watched(source: str, name: str, flags: int, attribute: str | None) -> Any:
     tree = compile(source, name, "single", flags | ast.PyCF_ONLY_AST, True)
-    tree = ast.fix_missing_locations(_Watching().visit(tree))
+    tree = ast.fix_missing_locations(_Watching(attribute).visit(tree))
     return compile(tree, name, "single", flags, True)
 
 
 class _Watching(ast.NodeTransformer):
-    """Calls go through the `_Watch`; the statements of test functions each into an `_On`."""
+    """Calls go through the `_Watch`, and what reads a property of this name; the statements of test
+    functions each into an `_On`."""
+
+    def __init__(self, attribute: str | None) -> None:
+        self.attribute = attribute
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if node.attr != self.attribute or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(ast.Call(ast.Name(_GET, ast.Load()), [node.value], []), node)
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
+        if _hands_on(node):  # `assertRaises(ValueError, cart.add, -1)`
+            node.args[1] = _through_watch(node.args[1])
         if not (isinstance(node.func, ast.Name) and node.func.id in _OF_ITS_FRAME):
-            watch = ast.Name(_WATCH, ast.Load())
-            node.func = ast.copy_location(ast.Call(watch, [node.func], []), node.func)
+            node.func = _through_watch(node.func)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+    def visit_FunctionDef(self, node: Any) -> Any:
         self.generic_visit(node)
         if node.name.startswith("test"):
             node.body = [_going_on(one) for one in node.body]
         return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+
+def _through_watch(node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.Call(ast.Name(_WATCH, ast.Load()), [node], []), node)
+
+
+def _hands_on(call: ast.Call) -> bool:
+    """Whether it is an assertion that calls its second argument."""
+    named = isinstance(call.func, ast.Attribute) and call.func.attr in _CALLING
+    return named and len(call.args) > 1
+
+
+_CALLING = ("assertRaises", "raises", "assertWarns", "warns")
 
 
 def _going_on(node: ast.stmt) -> ast.stmt:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from refute.function.called_as import called_as
 from refute.function.examples.scripts import (
     DoctestScript,
     DoctestStep,
@@ -25,7 +26,7 @@ from refute.function.examples.scripts import (
     scripts,
     slice_of,
 )
-from refute.function.examples.session_calls import Row, agreed
+from refute.function.examples.session_calls import Row, agreed, calls_made, looking_at
 from refute.literals import NotLiteral, parse_literal
 from refute.problems import DoctestSession, FunctionProblem, Invocation, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
@@ -77,7 +78,10 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
     unclear: list[str] = []
     unending: list[Invocation] = []
     read = 0
+    method = called_as(problem.entry_point).method
     for script in scripts(problem.code, problem.entry_point):
+        if method and not script.own and not _is_called(script, program, box):
+            continue  # its names are those of many a method
         judged = _judged(script, imported, program, box)
         read += judged.count
         unclear += judged.unclear.values()
@@ -89,6 +93,13 @@ def replayed(problem: FunctionProblem, *, box: Sandbox) -> Replayed:
             test.call for i, test in found.items() if isinstance(judged.outcomes[i], TimedOut)
         ]
     return Replayed(tuple(_consistent(tests)), read, tuple(unclear), tuple(unending))
+
+
+def _is_called(script: DoctestScript, program: Program, box: Sandbox) -> bool:
+    """Whether one of the script's steps is seen to call the function itself."""
+    session = DoctestSession(tuple(step.source for step in script.steps))
+    (outcome,) = box.run(program, [looking_at(session)], _LIMITS)
+    return any(calls_made(outcome))
 
 
 MOST_CALLERS = 12

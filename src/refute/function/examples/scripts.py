@@ -1,7 +1,8 @@
 """The doctest examples of a module that concern one function, as `doctest` itself reads them.
 
 A `DoctestScript` is what `doctest` runs in one namespace: the examples of the function's docstring,
-of its module's docstring, of a text in ``__test__``. Nothing is executed here.
+of its class's and its class's `__init__`, of its module's docstring, of a text in ``__test__``.
+Nothing is executed here.
 """
 
 from __future__ import annotations
@@ -13,8 +14,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from refute.function.called_as import CalledAs, called_as
 from refute.problems import Want
-from refute.syntax import bound_names, find_function, try_parse, try_parse_statements
+from refute.syntax import (
+    Function,
+    bound_names,
+    find_class,
+    find_function,
+    functions_in,
+    try_parse,
+    try_parse_statements,
+)
 
 __all__ = [
     "DoctestScript",
@@ -25,8 +35,6 @@ __all__ = [
     "scripts",
     "slice_of",
 ]
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class DoctestStep:
     direct: bool
     """Whether it names the function."""
     depends: bool
-    """Whether it names the function, or reads what came of an example that does."""
+    """Whether it names the function, or shows what came of an example that does."""
     reads: frozenset[str] = frozenset()
     binds: frozenset[str] = frozenset()
     imports: frozenset[str] = frozenset()
@@ -73,10 +81,13 @@ def scripts(code: str, entry_point: str) -> list[DoctestScript]:
     tree = try_parse(code)
     if tree is None:
         return []
-    name = entry_point.rpartition(".")[2]
-    function = find_function(tree, entry_point)
+    about = called_as(entry_point)
     known = bound_names(tree)
-    found = (_script(text, name, known, own=own) for text, own in _texts(tree, function))
+    owner = entry_point.rpartition(".")[0]
+    methods = (name.rpartition(".") for name in functions_in(tree) if owner)
+    others = frozenset(name for of, _, name in methods if of == owner) - {about.attribute}
+    texts = _texts(tree, entry_point)
+    found = (_script(text, about, known, own=own, others=others) for text, own in texts)
     return [script for script in found if script is not None]
 
 
@@ -90,7 +101,7 @@ def callers_scripts(code: str, entry_point: str) -> Iterator[DoctestScript]:
     if tree is None:
         return
     known = bound_names(tree)
-    functions = dict(_functions(tree))
+    functions = functions_in(tree)
     reached = {entry_point.rpartition(".")[2]}
     functions.pop(entry_point, None)
     while callers := [
@@ -99,21 +110,10 @@ def callers_scripts(code: str, entry_point: str) -> Iterator[DoctestScript]:
         for name in callers:
             node = functions.pop(name)
             for text in _docstring(node):
-                script = _script(text, node.name, known, own=False)
+                script = _script(text, called_as(name), known, own=False)
                 if script is not None:
                     yield replace(script, caller=name)
             reached.add(node.name)
-
-
-def _functions(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
-    """The module's functions and its classes' methods, by their qualified names."""
-    for node in tree.body:
-        if isinstance(node, _Function):
-            yield node.name, node
-        elif isinstance(node, ast.ClassDef):
-            yield from (
-                (f"{node.name}.{one.name}", one) for one in node.body if isinstance(one, _Function)
-            )
 
 
 def _called(node: ast.AST) -> Iterator[str]:
@@ -125,17 +125,24 @@ def _called(node: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def _script(text: _Text, name: str, known: frozenset[str], *, own: bool) -> DoctestScript | None:
-    """The examples of a text that name `name`; None where none does, or `doctest` cannot parse it
-    (inconsistent blanks, an unknown directive)."""
+def _script(
+    text: _Text,
+    about: CalledAs,
+    known: frozenset[str],
+    *,
+    own: bool,
+    others: frozenset[str] = frozenset(),
+) -> DoctestScript | None:
+    """The examples of a text that name the function; None where none does, or `doctest` cannot
+    parse it (inconsistent blanks, an unknown directive). `others`: methods of the same class."""
     try:
         examples = doctest.DocTestParser().get_examples(text.value)
     except ValueError:
         return None
     run = [one for one in examples if not one.options.get(doctest.SKIP)]
-    missing = _unbound_modules(run, name, known)
+    missing = _unbound_modules(run, about, known)
     imports = [doctest.Example(f"import {one}", "") for one in missing]
-    steps = tuple(_steps([*imports, *run], name, text.lineno))
+    steps = tuple(_steps([*imports, *run], about, text.lineno, own, others))
     if not any(step.depends for step in steps):
         return None
     skipped = len(examples) - len(run)
@@ -173,9 +180,17 @@ class _Text:
     lineno: int
 
 
-def _texts(tree: ast.Module, function: ast.AST | None) -> Iterator[tuple[_Text, bool]]:
-    if isinstance(function, _Function):
+def _texts(tree: ast.Module, entry_point: str) -> Iterator[tuple[_Text, bool]]:
+    function = find_function(tree, entry_point)
+    if function is not None:
         yield from ((text, True) for text in _docstring(function))
+    owner = entry_point.rpartition(".")[0]
+    cls = find_class(tree, owner) if owner else None
+    if cls is not None:
+        yield from ((text, False) for text in _docstring(cls))
+        made = find_function(tree, f"{owner}.__init__")
+        if made is not None and made is not function:
+            yield from ((text, False) for text in _docstring(made))
     yield from ((text, False) for text in _docstring(tree))
     for node in tree.body:
         match node:
@@ -185,14 +200,14 @@ def _texts(tree: ast.Module, function: ast.AST | None) -> Iterator[tuple[_Text, 
                         yield _Text(value.value, value.lineno), False
 
 
-def _docstring(node: ast.Module | _Function) -> Iterator[_Text]:
+def _docstring(node: ast.Module | ast.ClassDef | Function) -> Iterator[_Text]:
     match node.body[:1]:
         case [ast.Expr(value=ast.Constant(value=str() as text) as constant)]:
             yield _Text(text, constant.lineno)
 
 
 def _unbound_modules(
-    examples: Sequence[doctest.Example], name: str, known: frozenset[str]
+    examples: Sequence[doctest.Example], about: CalledAs, known: frozenset[str]
 ) -> list[str]:
     """Names that the examples call the function through and that nothing binds: ``pkg.f(1)``
     without ``import pkg``. (`doctest` fails there; whoever reads it knows what is meant.)"""
@@ -202,22 +217,31 @@ def _unbound_modules(
         for statement in try_parse_statements(example.source) or ():
             for node in ast.walk(statement):
                 match node:
-                    case ast.Attribute(value=ast.Name(id=base), attr=attr) if attr == name:
+                    case ast.Attribute(value=ast.Name(id=base), attr=about.held):
                         found.setdefault(base)
-        bound |= _names(example.source, name).binds
+        bound |= _names(example.source, about).binds
     return [base for base in found if base not in bound | _BUILTINS]
 
 
-def _steps(examples: Sequence[doctest.Example], name: str, first: int) -> Iterator[DoctestStep]:
-    aliases = {name}
+def _steps(
+    examples: Sequence[doctest.Example],
+    about: CalledAs,
+    first: int,
+    own: bool,
+    others: frozenset[str],
+) -> Iterator[DoctestStep]:
+    aliases = {*about.names}
     tainted: set[str] = set()
     imported: set[str] = set()
     for example in examples:
-        names = _names(example.source, name)
+        names = _names(example.source, about)
         aliases |= names.aliases
         imported |= names.imports
-        direct = bool(names.reads & aliases) or names.attribute
-        depends = direct or bool(names.reads & tainted)
+        # by its text nothing tells an operator's method from another of that operator
+        direct = (own and about.operator) or bool(names.reads & aliases) or names.attribute
+        # nearly all that a class's examples show hangs on how its objects are made
+        spread = own or not (about.method and about.names)
+        depends = direct or (spread and bool(names.reads & tainted))
         if depends:
             tainted |= (names.reads | names.binds) - imported - aliases - _BUILTINS
         else:
@@ -230,7 +254,8 @@ def _steps(examples: Sequence[doctest.Example], name: str, first: int) -> Iterat
             Want(example.want, example.exc_msg, options),
             first + example.lineno,
             direct,
-            depends,
+            # what another method of the class shows is that method's
+            depends and (own or (direct and spread) or names.attributes.isdisjoint(others)),
             frozenset(names.reads),
             frozenset(names.binds),
             frozenset(names.imports),
@@ -250,14 +275,15 @@ class _Names:
     """Names under which it imports the function."""
     attribute: bool = False
     """Whether it names the function as an attribute."""
+    attributes: set[str] = field(default_factory=set)
     acts: bool = False
 
 
-def _names(source: str, name: str) -> _Names:
+def _names(source: str, about: CalledAs) -> _Names:
     names = _Names()
     body = try_parse_statements(source)
     if body is None:
-        names.attribute = re.search(rf"\b{re.escape(name)}\b", source) is not None
+        names.attribute = re.search(rf"\b{about.attribute}\b", source) is not None
     for statement in body or ():
         passive = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
         names.acts |= not isinstance(statement, passive)
@@ -268,12 +294,13 @@ def _names(source: str, name: str) -> _Names:
                 case ast.Name(id=id):
                     names.binds.add(id)
                 case ast.Attribute(attr=attr):
-                    names.attribute |= attr == name
+                    names.attributes.add(attr)
+                    names.attribute |= attr == about.attribute
                 case ast.FunctionDef(name=bound) | ast.ClassDef(name=bound):
                     names.binds.add(bound)
                 case ast.alias(name=target, asname=bound):
                     names.imports.add(bound or target.partition(".")[0])
-                    if target.rpartition(".")[2] == name and bound:
+                    if target.rpartition(".")[2] in about.names and bound:
                         names.aliases.add(bound)
                 case ast.AugAssign(target=ast.Name(id=id)):
                     names.reads.add(id)

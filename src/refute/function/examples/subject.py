@@ -12,7 +12,7 @@ from typing import Any, Literal
 from refute.literals import NotLiteral, read_call
 from refute.problems import Call, Expression, Invocation, Trust, UnitTest
 from refute.sandbox import values
-from refute.syntax import bound_names, find_function, parse_expression, try_parse
+from refute.syntax import bound_names, find_function, parse_expression, takes_self, try_parse
 
 __all__ = [
     "DescribedFunction",
@@ -120,7 +120,7 @@ def subject(description: str, entry_point: str, code: str | None) -> DescribedFu
         spec = function.args
         arguments = [*spec.posonlyargs, *spec.args]
         required = len(arguments) - len(spec.defaults)
-        if "." in entry_point and arguments:
+        if arguments and takes_self(function, entry_point):
             arguments, required = arguments[1:], max(0, required - 1)
         parameters = tuple(arg.arg for arg in arguments)
         annotations = {arg.arg: arg.annotation for arg in arguments if arg.annotation is not None}

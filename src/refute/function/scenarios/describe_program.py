@@ -171,7 +171,9 @@ def _member(raw, owner, world):
             kind = "property"
     if isinstance(raw, type):
         world.want(raw)
-        return {"kind": "type", "id": _id(raw), "params": [], "returns": ("any",)}
+        said = _construction(raw, world)
+        said["kind"] = "type"
+        return said
     said = _signature(function, world, owner, skip=kind in ("method", "class", "property"))
     said["kind"] = kind
     return said

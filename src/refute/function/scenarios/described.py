@@ -24,6 +24,7 @@ __all__ = [
     "Signature",
     "TypeHint",
     "describe_module",
+    "describe_names",
 ]
 
 TypeHint = tuple[Any, ...]
@@ -139,12 +140,36 @@ def describe_module(
     return _read(outcome)
 
 
+def describe_names(
+    box: Sandbox, program: Program, names: Sequence[str]
+) -> tuple[str, Described] | str:
+    """The name of the module that the program is, and `names` of it as the text that is run has
+    them, whatever its file holds; a line of why not else."""
+    top = "__name__.partition('.')[0]"
+    look = (
+        f"(lambda space: (exec({_PROGRAM.read_text('utf-8')!r}, space), "
+        f"(__name__, space['describe'](__name__, {[*names]!r}, {top}, ())))[1])({{}})"
+    )
+    [outcome] = box.run(program, [Expression(look)], _LIMITS)
+    try:
+        if isinstance(outcome, Returned):
+            name, data = outcome.value
+            return str(name), _described(data)
+    except _ODD:
+        return "what it says of itself cannot be read"
+    read = _read(outcome)
+    return read if isinstance(read, str) else "it is no module"
+
+
+_ODD = (ValueError, TypeError, KeyError, AttributeError, IndexError)
+
+
 def _read(outcome: Outcome) -> Described | str:
     match outcome:
         case Returned():
             try:
                 return _described(outcome.value)
-            except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+            except _ODD:
                 return "what it says of itself cannot be read"
         case Raised():
             return f"cannot be imported: {outcome.type}: {outcome.message}".rstrip(": ")[:300]

@@ -68,9 +68,12 @@ class Target:
 
     @property
     def node(self) -> Function | None:
-        """Its definition, where it is a function."""
+        """Its definition; of a class that of its constructor, where it is the class's own."""
         tree = try_parse(self.text)
-        return None if tree is None else find_function(tree, self.name)
+        if tree is None:
+            return None
+        name = f"{self.name}.__init__" if self.signature.kind == "type" else self.name
+        return find_function(tree, name)
 
 
 @dataclass(frozen=True, slots=True)

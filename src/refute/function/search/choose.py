@@ -13,11 +13,12 @@ from refute.function.search.edit import Edit
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rules import few_variants
+from refute.function.search.staged import is_staged, told
 from refute.function.search.suspicion import Suspicion, suspicions
 from refute.function.search.trial import Trial, TrialResult, starved
 from refute.function.verified import examples_in
 from refute.literals import NotLiteral, parse_literal
-from refute.problems import Call, DoctestSession, Invocation, UnitTest, Want
+from refute.problems import Call, DoctestSession, Invocation, Scenario, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Raised, Returned, TimedOut
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue, encode
@@ -29,6 +30,7 @@ __all__ = [
     "behaviour",
     "believable",
     "clustered",
+    "compared",
     "crashing",
     "differs",
     "distinct",
@@ -117,11 +119,12 @@ def observed(
 ) -> list[list[Outcome]]:
     """What edited programs do on `calls`; the first `count` of them (None: all) as one compares.
 
-    An example in a session shows a text: without the addresses in it; an exception is one.
+    An example in a session shows a text: without the addresses in it; an exception is one. What a
+    scenario shows is made a text, too.
     """
     return [
         [
-            _compared(o) if isinstance(call, DoctestSession) and (count is None or i < count) else o
+            compared(call, o) if count is None or i < count else o
             for i, (call, o) in enumerate(zip(calls, row, strict=True))
         ]
         for row in trial.behaviours(edited, calls)
@@ -131,8 +134,11 @@ def observed(
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
-def _compared(outcome: Outcome) -> Outcome:
-    if not isinstance(outcome, Returned):
+def compared(call: Invocation, outcome: Outcome) -> Outcome:
+    """What an input did, as one compares (see `observed`)."""
+    if isinstance(call, Scenario):
+        return told(outcome)
+    if not isinstance(call, DoctestSession) or not isinstance(outcome, Returned):
         return outcome
     try:
         shown = outcome.value
@@ -228,7 +234,7 @@ def _plausibility(
         )
         score += CRASHES * crashes / len(inside)
         kinds = set(_expected_kinds(trial.tests))
-        plain = [i for i in inside if not isinstance(inputs[i][0], DoctestSession)]
+        plain = [i for i in inside if not is_staged(inputs[i][0])]
         if plain and "?" not in kinds:
             odd = sum(_kind(after[i]) not in (None, *kinds) for i in plain)
             score += ODD_TYPE * odd / len(plain)
@@ -357,11 +363,7 @@ def question_for(
     for index, (call, tier) in enumerate(inputs):
         outputs = [c.outcomes[index] for c in clusters]
         kinds = len({behaviour([o]) for o in outputs})
-        if (
-            isinstance(call, DoctestSession)
-            or kinds < 2
-            or any(isinstance(o, NotRun) for o in outputs)
-        ):
+        if is_staged(call) or kinds < 2 or any(isinstance(o, NotRun) for o in outputs):
             continue
         rank = (-kinds, tier + sum(not isinstance(o, Returned) for o in outputs), len(repr(call)))
         if best is None or rank < best[0]:

@@ -29,7 +29,7 @@ from refute.function.search.domain import (
     learn,
 )
 from refute.function.search.texts import Texts
-from refute.syntax import Function, find_function, try_parse
+from refute.syntax import Function, find_function, takes_self, try_parse
 
 __all__ = ["Clues", "ParameterClues", "gather"]
 
@@ -145,7 +145,7 @@ def gather(code: str, entry_point: str, *, description: str = "", signature: str
     arguments = _arguments(function)
     positional = len(function.args.posonlyargs) + len(function.args.args)
     positional_only = len(function.args.posonlyargs)
-    if "." in entry_point and arguments and arguments[0].arg in ("self", "cls"):
+    if arguments and takes_self(function, entry_point):
         arguments, positional = arguments[1:], positional - 1
         positional_only = max(0, positional_only - 1)
     optional = positional - len(function.args.defaults)

@@ -37,6 +37,7 @@ from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
 from refute.function.search.repair import PATIENT, WEAK, Repair, look_further, repair, starting
 from refute.function.search.showing import SHOWN, candidate, derived, sound
+from refute.function.search.staged import is_staged, needs_stage, scenario_inputs
 from refute.function.search.synthesis import expressed, expressible
 from refute.function.search.varied import optional_parameters, varied
 from refute.function.verified import examples_in
@@ -115,7 +116,8 @@ def search(
     if found.survivors and found.trial is not None:
         with box.sooner(max(PROVING * budget, starting(found.trial, budget))):
             left = box.deadline - time.monotonic()
-            inputs = affordable(found, comparing_inputs(problem, found, state.trusted, seed), left)
+            inputs = comparing_inputs(problem, found, state.trusted, seed, 0.3 * left)
+            inputs = affordable(found, inputs, left)
             known = Hints(tuple(hints), witnesses(problem, box=box))
             clusters = choose(found, inputs, known)
             if clusters and clusters[0].score <= WEAK:
@@ -237,10 +239,10 @@ def untold(likely: Sequence[Cluster], inputs: Sequence[tuple[Invocation, Tier]])
     """Where fixes that are nearly as likely differ on examples with other values in them."""
     for index, (call, _) in enumerate(inputs):
         outcomes = [cluster.outcomes[index] for cluster in likely]
-        if isinstance(call, DoctestSession) and any(
-            differs(outcomes[0], one) for one in outcomes[1:]
-        ):
-            return [f"another fix that is as likely does otherwise with `{call.steps[-1].strip()}`"]
+        if is_staged(call) and any(differs(outcomes[0], one) for one in outcomes[1:]):
+            last = call.steps[-1].strip() if isinstance(call, DoctestSession) else call.source
+            text = "; ".join(last.split("\n"))
+            return [f"another fix that is as likely does otherwise with `{text}`"]
     return []
 
 
@@ -355,18 +357,30 @@ def again(problem: FunctionProblem, findings: Sequence[Finding], box: Sandbox) -
 def probing_inputs(
     problem: FunctionProblem, trusted: Sequence[UnitTest], seed: int, most: int = INPUTS
 ) -> list[tuple[Invocation, Tier]]:
-    """Inputs near the known ones, with how far each is from them."""
+    """Inputs near the known ones, with how far each is from them; none where plain values will not
+    do (`staged`)."""
+    if needs_stage(problem):
+        return []
     known = [test.call for test in trusted]
     proposals = islice(propose_inputs(problem, known, seed=seed), most)
     return [(p.call, p.tier) for p in proposals if p.tier <= Tier.EDGE]
 
 
 def comparing_inputs(
-    problem: FunctionProblem, found: Repair, trusted: Sequence[UnitTest], seed: int
+    problem: FunctionProblem,
+    found: Repair,
+    trusted: Sequence[UnitTest],
+    seed: int,
+    seconds: float,
 ) -> list[tuple[Invocation, Tier]]:
-    """As `probing_inputs`; before these, the failing examples that are no calls, with other values
-    in them."""
+    """As `probing_inputs`, or scenarios; before these, the failing examples that are no calls, with
+    other values in them. `seconds`: for scenarios."""
     plain = probing_inputs(problem, trusted, seed)
+    if found.trial is not None and needs_stage(problem):
+        bound = None if found.trial.max_candidates is not None else seconds
+        plain = scenario_inputs(
+            problem, trusted, box=found.trial.box, seed=seed, most=INPUTS, seconds=bound
+        )
     failing = [t.call for t, ok in zip(found.tests, found.passed, strict=True) if not ok]
     sessions = [call for call in failing if isinstance(call, DoctestSession)]
     optional = optional_parameters(problem.code, problem.entry_point) if sessions else []

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from refute.syntax import Function
+from refute.syntax import Function, find_function
 
 __all__ = ["definitions", "keeps_state", "names_in", "neighbours", "reachable"]
 
@@ -53,7 +53,8 @@ def reachable(
 def neighbours(tree: ast.Module, name: str) -> list[str]:
     """The functions of the module, nearest to the one called `name` first, a few."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    own = next((n.lineno for n in functions if n.name == name), 0)
+    found = find_function(tree, name)
+    own = 0 if found is None else found.lineno
     return [n.name for n in sorted(functions, key=lambda n: abs(n.lineno - own))][:NEAR]
 
 

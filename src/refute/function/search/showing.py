@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from refute.function.contract import Candidate, FailingTest
 from refute.function.formatting import call_source
-from refute.function.search.choose import Cluster, vote
+from refute.function.search.choose import Cluster, compared, vote
 from refute.function.search.choose import differs as outcomes_differ
 from refute.function.search.confidence import of_test
 from refute.function.search.edit import Edit, applied
 from refute.function.search.fuel import stripped
 from refute.function.search.inputs import Tier
 from refute.function.search.rewrite import rewrite
+from refute.function.search.staged import stated
 from refute.function.search.trial import Trial
-from refute.problems import DoctestSession, Expression, Invocation, Trust, UnitTest
+from refute.problems import DoctestSession, Expression, Invocation, Scenario, Trust, UnitTest
 from refute.sandbox import Limits, NotRun, Program, Returned
 from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import Iterated, MalformedValue, crosses
@@ -56,9 +58,12 @@ def derived(
 ) -> list[FailingTest]:
     """Failing tests that the chosen fix predicts, surest first (`confidence.of_test`), and of these
     the ones with inputs like those of the examples."""
-    actual = trial.behaviours([()], [call for call, _ in inputs])[0]
+    staged = any(isinstance(call, Scenario) for call, _ in inputs)
+    edited = [(), clusters[0].best.edits] if staged else [()]
+    rows = trial.behaviours(edited, [call for call, _ in inputs])
     drafts: list[tuple[float, Tier, int, UnitTest]] = []
-    for index, ((call, tier), got) in enumerate(zip(inputs, actual, strict=True)):
+    for index, (call, tier) in enumerate(inputs):
+        got = compared(call, rows[0][index])
         wanted = clusters[0].outcomes[index]
         if (
             isinstance(call, DoctestSession)
@@ -69,10 +74,14 @@ def derived(
         confidence = of_test(vote(clusters, index), len(trial.tests))
         if confidence < CONFIDENT:
             continue
-        stated = statable(call, wanted, trial.entry_point)
-        if stated is None:
+        found: UnitTest | None = None
+        if isinstance(call, Scenario):
+            found = stated(call, rows[-1][index], rows[0][index])
+        elif (pair := statable(call, wanted, trial.entry_point)) is not None:
+            found = UnitTest(*pair)
+        if found is None:
             continue
-        test = UnitTest(*stated, trust=Trust.PREDICTED, source="search", confidence=confidence)
+        test = replace(found, trust=Trust.PREDICTED, source="search", confidence=confidence)
         drafts.append((-confidence, tier, index, test))
     drafts.sort(key=lambda draft: draft[:3])
     return confirmed(trial, [draft[3] for draft in drafts[:MOST_DERIVED]])

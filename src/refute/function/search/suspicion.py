@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from refute.function.search.edit import same
-from refute.syntax import Function
+from refute.syntax import Function, find_function
 
 __all__ = ["ELSEWHERE", "Suspicion", "suspicions"]
 
@@ -39,6 +39,10 @@ def suspicions(before: ast.Module, after: ast.Module, entry_point: str) -> tuple
     """Reasons to doubt that `after` is the fix of `before`; () where none is."""
     own = entry_point.split(".", maxsplit=1)[0]
     found: list[Suspicion] = []
+    method, changed = find_function(before, entry_point), find_function(after, entry_point)
+    if own != entry_point and method is not None and changed is not None and same(method, changed):
+        text = f"it changes what lies outside of {entry_point}, which more than that may use"
+        found.append(Suspicion(text, 0.0))
     for was, now in zip(before.body, after.body, strict=False):
         if same(was, now):
             continue

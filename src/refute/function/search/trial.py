@@ -33,7 +33,7 @@ from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, S
 from refute.sandbox.contract import Code, takes_code
 from refute.sandbox.equality import Expected, expect_test, matches
 from refute.sandbox.values import MalformedValue
-from refute.syntax import Function, parse_expression, parse_module
+from refute.syntax import Function, functions_in, parse_expression, parse_module
 
 __all__ = ["OutOfBudget", "Trial", "TrialResult", "starved"]
 
@@ -106,9 +106,9 @@ class Trial:
         return gather(self.focus, description, near, vocabulary(self.tree, self.entry_point))
 
     def parts(self) -> tuple[ast.Module, ast.Module]:
-        """What is worth editing: what was asked about (a function, a class); and the rest, that
-        which it names first, without what makes the arguments of the tests: it is taken as right.
-        """
+        """What is worth editing: the function or class that was asked about; and the rest, that
+        which it names first, and before it the other methods of its class, without what makes the
+        arguments of the tests: it is taken as right."""
         own = self.entry_point.partition(".")[0]
         mine = [stmt for stmt in self.focus.body if getattr(stmt, "name", None) == own]
         if not mine:
@@ -121,6 +121,10 @@ class Trial:
         ]
         named = names_in(ast.Module(mine, []))
         rest.sort(key=lambda stmt: getattr(stmt, "name", None) not in named)
+        methods = functions_in(ast.Module(mine, []))
+        if "." in self.entry_point and self.entry_point in methods:
+            method = methods.pop(self.entry_point)
+            mine, rest = [method], [*methods.values(), *rest]
         return ast.Module(mine, []), ast.Module(rest, [])
 
     def _names(self) -> set[str]:
@@ -379,13 +383,13 @@ def _take(made: Iterator[_Made], ready: list[_Made]) -> bool:
 def starved(outcome: Outcome) -> bool:
     """Whether a candidate was ended in its tracks, in a call or in an example as a whole.
 
-    Inside of a generator `StopIteration` becomes a `RuntimeError`.
+    Inside of a generator or a coroutine `StopIteration` becomes a `RuntimeError`.
     """
     match outcome:
         case Raised(type="StopIteration") | TimedOut():
             return True
         case Raised(type="RuntimeError", message=message):
-            return "generator raised StopIteration" in message
+            return message.endswith("raised StopIteration")
         case Returned():
             try:
                 shown = outcome.value
@@ -393,8 +397,9 @@ def starved(outcome: Outcome) -> bool:
                 return False
             match shown:
                 case (str(), str() as raised, bool()):
-                    last = raised.strip()
-                    return last in ("StopIteration", "RuntimeError: generator raised StopIteration")
+                    kind, _, message = raised.strip().partition(": ")
+                    inside = kind == "RuntimeError" and message.endswith("raised StopIteration")
+                    return raised.strip() == "StopIteration" or inside
     return False
 
 

@@ -15,11 +15,12 @@ from functools import partial
 from itertools import islice
 from random import Random
 
+from refute.function.called_as import called_as
 from refute.function.search.domain import learn
 from refute.function.search.edit import Change, Edit, applied
 from refute.literals import NotLiteral, parse_literal, source_of
 from refute.problems import DoctestSession
-from refute.syntax import parse_expression, parse_module
+from refute.syntax import find_function, parse_expression, parse_module, takes_self
 
 __all__ = ["Optional", "optional_parameters", "varied"]
 
@@ -44,22 +45,23 @@ class Optional:
 def optional_parameters(code: str, entry_point: str) -> list[Optional]:
     """The parameters of the function that have a literal default and may be given by name."""
     found: list[Optional] = []
-    for node in parse_module(code).body:
-        if isinstance(node, ast.FunctionDef) and node.name == entry_point:
-            spec = node.args
-            places = [*enumerate([*spec.posonlyargs, *spec.args])][len(spec.posonlyargs) :]
-            last = [*zip(places[::-1], spec.defaults[::-1], strict=False)]
-            rows = [(argument.arg, default, float(at)) for (at, argument), default in last]
-            rows += [
-                (argument.arg, default, math.inf)
-                for argument, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-                if default is not None
-            ]
-            for name, default, at in rows:
-                try:
-                    found.append(Optional(name, parse_literal(ast.unparse(default)), at))
-                except (NotLiteral, RecursionError):
-                    continue
+    node = find_function(parse_module(code), entry_point)
+    if node is not None:
+        spec = node.args
+        given = takes_self(node, entry_point)
+        places = [*enumerate([*spec.posonlyargs, *spec.args], -given)][len(spec.posonlyargs) :]
+        last = [*zip(places[::-1], spec.defaults[::-1], strict=False)]
+        rows = [(argument.arg, default, float(at)) for (at, argument), default in last]
+        rows += [
+            (argument.arg, default, math.inf)
+            for argument, default in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+            if default is not None
+        ]
+        for name, default, at in rows:
+            try:
+                found.append(Optional(name, parse_literal(ast.unparse(default)), at))
+            except (NotLiteral, RecursionError):
+                continue
     return found
 
 
@@ -123,11 +125,16 @@ def _near(place: Change, value: object, rng: Random) -> Iterator[Change]:
 
 def _calls(call: ast.Call, entry_point: str) -> bool:
     """Whether it calls the function, and names all that it gives."""
+    about = called_as(entry_point)
     match call.func:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            unpacks = any(isinstance(one, ast.Starred) for one in call.args)
-            return name == entry_point and not unpacks and all(k.arg for k in call.keywords)
-    return False
+        case ast.Name(id=name):
+            named = name in about.names
+        case ast.Attribute(attr=name):
+            named = name == about.attribute
+        case _:
+            return False
+    unpacks = any(isinstance(one, ast.Starred) for one in call.args)
+    return named and not unpacks and all(k.arg for k in call.keywords)
 
 
 def _given(call: ast.Call, one: Optional, rng: Random) -> Iterator[Change]:

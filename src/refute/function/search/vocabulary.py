@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from refute.function.search.edit import copy_of
 from refute.function.search.fuel import is_mark
-from refute.syntax import Function
+from refute.syntax import Function, find_function
 
 __all__ = ["Vocabulary", "vocabulary"]
 
@@ -60,7 +60,7 @@ class Vocabulary:
 def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
     """What the functions of a module offer to the one called `entry_point`."""
     every = [node for node in ast.walk(tree) if isinstance(node, Function)]
-    own = next((f for f in every if f.name == entry_point.rpartition(".")[2]), None)
+    own = find_function(tree, entry_point)
     wanted = _names(own) if own is not None else set()
 
     def likeness(function: Function) -> float:

@@ -1,0 +1,182 @@
+"""Inputs for functions that no plain call shows: methods, properties, coroutines.
+
+They are scenarios: an object is made, put into some state, and one expression is observed. Which
+are of use is seen on the code under test; how candidates are told apart by them, in `told`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeGuard
+
+from refute.function.scenarios.observation import (
+    LIMITS,
+    Observation,
+    observe,
+    read_observation,
+    same_value,
+)
+from refute.function.search.inputs import Tier
+from refute.function.search.trial import starved
+from refute.literals import NotLiteral, source_of
+from refute.problems import DoctestSession, FunctionProblem, Invocation, Scenario, UnitTest, Want
+from refute.sandbox import NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
+from refute.sandbox.values import Incomplete, Iterated, Opaque, crosses, encode
+from refute.syntax import find_function, takes_self, try_parse, try_parse_statements
+
+__all__ = ["is_staged", "needs_stage", "scenario_inputs", "stated", "told"]
+
+TRIED = 160
+"""Scenarios that are run to find some of use."""
+
+
+def needs_stage(problem: FunctionProblem) -> bool:
+    """Whether calls of the function with plain values show nothing: it needs an object, or a loop
+    of events."""
+    tree = try_parse(problem.code)
+    function = None if tree is None else find_function(tree, problem.entry_point)
+    if function is None:
+        return False
+    on_class = any(ast.unparse(one) == "classmethod" for one in function.decorator_list)
+    coroutine = isinstance(function, ast.AsyncFunctionDef)
+    return coroutine or (takes_self(function, problem.entry_point) and not on_class)
+
+
+def is_staged(call: Invocation) -> TypeGuard[DoctestSession | Scenario]:
+    """Whether this is more than a call and what it returns."""
+    return isinstance(call, DoctestSession | Scenario)
+
+
+def scenario_inputs(
+    problem: FunctionProblem,
+    trusted: Sequence[UnitTest],
+    *,
+    box: Sandbox,
+    seed: int,
+    most: int,
+    seconds: float | None,
+) -> list[tuple[Invocation, Tier]]:
+    """Scenarios that the code under test answers, twice alike, with how far each is from what is
+    known to be meant: one that raises is at the edge. Raises `SandboxUnavailable`."""
+    # which reads inputs with what is in this package
+    from refute.function.scenarios.described import describe_names
+    from refute.function.scenarios.proposing import Proposer, Target
+    from refute.function.scenarios.running import explore, runner
+
+    program = Program(problem.code, problem.entry_point)
+    owner, _, last = problem.entry_point.rpartition(".")
+    name = owner if owner and last in ("__init__", "__new__") else problem.entry_point
+    described = describe_names(box, program, [name])
+    if isinstance(described, str) or name not in described[1].names:
+        return []
+    signature = described[1].names[name]
+    target = Target(described[0], name, signature, problem.code)
+    known = [made for test in trusted if (made := _as_scenario(test.call)) is not None]
+    proposer = Proposer(
+        target,
+        described[1],
+        lambda file: problem.code if file == signature.file else None,
+        known,
+        seed,
+    )
+    shown = [
+        one
+        for one in explore(proposer, runner(box, program), most=TRIED, seconds=seconds)
+        if one.seen.answered and not one.seen.misused
+    ]
+    scenarios = [one.proposal.scenario for one in shown]
+    again = observe(box, program, scenarios, replace(LIMITS, seed=1)) if scenarios else []
+    found: list[tuple[Invocation, Tier]] = []
+    for one, other in zip(shown, again, strict=True):
+        if _text(one.seen) == _text(other) and one.proposal.scenario not in known:
+            tier = Tier.EDGE if one.seen.kind == "raised" else Tier.IN_DOMAIN
+            found.append((one.proposal.scenario, tier))
+    return found[:most]
+
+
+def _as_scenario(call: Invocation) -> Scenario | None:
+    """A session whose last step is an expression, as a scenario."""
+    if not isinstance(call, DoctestSession):
+        return None
+    statements = try_parse_statements("".join(call.steps))
+    match statements:
+        case [*setup, ast.Expr(value=value)]:
+            return Scenario(ast.unparse(value), tuple(map(ast.unparse, setup)))
+    return None
+
+
+# -- what a scenario showed, as an outcome ---------------------------------------------------------
+
+
+def told(outcome: Outcome) -> Outcome:
+    """The outcome of a scenario as one compares: all that was seen of it, as a text."""
+    seen = read_observation(outcome)
+    if seen.kind == "not run":
+        return NotRun()
+    if seen.kind == "returned":
+        return Returned(encode(_text(seen)))
+    if seen.kind in ("raised", "setup"):
+        raised = Raised(seen.error, seen.message)
+        return TimedOut() if starved(raised) else raised
+    return TimedOut()
+
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+
+
+def _text(seen: Observation) -> str:
+    changed = [(name, _plain(after)) for name, _, after in seen.changed]
+    parts = seen.kind, seen.error, _plain(seen.value), changed, seen.printed
+    return _ADDRESS.sub("0x", repr(parts))
+
+
+def _plain(value: Any, depth: int = 100) -> Any:
+    """The value as what has one `repr`, as far as `same_value` looks at it."""
+    if depth <= 0 or isinstance(value, Incomplete):
+        return f"<{getattr(value, 'type', '...')}>"
+    inner = depth - 1
+    if isinstance(value, Opaque):
+        fields = {key: _plain(one, inner) for key, one in sorted(dict(value.attributes).items())}
+        return value.type, fields or value.repr
+    if isinstance(value, Iterated):
+        return "iterator", [_plain(one, inner) for one in value.items], value.more
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, [_plain(one, inner) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return type(value).__name__, sorted(repr(_plain(one, inner)) for one in value)
+    if isinstance(value, dict):
+        return "dict", sorted(repr((_plain(k, inner), _plain(v, inner))) for k, v in value.items())
+    return value
+
+
+def stated(scenario: Scenario, wanted: Outcome, got: Outcome) -> UnitTest | None:
+    """The test that the scenario's expression shows the value that one program gives, which another
+    does not give; None where that value has no literal, or is not what tells them apart."""
+    one, other = read_observation(wanted), read_observation(got)
+    if one.kind != "returned" or one.value is None or not crosses(one.value):
+        return None
+    if other.kind == "returned" and same_value(one.value, other.value):
+        return None
+    try:
+        source_of(one.value)
+    except (NotLiteral, RecursionError):
+        return None
+    imports = (_import(*pair) for pair in scenario.imports)
+    steps = (*imports, *scenario.setup, scenario.expression)
+    session = DoctestSession(tuple(f"{step}\n" for step in steps))
+    return UnitTest(session, Want(f"{one.value!r}\n"))
+
+
+def _import(name: str, place: str) -> str:
+    module, _, qualname = place.partition(":")
+    first, _, rest = qualname.partition(".")
+    if not qualname:
+        return f"import {module}" if name == module else f"import {module} as {name}"
+    if rest:
+        return f"{name} = __import__({module!r}, fromlist=['*']).{qualname}"
+    return f"from {module} import {first}" + ("" if first == name else f" as {name}")
