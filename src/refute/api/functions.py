@@ -18,7 +18,7 @@ from refute.errors import InputError
 from refute.function.contract import Ask, Candidate, FailingTest, State, overall
 from refute.function.parallel import Found
 from refute.function.service import Collected, FunctionTargets, Opened, collect, open_subject
-from refute.function.target import Module, Skipped
+from refute.function.target import Module, Skipped, Targets
 from refute.function.verbs import Fix, Hunt, fixed_code
 from refute.models.asking import Asked
 from refute.remarks import remark
@@ -209,6 +209,7 @@ def hunt(
     budget: float = 10.0,
     seed: int = 0,
     jobs: int | None = None,
+    since: str | None = None,
     method: str | None = None,
     model: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -221,16 +222,20 @@ def hunt(
     """Find unit tests that functions fail.
 
     `targets`: FILE.py::FUNCTION, FILE.py, a folder, pkg.mod or pkg.mod:FUNCTION. `tests`,
-    `description`, `python`: files. `budget`: seconds a function. `method`, `model` and the method's
+    `description`, `python`: files. `budget`: seconds a function. `since`: a commit; only what is
+    public and changed since then, in the targets, if any are named (files and folders).
+    `method`, `model` and the method's
     `options` by name, or all in `asked`, which also says how the model is reached. `output`: where
     the tests are written (see `HuntResult.write_pytest`), checked before any work. `opened` is told
     once what there is to look at, `show` of each result.
     """
-    subject = _subject(targets, tests, description, python, budget, seed, jobs)
+    subject = _subject(targets, tests, description, python, budget, seed, jobs, since)
     asked = asked or Asked(method=method, model=model, options=options or {})
 
     def work() -> HuntResult:
-        found = open_subject(subject)
+        found = _opened(subject)
+        if not found.functions:
+            return HuntResult(found, Collected())
         if output is not None:
             places_of_tests(Path(output), found, force=force)
         opened(found)
@@ -251,6 +256,7 @@ def debug(
     budget: float = 10.0,
     seed: int = 0,
     jobs: int | None = None,
+    since: str | None = None,
     method: str | None = None,
     model: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -265,11 +271,13 @@ def debug(
     Parameters as in `hunt`. `proposed`: what is only proposed counts as a fix. `ask` gives, for a
     function's name, who answers which of two outputs is right.
     """
-    subject = _subject(targets, tests, description, python, budget, seed, jobs)
+    subject = _subject(targets, tests, description, python, budget, seed, jobs, since)
     asked = asked or Asked(method=method, model=model, options=options or {})
 
     def work() -> DebugResult:
-        found = open_subject(subject)
+        found = _opened(subject)
+        if not found.functions:
+            return DebugResult(found, Collected(), proposed)
         opened(found)
         got = collect(subject, found, asked, fixing=True, ask=ask, proposed=proposed, show=show)
         return DebugResult(found, got, proposed)
@@ -289,6 +297,13 @@ async def debug_async(*targets: str, **how: Any) -> DebugResult:
     from asyncio import to_thread
 
     return await to_thread(partial(debug, *targets, **how))
+
+
+def _opened(subject: FunctionTargets) -> Opened:
+    """The targets; none where nothing changed since the commit that was named."""
+    if not subject.targets:
+        return Opened(Targets(()), (), None)
+    return open_subject(subject)
 
 
 def places_of_tests(output: Path, opened: Opened, *, force: bool) -> dict[Path, Path]:
@@ -320,8 +335,13 @@ def _subject(
     budget: float,
     seed: int,
     jobs: int | None,
+    since: str | None,
 ) -> FunctionTargets:
-    if not targets:
+    if since is not None:
+        from refute.api.since import changed_since
+
+        targets = changed_since(targets, since)
+    elif not targets:
         raise InputError("name a target: FILE.py::FUNCTION, FILE.py, a folder or a module")
     if not budget > 0:
         raise InputError(f"budget = {budget}: must be above 0 seconds")

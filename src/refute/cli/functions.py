@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["conclude", "subject_options", "watching"]
 
 _OPTIONS = (
-    click.argument("targets", metavar="TARGET...", nargs=-1, required=True),
+    click.argument("targets", metavar="TARGET...", nargs=-1),
+    click.option("--since", metavar="REF", help="Only what changed since this commit."),
     tests_option,
     description_option,
     budget_option,
@@ -83,4 +84,6 @@ def conclude(got: Collected, *, fixing: bool = False) -> int:
             remark([f"of these {got.troubles} given up, for trouble of refute's own"])
     if got.interrupted:
         raise KeyboardInterrupt
+    if not got.results and not got.skipped:
+        return 0  # nothing changed since the commit that was named
     return status_of_states(got.states, fixing=fixing)
