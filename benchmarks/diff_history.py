@@ -2,18 +2,18 @@
 
     python benchmarks/diff_history.py --half dev --count 75 --clones FOLDER [--budget 5]
 
-`FOLDER` holds clones of six repositories, by name: half `dev` boltons, humanize, python-slugify, half
-`report` more-itertools, packaging, toolz. Commits since 2018 with one parent that change Python files
-beside tests are drawn, each repository as often as the others; of one commit at most four changed
-functions are compared, until `--count` were. What third-party modules they import comes from the
-half `dev` of `packages.py`.
+`FOLDER` holds clones of six repositories, by name: half `dev` boltons, humanize, python-slugify,
+half `report` more-itertools, packaging, toolz; in humanize's lies the `_version.py` that its build
+makes. Commits since 2018 with one parent that change Python files beside tests are drawn, each
+repository as often as the others; of one commit at most four changed functions are compared, until
+`--count` were. What third-party modules they import comes from the half `dev` of `packages.py`.
 
-A difference is called false by a rule that is executed: in one of ten further processes on each side,
-with ever other hashes and two runs in each, a side does not show again what it showed, or the sides do not
-differ; or what differs is only an iterator's type, a message, or the private state of an object (its
-public attributes and its type are equal). A commit is a refactoring where its message says so, and
-not that something is fixed or added; a difference in one, not mentioned by it, is an alarm, to be
-read: annotations do change what is returned now and then.
+A difference is called false by a rule that is executed: in one of ten further processes on each
+side, with ever other hashes and two runs in each, a side does not show again what it showed, or the
+sides do not differ; or what differs is only an iterator's type, a message, or the private state of
+an object (its public attributes and its type are equal). A commit is a refactoring where its title
+says so, and not that something is fixed or added; a difference in one, not mentioned by it, is an
+alarm, to be read: annotations do change what is returned now and then.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from refute.errors import RefuteError
 from refute.function.interpreters import interpreter_of
 from refute.function.scenarios.observation import LIMITS, Observation, same_value
 from refute.report.diffs import observed_source
+from refute.sandbox import Limits
 from refute.sandbox.values import Iterated, Opaque
 
 REPOSITORIES = {
@@ -178,12 +180,9 @@ def false_alarm(one: Difference, compared: Compared, revisions: Revisions, pytho
         for seed in range(1, AGAIN + 1):
             limits = replace(LIMITS, seed=seed)
 
-            def twice(side: Side, module: Module, name: str) -> list[Observation]:
-                return side.observe(module, name, [one.scenario] * 2, (), module.path, limits)
-
             runs = sides.both(
-                lambda: twice(sides.before, found.before, found.name_before),
-                lambda: twice(sides.after, found.after, found.name_after),
+                partial(_twice, one, sides.before, found.before, found.name_before, limits),
+                partial(_twice, one, sides.after, found.after, found.name_after, limits),
             )
             for before, after in zip(*runs, strict=True):
                 steady = is_stable(one.before, before) and is_stable(one.after, after)
@@ -192,6 +191,12 @@ def false_alarm(one: Difference, compared: Compared, revisions: Revisions, pytho
                 if kind_of_difference(before, after) is None:
                     return f"seed {seed} shows no difference"
     return ""
+
+
+def _twice(
+    one: Difference, side: Side, module: Module, name: str, limits: Limits
+) -> list[Observation]:
+    return side.observe(module, name, [one.scenario] * 2, (), module.path, limits)
 
 
 def _entry(called: str, compared: Compared, old: Modules, new: Modules) -> engine.Entry | None:

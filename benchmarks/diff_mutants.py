@@ -3,8 +3,8 @@
     python benchmarks/diff_mutants.py --half dev --count 60 [--budget 5] [--long 60]
 
 Draws public methods, properties, class- and static methods, and functions whose source asks for an
-object, of the packages in `packages.py`, and puts one bug of `mutator.py` into each, three of four on
-one line. The package's tree lies in a git repository of its own, the original is its commit, the
+object, of the packages in `packages.py`, and puts one bug of `mutator.py` into each, three of four
+on one line. The package's tree lies in a git repository of its own, the original is its commit, the
 mutant the next one; both are compared as `refute diff HEAD~1..HEAD` does it. A mutant that is not
 found may be equivalent: it counts as having a differing input where the module's own doctests fail
 on it and not on the original, or where a search of `--long` seconds finds one; else it is unknown,

@@ -2,11 +2,12 @@
 
     python benchmarks/diff_peers.py --half dev --count 16 --crosshair BIN --pynguin BIN
 
-Each gets `--budget` seconds for a mutant: CrossHair as its limit for a condition, original and mutant
-beside each other in the package; Pynguin as its search time for tests of the original's module, which
-then run on the original (where they have to pass) and on the mutant. Peers execute what they test in
-their own process: here they run without network, on a file system that is read-only but for a fresh
-/tmp. `BIN` is each one's executable in an environment of its own; one that is left out is not run.
+Each gets `--budget` seconds for a mutant: CrossHair as its limit for a condition, original and
+mutant beside each other in the package; Pynguin as its search time for tests of the original's
+module, which then run on the original (where they have to pass) and on the mutant. Peers execute
+what they test in their own process: here they run without network, on a file system that is
+read-only but for a fresh /tmp. `BIN` is each one's executable in an environment of its own; one
+that is left out is not run.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def jailed(command: list[str], path: list[Path], budget: float) -> tuple[int, st
 
 def crosshair(case: Case, binary: Path, site: Path, budget: float) -> Row:
     """Whether CrossHair tells original and mutant apart."""
-    with copied(case, site) as (folder, place):
+    with Copied(case, site) as (folder, place):
         mutant = place.with_name(f"{place.stem.strip('_')}_mutant.py")
         mutant.write_bytes(case.text)
         own = case.source.source.module
@@ -63,7 +64,7 @@ def crosshair(case: Case, binary: Path, site: Path, budget: float) -> Row:
 def pynguin(case: Case, binary: Path, site: Path, budget: float) -> Row:
     """Whether a test that Pynguin writes for the original passes there and fails on the mutant."""
     module = case.source.source.module
-    with copied(case, site) as (old, _), copied(case, site) as (new, place):
+    with Copied(case, site) as (old, _), Copied(case, site) as (new, place):
         place.write_bytes(case.text)
         python = binary.with_name("python")
         script = (
@@ -78,7 +79,7 @@ def pynguin(case: Case, binary: Path, site: Path, budget: float) -> Row:
     return {"found": "original: 0" in said and "mutant: 1" in said, "status": status, "said": said}
 
 
-class copied:  # noqa: N801
+class Copied:
     """A folder with a copy of the case's package, outside /tmp, and the case's file in it."""
 
     def __init__(self, case: Case, site: Path) -> None:
