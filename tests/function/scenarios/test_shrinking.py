@@ -45,6 +45,7 @@ class Asked:
 @pytest.mark.parametrize(
     ("large", "holds", "least"),
     [
+        ("f(*[None])", lambda v: v == (None,), "f(None)"),
         ("f([5, 60, 70, 3, 9])", lambda v: sum(v[0]) > 100, "f([101])"),
         ("f(123456)", lambda v: v[0] >= 1000, "f(1000)"),
         ("f(-123456)", lambda v: v[0] <= -1000, "f(-1000)"),

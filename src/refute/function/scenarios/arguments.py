@@ -11,6 +11,7 @@ from typing import Any
 
 from refute.function.scenarios.building import Builder, library_places
 from refute.function.scenarios.described import (
+    ANY,
     KEYWORDS,
     VARIADIC,
     Parameter,
@@ -41,6 +42,8 @@ _HOMES = frozenset({"builtins", "collections.abc", "typing"})
 _BUILTIN_ATTRIBUTES = tuple(
     frozenset(dir(kind)) for kind in (str, list, dict, int, float, bytes, set, tuple)
 )
+STRAYING = 0.1
+"""Share of rows with an argument of any type: what code does with it may be what changed."""
 MOST_MENTIONED = 40
 KINDS: dict[str, TypeHint] = {
     "number": ("union", [("class", "builtins:int", []), ("class", "builtins:float", [])]),
@@ -230,6 +233,8 @@ def _typed_rows(
         row = {one.name: rng.choice(columns[one.name]) for one in required}
         chosen = [one for one in options if rng.random() < 0.4]
         row |= {one.name: _other(one, columns[one.name], builder, rng) for one in chosen}
+        if required and rng.random() < STRAYING:
+            row[rng.choice(required).name] = rng.choice(builder.of_type(ANY))
         yield row
 
 

@@ -140,6 +140,9 @@ def _observed(tree: ast.Module) -> Path:
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
     """The expressions that one is made of, for a receiver's call the receiver first."""
+    match node:
+        case ast.Starred(value=ast.List(elts=[only]) | ast.Tuple(elts=[only])):
+            yield only
     for inner in ast.iter_child_nodes(node):
         if isinstance(inner, ast.keyword):
             yield inner.value
