@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from refute.diffing.changes import changed
+from refute.diffing.definitions import is_private
 from refute.diffing.revisions import open_revisions
 from refute.errors import InputError
 from refute.remarks import remark
@@ -35,7 +36,7 @@ def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:
     found: list[str] = []
     if changes is not None:
         others = [one.after for one in changes.functions if not one.is_private]
-        new = [place for place in changes.added if not _private(place.qualname)]
+        new = [place for place in changes.added if not is_private(place.qualname)]
         for one in sorted((*others, *new), key=lambda place: (place.file, place.line)):
             file = root / one.file
             if not places or any(file.is_relative_to(within) for within in places):
@@ -43,10 +44,3 @@ def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:
     if not found:
         remark([f"no public function or method changed since {since}"])
     return tuple(dict.fromkeys(found))
-
-
-def _private(name: str) -> bool:
-    return any(
-        part.startswith("_") and not (part.startswith("__") and part.endswith("__"))
-        for part in name.split(".")
-    )

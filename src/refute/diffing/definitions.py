@@ -9,7 +9,7 @@ from typing import Literal
 
 from refute.syntax import Function, first_line
 
-__all__ = ["Definition", "Definitions", "Kind", "definitions"]
+__all__ = ["Definition", "Definitions", "Kind", "definitions", "is_private"]
 
 Kind = Literal["function", "method", "classmethod", "staticmethod", "property"]
 _PROPERTIES = frozenset({"property", "cached_property", "cachedproperty", "abstractproperty"})
@@ -67,7 +67,7 @@ class Definition:
     @property
     def is_private(self) -> bool:
         """Whether its name or its class's says that it is not for users."""
-        return any(_private(part) for part in self.qualname.split("."))
+        return is_private(self.qualname)
 
     @property
     def line(self) -> int:
@@ -227,5 +227,9 @@ def _yields(function: Function) -> bool:
     return False
 
 
-def _private(name: str) -> bool:
-    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+def is_private(qualname: str) -> bool:
+    """Whether a part of a name says that it is not for users; special methods are."""
+    return any(
+        part.startswith("_") and not (part.startswith("__") and part.endswith("__"))
+        for part in qualname.split(".")
+    )
