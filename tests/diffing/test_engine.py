@@ -400,3 +400,12 @@ class Seen:
     assert verdicts["Log.__init__"] == "no difference"
     assert verdicts["Log.last"] == "no difference"
     assert verdicts["Seen.__init__"] == "differs"
+
+
+def test_a_module_that_no_longer_loads_is_a_difference(repo: Repo) -> None:
+    old = "LIMIT = 3\n\ndef f(n):\n    return n + LIMIT\n"
+    root = repo({"m.py": old}, {"m.py": old.replace("LIMIT = 3", "LIMIT = [][1]")})
+    found = one(diff(root))
+    assert found.comparison.verdict == "differs"
+    assert "IndexError" in found.comparison.broken
+    assert found.unexplained

@@ -88,6 +88,8 @@ class Comparison:
     """What was called; None: nothing."""
     within: tuple[str, ...] = ()
     """Public functions that changed too, through which alone it is reached."""
+    broken: str = ""
+    """Why its module does not load on one side, where it does on the other."""
     reason: str = ""
     """Why nothing can be said, where nothing can."""
     seconds: float = 0.0
@@ -101,7 +103,7 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """ "differs", "no difference" (on what ran) or "cannot tell"."""
-        if self.differences:
+        if self.differences or self.broken:
             return "differs"
         return "no difference" if self.ran else "cannot tell"
 
@@ -176,6 +178,8 @@ class _Search:
                 problems.append(f"{side.tree.label}: {made}")
             else:
                 proposers.append(made)
+        if len(problems) == 1 and _is_broken(problems[0]):
+            return replace(self._done(), broken=problems[0])
         if problems:
             return self._done(reason="; ".join(problems))
         self.signature = proposers[0].target.signature
@@ -386,3 +390,9 @@ def _target(name: str) -> str:
     """What is called for a method: its class, where the method is part of making one."""
     owner, _, last = name.rpartition(".")
     return owner if owner and last in _MADE_WITH else name
+
+
+def _is_broken(problem: str) -> bool:
+    """Whether it is the code's own fault that it does not load: not something that is missing."""
+    missing = "ModuleNotFoundError", "ImportError", "in time", "cannot be read"
+    return "cannot be imported: " in problem and not any(word in problem for word in missing)

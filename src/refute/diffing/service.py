@@ -44,7 +44,7 @@ class Compared:
     def unexplained(self) -> bool:
         """Whether it behaves otherwise, and nothing in the change says that it should."""
         meant = self.stated is not None if self.intent is None else self.intent == "stated"
-        return bool(self.comparison.differences) and not meant
+        return self.comparison.verdict == "differs" and not meant
 
 
 @dataclass(slots=True)

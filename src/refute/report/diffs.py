@@ -75,6 +75,7 @@ def _function(one: Compared) -> dict[str, Any]:
         },
         "intent": one.intent,
         "stated": None if said is None else {"kind": said.kind, "where": said.where},
+        "broken": comparison.broken or None,
         "reason": comparison.reason or None,
     }
 
@@ -171,6 +172,10 @@ def print_compared(one: Compared, console: Console) -> None:
         console.print(differences_table(comparison.differences))
         if comparison.others:
             console.print(Text(f"and {comparison.others} more kinds of input", style="dim"))
+    elif comparison.broken:
+        console.print(
+            Text.assemble((where, "bold"), f": loads on one side only: {comparison.broken}")
+        )
     elif comparison.ran:
         console.print(Text.assemble((where, "bold"), f": {_unchanged(one)}"))
     elif comparison.within:
