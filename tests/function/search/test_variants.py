@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -10,6 +11,7 @@ import pytest
 
 from refute.function.search.mutants import singles
 from refute.function.search.trial import OutOfBudget, Trial
+from refute.function.search.variants import compiled
 from refute.problems import Call, Expression, UnitTest
 from refute.sandbox import NotRun, Outcome, Program, Returned
 from refute.sandbox.local import LocalSandbox
@@ -234,3 +236,12 @@ def test_the_plain_program_is_not_disturbed(box: LocalSandbox) -> None:
         [plain, variant, plain, variant], [Call(args=(2,)), Expression("START")]
     )
     assert all(row == rows[0] for row in rows)
+
+
+def test_what_would_break_the_compiler_is_not_given_to_it() -> None:
+    tree = ast.parse("def f(xs):\n    return [y for x in xs if (y := x)]\n")
+    assert compiled(tree, walrus=True) is not None
+    for target in (ast.Name("y", ast.Load()), ast.Constant(1)):
+        [walrus] = [node for node in ast.walk(tree) if isinstance(node, ast.NamedExpr)]
+        walrus.target = ast.copy_location(target, walrus)  # type: ignore[assignment]
+        assert compiled(tree, walrus=True) is None

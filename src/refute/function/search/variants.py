@@ -47,6 +47,7 @@ class Variants:
     _places: dict[int, _Place] = field(init=False)
     _own: dict[_Key, CodeType] = field(init=False)
     _flags: int = field(init=False)
+    _walrus: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self._own = {}
@@ -59,6 +60,7 @@ class Variants:
                 self._places[id(place.function)] = place
                 self._places.update((id(node), place) for node in inside)
         self._flags = future_flags(self.tree)
+        self._walrus = _has_walrus(self.tree)
 
     def bodies(self, edits: Sequence[Edit]) -> tuple[CodeType, ...] | None:
         """The code objects that the edits change; None where that is not all that they change.
@@ -83,7 +85,8 @@ class Variants:
         shell: ast.stmt = place.function
         for outer in reversed(place.classes):
             shell = _shell(outer, shell)
-        code = compiled(ast.Module(body=[shell], type_ignores=[]), self._flags)
+        tree = ast.Module(body=[shell], type_ignores=[])
+        code = compiled(tree, self._flags, walrus=self._walrus)
         if code is None:
             return None
         for found in outermost(code):
@@ -106,9 +109,11 @@ class Parts:
     _at: dict[int, int] = field(default_factory=dict)
     _runs: dict[tuple[int, int], Code | None] = field(default_factory=dict)
     _flags: int = 0
+    _walrus: bool = False
 
     def __post_init__(self) -> None:
         self._flags = future_flags(self.tree)
+        self._walrus = _has_walrus(self.tree)
         for place, stmt in enumerate(self.tree.body):
             self._at.update((id(node), place) for node in ast.walk(stmt))
 
@@ -138,7 +143,7 @@ class Parts:
         return self._runs[start, end]
 
     def _compiled(self, part: ast.Module, flags: int = 0) -> Code | None:
-        code = compiled(part, flags)
+        code = compiled(part, flags, walrus=self._walrus)
         if code is None or not self.as_text:
             return code
         futures = [node for node in self.tree.body if is_future(node)]
@@ -201,8 +206,14 @@ def _shell(outer: ast.ClassDef, inner: ast.stmt) -> ast.ClassDef:
     return ast.copy_location(shell, outer)
 
 
-def compiled(tree: ast.Module, flags: int = 0) -> CodeType | None:
-    """Compile quietly; None for a program that the compiler rejects."""
+def compiled(tree: ast.Module, flags: int = 0, *, walrus: bool = False) -> CodeType | None:
+    """Compile quietly; None for a program that the compiler rejects.
+
+    `walrus`: whether `:=` may occur. What it binds the compiler does not look at: for a name that
+    is read, or anything else, it counts its stack wrongly and writes past the end of a block.
+    """
+    if walrus and not all(map(_binds, ast.walk(tree))):
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -210,3 +221,14 @@ def compiled(tree: ast.Module, flags: int = 0) -> CodeType | None:
             return code
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, OverflowError):
         return None
+
+
+def _has_walrus(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree))
+
+
+def _binds(node: ast.AST) -> bool:
+    """Whether a node is no `:=`, or one that stores a name."""
+    if not isinstance(node, ast.NamedExpr):
+        return True
+    return isinstance(node.target, ast.Name) and isinstance(node.target.ctx, ast.Store)
