@@ -409,3 +409,15 @@ def test_a_module_that_no_longer_loads_is_a_difference(repo: Repo) -> None:
     assert found.comparison.verdict == "differs"
     assert "IndexError" in found.comparison.broken
     assert found.unexplained
+
+
+def test_hints_in_a_test_explain_nothing(repo: Repo) -> None:
+    old, new = "def half(n):\n    return n / 2\n", "def half(n):\n    return n // 2\n"
+    test = "from m import half\n\ndef test_half(){}:\n    assert half(4) == 2\n"
+    root = repo(
+        {"m.py": old, "test_m.py": test.format("")},
+        {"m.py": new, "test_m.py": test.format(" -> None")},
+    )
+    found = one(diff(root))
+    assert found.comparison.differences
+    assert found.unexplained
