@@ -7,6 +7,7 @@ against is looked at last.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from refute.function.scenarios.described import KEYWORDS, VARIADIC, Parameter, Signature, TypeHint
 from refute.literals import NotLiteral, read_literal
@@ -42,12 +43,22 @@ def misfits(scenario: Scenario, signature: Signature) -> int:
     named = {one.name: one for one in signature.parameters}
     positional = [one for one in signature.parameters if one.kind <= VARIADIC]
     pairs: list[tuple[Parameter, ast.expr]] = []
-    for index, argument in enumerate(call.args):
+    for index, argument in enumerate(_unpacked(call.args)):
         if isinstance(argument, ast.Starred) or not positional:
             break
         pairs.append((positional[min(index, len(positional) - 1)], argument))
     pairs += [(named[k.arg], k.value) for k in call.keywords if k.arg in named]
     return sum(not _fits(one, node) for one, node in pairs if one.kind != KEYWORDS)
+
+
+def _unpacked(arguments: list[ast.expr]) -> Iterator[ast.expr]:
+    """The arguments, with those of a display after a star one by one."""
+    for one in arguments:
+        match one:
+            case ast.Starred(value=ast.List(elts=items) | ast.Tuple(elts=items)):
+                yield from items
+            case _:
+                yield one
 
 
 def _fits(parameter: Parameter, node: ast.expr) -> bool:
