@@ -58,8 +58,10 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
             if public and not issubclass(value, allowed):
                 strays[f"{module.name}.{name}"] = value
     assert sorted(strays) == [
+        "refute.function.scenarios.carving.slicing.CannotCarve",  # counted, and no scenario
         "refute.models.bodies.BodyRefused",  # said by the HTTP client only
         "refute.models.microbatch.TooLarge",  # halves the batch
+        "refute.recording.recipes.Unbuildable",  # counted, and no record
         "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
         "refute.workspace.gitrun.GitFailed",  # each caller makes it one of the tree
     ]

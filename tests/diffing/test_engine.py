@@ -216,7 +216,7 @@ def test_a_difference_is_pinned_as_a_test_that_holds_on_that_side_alone(
         git = ["git", "-C", str(root), "checkout", "-q", revision, "--", "shop"]
         subprocess.run(git, check=True)
         run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
-        here = dict(os.environ, PYTHONPATH=str(root))
+        here = dict(os.environ, PYTHONPATH=str(root), PYTHONDONTWRITEBYTECODE="1")
         done = subprocess.run(run, cwd=root, env=here, capture_output=True, check=False)
         assert (done.returncode == 0) is (revision == passes), done.stdout.decode()
 
