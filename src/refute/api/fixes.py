@@ -17,7 +17,7 @@ from refute.diffing.differences import Difference
 from refute.diffing.engine import Settings
 from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
-from refute.errors import InputError, RefuteError, Unavailable
+from refute.errors import InputError, RefuteError
 from refute.issue.patches import split_fix
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def changes_of(
     try:
         with open_patched(repo, None, *codes) as revisions:
             return compare(revisions, settings, python=python)
-    except (InputError, Unavailable, RefuteError) as error:
+    except RefuteError as error:
         return " ".join(str(error).split())
 
 

@@ -150,8 +150,6 @@ class _Search:
     groups: dict[tuple[Kind, frozenset[int], frozenset[int]], Difference] = field(
         default_factory=dict
     )
-    refuted: int = 0
-    """Differences that a second look did not confirm."""
     signature: Signature | None = None
     """What the function takes, after the change."""
 
@@ -297,7 +295,6 @@ class _Search:
         before, after = self._once(scenario, _PATIENT if kind == "end" else LIMITS)
         found = kind_of_difference(before, after)
         if found is None:
-            self.refuted += 1
             return False
         key = (found, before.lines, after.lines)
         if key in self.groups and not self._betters(scenario, self.groups[key]):
@@ -305,7 +302,6 @@ class _Search:
         old, new = self._once(scenario, _PATIENT if kind == "end" else _CONFIRMED)
         stable = is_stable(before, old) and is_stable(after, new)
         if not stable or kind_of_difference(old, new) != found:
-            self.refuted += 1
             return False
         self.groups[key] = Difference(scenario, found, before, after, before.lines, after.lines)
         return True
