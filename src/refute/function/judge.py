@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from refute.combinators import cross_check, rank
+from refute.function.consensus import agree
 from refute.function.formatting import call_source
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import build_ut, same_output
@@ -30,10 +31,8 @@ from refute.models.gather import together
 from refute.models.reward import Scorer
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
-from refute.sandbox import Limits, Outcome, Program, Returned
-from refute.sandbox.equality import equal
+from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.pool import AsyncSandbox
-from refute.sandbox.values import MalformedValue
 
 __all__ = [
     "CandidateRanking",
@@ -126,7 +125,7 @@ async def judge_candidates(
         trial = await try_code(code, name, fresh, box)
         probed = await box.run(Program(code, name), calls, _LIMITS) if calls else []
         facts.append((sure, trial, (*sure.outcomes, *trial.outcomes, *probed)))
-    shared = cross_check([outcomes for _, _, outcomes in facts], _same)
+    shared = cross_check([outcomes for _, _, outcomes in facts], agree)
     placed = [
         Placed(
             index,
@@ -244,12 +243,3 @@ def _share(trial: SuiteRun) -> float:
     passed = sum(t.confidence for t, ok in zip(trial.tests, trial.verdicts, strict=True) if ok)
     return passed / total if total else 1.0
 
-
-def _same(one: Outcome, other: Outcome) -> bool:
-    """Whether two programs returned the same; what raises agrees with nothing."""
-    if not isinstance(one, Returned) or not isinstance(other, Returned):
-        return False
-    try:
-        return one == other or equal(one.value, other.value)
-    except MalformedValue:
-        return False
