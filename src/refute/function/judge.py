@@ -242,4 +242,3 @@ def _share(trial: SuiteRun) -> float:
     total = sum(test.confidence for test in trial.tests)
     passed = sum(t.confidence for t, ok in zip(trial.tests, trial.verdicts, strict=True) if ok)
     return passed / total if total else 1.0
-

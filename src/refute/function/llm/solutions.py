@@ -1,4 +1,4 @@
-"""Independent solutions: programs written from the description alone, the code under test unseen."""
+"""Independent solutions: programs written from the description, the code under test unseen."""
 
 from __future__ import annotations
 

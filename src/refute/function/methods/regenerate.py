@@ -1,7 +1,8 @@
 """The baselines that do not debug: write the function anew from its description.
 
-UTGen (arXiv 2502.01619) lacks them; by its own figures one fresh sample solves more of MBPP+Fix than
-three rounds of debugging do (docs/utgen.md). A method that debugs has to beat them at equal tokens.
+UTGen (arXiv 2502.01619) lacks them; by its own figures one fresh sample solves more of MBPP+Fix
+than three rounds of debugging do (docs/utgen.md). A method that debugs has to beat them at equal
+tokens.
 """
 
 from __future__ import annotations
