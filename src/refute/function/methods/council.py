@@ -208,22 +208,23 @@ class _Council:
     # -- programs ----------------------------------------------------------------------------------
 
     async def _write_programs(self) -> None:
-        """Write programs until more of them could not change which group is the largest."""
+        """Write programs until more of them could not change which group is the largest; and until
+        one passes the certain tests."""
         most, needed = self.options.solutions, (self.options.solutions + 1) // 2
         counts: list[int] = []
-        while not decided(counts, most - len(self.written), needed):
-            more = fewest(counts, most - len(self.written), needed)
-            for one in await draw_solutions(self.problem, self.sampler, more):
+        while (left := most - len(self.written)) and not (counts and decided(counts, left, needed)):
+            for one in await draw_solutions(
+                self.problem, self.sampler, fewest(counts, left, needed)
+            ):
                 self.written.append(one.code)
-                if one.code is None:
-                    told = one.unreadable.told if one.unreadable else "there is none"
-                    reason = f"discarded: {told}"
-                    self.unreadable.append(
-                        EditRound(1, one.answer, None, False, reason, unreadable=one.unreadable)
-                    )
-                else:
+                if one.code is not None:
                     await self._enter(one.code, "solution", one.answer)
-            counts = [len(group) for group in alike([one.row for one in self._sound()])]
+                    continue
+                told = "there is none" if one.unreadable is None else one.unreadable.told
+                edit = EditRound(1, one.answer, None, False, f"discarded: {told}")
+                self.unreadable.append(replace(edit, unreadable=one.unreadable))
+            sound = [one for one in self.members if all(one.certain.verdicts)]
+            counts = [len(group) for group in alike([one.row for one in sound])]
 
     async def _enter(
         self,
