@@ -32,7 +32,6 @@ from refute.errors import InputError
 from refute.function.consensus import Majority, agree, alike, majority
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
-from refute.function.llm.answers import code_spans, final_text, read_test
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.debugging import Sampler, conversation, feedback_on
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
@@ -40,11 +39,10 @@ from refute.function.llm.generation import (
     ProposedTest,
     ballot,
     output_question,
-    samples,
-    shape_of,
     test_request,
     user,
 )
+from refute.function.llm.listed_inputs import listed_inputs
 from refute.function.llm.options import Options
 from refute.function.llm.results import (
     Attempt,
@@ -58,7 +56,6 @@ from refute.function.llm.results import (
 )
 from refute.function.llm.search_partner import multiplied, searched_fixes
 from refute.function.llm.solutions import draw_solutions
-from refute.function.llm.value_resolution import resolve_call
 from refute.function.llm.versions import distinguishing
 from refute.methods import Context, method
 from refute.models.gather import together
@@ -170,36 +167,19 @@ class _Council:
     async def _gather_inputs(self) -> None:
         problem, name = self.problem, self.problem.entry_point
         known: list[Invocation] = [test.call for test in self.given.tests]
-        known += await self._listed()
+        known += await listed_inputs(
+            problem,
+            LISTED,
+            ask=self.ctx.writer,
+            box=self.ctx.sandbox,
+            sampling=self.options.sampling(self.ctx.seed),
+        )
         near = multiplied(problem, known, seed=self.ctx.seed)
         seen: dict[str, Invocation] = {}
         for call in chain(known, near):
             if isinstance(call, Call):
                 seen.setdefault(call_source(call, name), call)
         self.calls = list(seen.values())
-
-    async def _listed(self) -> list[Invocation]:
-        """The inputs that the model lists."""
-        problem, shape = self.problem, shape_of(self.problem)
-        question = render(
-            "inputs",
-            signature=problem.signature,
-            description=problem.description.strip(),
-            entry_point=problem.entry_point,
-            count=LISTED,
-        )
-        sampling = self.options.sampling(self.ctx.seed)
-        [answer] = await samples(self.ctx.writer, [user(question)], first=0, n=1, sampling=sampling)
-        text = "" if answer is None else final_text(answer.text)
-        found: list[Invocation] = []
-        for line in chain.from_iterable(span.splitlines() for span in code_spans(text)):
-            said = read_test(line, problem.entry_point)
-            call = await resolve_call(
-                said.call, shape.subject, self.ctx.sandbox, keyword_only=shape.keyword_only
-            )
-            if not isinstance(call, Unreadable) and len(found) < 2 * LISTED:
-                found.append(call)
-        return found
 
     async def _row(self, code: str) -> list[Outcome]:
         program = Program(code, self.problem.entry_point)
