@@ -232,6 +232,8 @@ def _bench_functions(
         mine["prompts"] = digest_of(asked.prompts)
     if mine.get("runs", 1) > 1 and not spec.asks_model:
         raise InputError("--runs is for methods that ask a model: others do the same every time")
+    if mine.get("gold_outputs"):
+        functions.check_gold(spec)
     if where.executor is not None and not spec.cpu_bound:
         raise InputError(f"--executor is for methods that compute; {spec.name} waits for a model")
     if grade:
