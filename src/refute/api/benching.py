@@ -194,6 +194,7 @@ def _started(
     asked = replace(asked, options={**asked.options, **options})
     for name in ("preset", "prompts"):
         asked = replace(asked, **{name: mine.pop(name, getattr(asked, name))})
+    asked = replace(asked, prompts=path_of(asked.prompts))
     who = ("method", "model", "tester", "preset", "prompts")
     named = {n for n in who if getattr(asked, n) is not None}
     given = {*named, *mine, *asked.options}
@@ -250,6 +251,8 @@ def _bench_functions(
         header,
         given,
     )
+    if made.prompts and asked.prompts is None:
+        raise InputError(f"{where.run}: was started with --prompts; give the folder again")
     items = functions.load_items(made, where.data)
     folder, total = where.folder(spec.name), len(items) * made.runs
     again = where.again(folder)
