@@ -339,7 +339,7 @@ def test_real_files(data_dir: Path) -> None:
     assert len(load("mbpp+", data=data_dir, subset="extractable")) == 375
     released = load("he-fix-released", data=data_dir)
     assert len(load("he-fix-released", data=data_dir, subset="extractable")) == len(fix)
-    assert all(i.problem.code.startswith("    ") and i.key.contract is None for i in released)
+    assert all(i.problem.code.lstrip("\n")[0] == " " and i.key.contract is None for i in released)
     hard = load("mbpp-fix-hard", data=data_dir, visible_tests=1)
     assert all(len(i.problem.tests) == 1 and i.key.expected for i in hard)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from refute.datasets import humaneval_plus
 from refute.datasets.hub import hub_rows
-from refute.datasets.item import Item, LoaderOptions
+from refute.datasets.item import Item, LoaderOptions, evaluated
 from refute.datasets.originfmt import is_extractable
 from refute.datasets.rows import Row, find_file, read_rows
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
@@ -45,9 +45,10 @@ def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Ite
 def bodies(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Item]:
     """HE-Fix as UTGen's released scripts have it: the code under test is the field
     ``buggy_solution`` alone, an indented body that does not compile. All 164 rows, unless
-    `options.subset` says otherwise. Raises `DatasetError`.
+    `options.subset` says otherwise; always by the released code's rules. Raises `DatasetError`.
     """
-    return _rows(path, replace(options, evaluation="paper"), keep, whole=False)
+    for one in _rows(path, replace(options, evaluation="paper"), keep, whole=False):
+        yield evaluated(one, "paper")
 
 
 def _rows(path: Path | None, options: LoaderOptions, keep: Keep, *, whole: bool) -> Iterator[Item]:
