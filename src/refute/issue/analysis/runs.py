@@ -15,7 +15,7 @@ from refute.issue.grading.grade_summary import Grades, best_records
 from refute.runs.journal import read_header, read_run
 from refute.runs.records import ErrorRecord
 
-__all__ = ["GradedRun", "read_graded", "run_labels", "solved"]
+__all__ = ["GradedRun", "on_common", "read_graded", "run_labels", "solved"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +98,34 @@ def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
     run = replace(run, samples=tuple(samples))
     best = replace(
         run,
-        method=f"pass@{len(samples)} of {run.method}",
+        method=run.method
+        if run.method.startswith("pass@")
+        else f"pass@{len(samples)} of {run.method}",
         grades=best_records(samples),
         work=(),
         samples=(),
         oracle=True,
     )
     return [run, best]
+
+
+def on_common(runs: Sequence[GradedRun]) -> list[GradedRun]:
+    """The runs over the instances that all of them have a grade for."""
+    common = set.intersection(*(set(run.graded) for run in runs)) if runs else set()
+
+    def kept(grades: Grades) -> Grades:
+        return {id: record for id, record in grades.items() if id in common}
+
+    return [
+        replace(
+            run,
+            grades=kept(run.grades),
+            work=tuple(one for one in run.work if one.id in common),
+            samples=tuple(map(kept, run.samples)),
+            missing=0,
+        )
+        for run in runs
+    ]
 
 
 def _records(directory: Path) -> Grades:
