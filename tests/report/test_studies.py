@@ -197,9 +197,9 @@ def test_models_and_contexts_tell_runs_apart(
     ]
     labels = [run["label"] for run in report(capsys, *folders)["runs"]]
     assert labels == [
-        "libro m",
-        "libro m, golden patch, told that it may be wrong",
-        "libro m, golden test files",
+        "libro",
+        "libro, golden patch, told that it may be wrong",
+        "libro, golden test files",
     ]
 
 
@@ -258,17 +258,6 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(
     assert "SWE-Agent" in shown, "the claims are those of SWT-Bench"
     assert "UTGen" not in shown
     assert "nan" not in text.replace("nanum", "")
-
-
-def test_the_paper_stands_beside_runs_on_its_data_set() -> None:
-    from refute.issue.grading.grade_summary import FIGURES
-    from refute.report.paper import claims, paper_figures
-
-    figures = [f for name in ("swt-lite", "swt-verified") for f in paper_figures(name)]
-    assert len(figures) >= 20
-    assert {figure.metric for figure in figures} <= set(FIGURES)
-    assert all(figure.where and 0 < figure.value < 100 for figure in figures)
-    assert claims("SWT-Bench") != claims()
 
 
 @pytest.mark.parametrize(

@@ -66,10 +66,9 @@ def as_latex(grids: Sequence[Grid]) -> str:
 
 
 def _tabular(grid: Grid) -> str:
-    numeric = [any(row.cells[at].value is not None for row in grid.rows) for at in _places(grid)]
     lines = [f"% {grid.name}: {_comment(grid.title)}"]
     lines += [f"% {_comment(note)}" for note in grid.notes]
-    columns = "".join("r" if wide else "l" for wide in numeric)
+    columns = "".join("r" if wide else "l" for wide in grid.numeric)
     lines += [rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
     lines += [_joined(grid.heads), r"\hline"]
     lines += [_joined([cell.text for cell in row.cells]) for row in grid.rows]

@@ -41,9 +41,12 @@ MORE = {
     "tested": "tested",
     "code_accuracy_top3": "code, top 3",
     "fix_precision": "fixes right",
+    "written_accuracy": "written anew",
+    "oracle_accuracy": "one right",
 }
 """Columns of the second: of the tests that passed the vote; problems with a right attacking test,
-and with any test; one of the first three choices; fixes that are right."""
+and with any test; one of the first three choices; right fixes; programs written from the
+description alone that are right, and problems with one that is."""
 MOST_PAIRS = 15
 """Rows about pairs of runs that are printed without being asked for."""
 
@@ -88,7 +91,7 @@ def _warnings(study: DatasetStudy) -> list[str]:
 
 def differing(things: str, sizes: Sequence[int], common: int) -> str:
     """The warning that runs stand side by side which do not cover the same."""
-    each = f"{min(sizes)} to {max(sizes)}"
+    each = f"{min(sizes)} to {max(sizes)}" if len(set(sizes)) > 1 else f"{sizes[0]}"
     return (
         f"warning: the runs cover different {things} ({each} each, {common} in common); "
         "--common restricts every table to the common ones"
@@ -128,33 +131,35 @@ def paper_grid(
     """
     if not found:
         return []
+    differ = any(match.differing for _, match in found)
     rows = []
     for label, match in found:
         figure, difference = match.figure, match.difference
         percent = figure.unit == "percent"
         digits = 2 if figure.paper == UTGEN or not percent else 1
+        there = match.paper * (100 if percent else 1)
         rows.append(
             row_of(
                 label,
-                heads.get(figure.metric, "US$" if figure.metric == "usd" else figure.metric),
+                heads.get(figure.metric, "US$ each" if figure.metric == "usd" else figure.metric),
                 estimate_cell(match.here, digits)
                 if percent
                 else count_cell(match.here.value, ".2f"),
-                Cell(f"{figure.value:.{digits}f}", figure.value),
+                Cell(f"{there:.{digits}f}", there),
                 difference_cell(difference) if percent else count_cell(difference.value, "+.2f"),
                 ", ".join(filter(None, (match.version, match.model, match.table))),
                 f"{match.problems} of {figure.size}",
-                ", ".join(match.differing),
+                *([", ".join(match.differing)] if differ else []),
             )
         )
     paper = found[0][1].figure.paper
     fixed = ", ".join(f"{name}={value}" for name, value in settings(paper).items())
     lines = ["difference [95 % interval of our figure alone: the paper prints no spread]"]
-    if any(match.differing for _, match in found):
-        lines.append(f"settings: where the run has others than the paper ({fixed})")
-    names = ("", "figure", "here", "paper", "difference", "where", "problems", "settings")
-    notes_too = (*lines, *notes(paper, dataset))
-    return [Grid("paper", f"{title}, beside the paper", names, tuple(rows), notes_too)]
+    lines += [f"settings: where the run has others than the paper ({fixed})"] if differ else []
+    names = ["", "figure", "here", "paper", "difference", "where", "problems"]
+    names += ["settings"] if differ else []
+    lines += notes(paper, dataset)
+    return [Grid("paper", f"{title}, beside the paper", tuple(names), tuple(rows), tuple(lines))]
 
 
 def _rounds(study: DatasetStudy) -> list[Grid]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from refute.errors import InputError
 from refute.function.bench.records import FunctionRecord
 from refute.function.bench.summary import BenchSummary, restricted
 from refute.report.function_pairs import PairedRuns, paired_runs, problems_of
@@ -89,7 +90,7 @@ def dataset_studies(
     """One study for each data set, in the order of the runs.
 
     `common`: over the problems that all runs of the data set have only. `as_model`: the paper's
-    model to compare all runs with.
+    model to compare all runs with. Raises `InputError` where nothing is in common.
     """
     labels = run_labels([run.result for run in runs])
     studies = []
@@ -98,6 +99,8 @@ def dataset_studies(
         sets = [problems_of(runs[at].records) for at in places]
         shared = frozenset.intersection(*sets)
         chosen = [runs[at] for at in places]
+        if common and not shared:
+            raise InputError(f"--common: the runs over {dataset} have no problem in common")
         if common:
             chosen = [PageRun(*restricted(run.result, run.records, shared)) for run in chosen]
         studies.append(
@@ -109,7 +112,7 @@ def dataset_studies(
                 ),
                 paired_runs([run.records for run in chosen]),
                 shared,
-                differ=any(one != shared for one in sets),
+                differ=not common and any(one != shared for one in sets),
             )
         )
     return tuple(studies)
@@ -209,8 +212,15 @@ def words_of(result: BenchSummary, *, model: bool, but: Collection[str] = ()) ->
     return " ".join([*words, *(f"{name}={value}" for name, value in _options(result, but))])
 
 
-def _given(result: BenchSummary) -> list[tuple[str, int]]:
-    """Tests that the method gets besides, where there are any."""
+_NAMED = frozenset(
+    {"dataset", "method", "limit", "ids", "seed", "model", "tester", "options", "runs"}
+)
+"""Settings that are no condition of the method, or are named elsewhere."""
+
+
+def _given(result: BenchSummary) -> list[tuple[str, Any]]:
+    """Conditions of the run besides the method's options that are not at their default: tests that
+    it is given, a preset."""
     settings = result.settings
-    given = {"visible_tests": settings.visible_tests, "failing_tests": settings.failing_tests}
-    return [(name, count) for name, count in given.items() if count]
+    values = [(f.name, getattr(settings, f.name), f.default) for f in fields(settings)]
+    return [(n, value) for n, value, default in values if n not in _NAMED and value != default]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refute.report.grids import Cell, Grid
+from refute.report.grids import Grid
 
 __all__ = ["print_grid"]
 
@@ -34,7 +34,7 @@ def print_grid(grid: Grid, console: Console) -> None:
         table = Table(title=Text(title, style="bold"), title_justify="left")
         table.add_column(Text(grid.heads[0]), overflow="fold", max_width=label)
         for at in places:
-            justify = "right" if _is_number(grid, at) else "left"
+            justify = "right" if grid.numeric[at] else "left"
             table.add_column(Text(grid.heads[at]), justify=justify, overflow="fold")  # type: ignore[arg-type]
         before = ""
         for row, line in zip(grid.rows, texts, strict=True):
@@ -84,10 +84,3 @@ def _blocks(heads: Sequence[str], texts: Sequence[Sequence[str]], room: int) -> 
         blocks[-1].append(at)
         left -= wanted
     return blocks
-
-
-def _is_number(grid: Grid, at: int) -> bool:
-    cells: list[Cell] = [row.cells[at] for row in grid.rows]
-    return any(cell.value is not None for cell in cells) or all(
-        len(cell.text) < 2 for cell in cells
-    )

@@ -65,6 +65,16 @@ class Grid:
     shown: bool = True
     """False: a form of figures that another table shows as well (a paper's); printed on request."""
 
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Of each column, whether it holds numbers."""
+        cells = [[row.cells[at] for row in self.rows] for at in range(len(self.heads))]
+        return tuple(
+            any(cell.value is not None for cell in column)
+            or (at > 0 and all(cell.text in ("", "-") for cell in column))
+            for at, column in enumerate(cells)
+        )
+
 
 def row_of(*cells: Cell | str, kind: Kind = "run") -> Row:
     """A row; texts become cells."""

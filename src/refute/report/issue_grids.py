@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from refute.issue.analysis.filters import FilterRun
@@ -26,6 +26,7 @@ from refute.report.grids import (
 from refute.report.intervals import Estimate, estimate, of_share
 from refute.report.paper import SWT_BENCH, PaperFigure
 from refute.report.paper_join import Match, RunKey, matches
+from refute.runs.journal import read_header
 
 __all__ = [
     "ISSUE_HEADS",
@@ -48,7 +49,16 @@ ISSUE_HEADS = {
     "coverage_other": "ΔC of others",
 }
 """Figures of Tables 2 and 3 and the heads of their columns."""
-_SHARES = frozenset({"applicable", "fail_to_any", "fail_to_pass", "pass_to_pass", "success"})
+V1_HEADS = {
+    "applicable": "A",
+    "fail_to_any_v1": "F→×",
+    "success": "F→P",
+    "pass_to_pass_v1": "P→P",
+    "coverage": "ΔC",
+    "coverage_success": "ΔC of F→P",
+    "coverage_other": "ΔC of others",
+}
+"""The same as version 1 of the paper has them."""
 _MEANING = (
     "% of instances [95 % interval]. A: the patch applies. F→×, F→P, P→P: some test of it does so "
     "before → after the golden patch. S: F→P and nothing fails after. ΔC: change coverage."
@@ -65,20 +75,20 @@ def issue_grids(study: Study, *, as_model: str | None = None) -> list[Grid]:
     ]
     grids = [
         _main(study, found),
-        *paper_grid(_name(study), study.dataset, beside, ISSUE_HEADS),
+        *paper_grid(_name(study), study.dataset, beside, V1_HEADS | ISSUE_HEADS),
         *_samples(study),
     ]
     grids += [_breakdown(one, study) for one in study.breakdowns if len(one.groups) > 1]
     if study.pairs:
         grids += [_regions(study), _pairs(study)]
     grids += [_fixes(name, rows, study, as_model) for name, rows in study.fixes]
-    return [*grids, *_costs(study), *_contexts(study, found)]
+    return [*grids, *_costs(study), *_version_1(study, found), *_contexts(study, found)]
 
 
 def issue_estimate(subject: StudiedRun, name: str) -> Estimate:
     """A figure of a run with its interval."""
-    n = subject.summary.n if name in _SHARES else None
-    return estimate(subject.summary.figures[name], n)
+    n = None if name.startswith("coverage") else subject.summary.n
+    return estimate(subject.summary.figures.get(name), n)
 
 
 def issue_matches(subject: StudiedRun, study: Study, as_model: str | None) -> tuple[Match, ...]:
@@ -86,7 +96,7 @@ def issue_matches(subject: StudiedRun, study: Study, as_model: str | None) -> tu
 
     def value(figure: PaperFigure) -> Estimate | None:
         if figure.metric == "usd":
-            usd = None if subject.cost is None else subject.cost.usd
+            usd = None if subject.cost is None else subject.cost.usd_per_instance
             return None if usd is None else Estimate(usd)
         if figure.metric not in subject.summary.figures:
             return None
@@ -104,9 +114,17 @@ def _key(subject: StudiedRun, study: Study, as_model: str | None) -> RunKey:
         model=run.model,
         problems=subject.summary.n,
         given=run.given,
-        rules="v1" if study.dataset.endswith("-v1") else "later",
+        rules=_rules(run),
         as_model=as_model,
     )
+
+
+def _rules(run: GradedRun) -> str:
+    """Whose lines ΔC counts: `v1` where the grading took those of the printed formula."""
+    header = read_header(run.folder / "grades" / "predictions") or read_header(run.folder) or {}
+    terms = header.get("terms")
+    printed = isinstance(terms, dict) and terms.get("executable") == "printed"
+    return "v1" if printed else "later"
 
 
 def _paper_method(run: GradedRun) -> str:
@@ -121,15 +139,36 @@ def _name(study: Study) -> str:
 
 
 def _main(study: Study, found: Sequence[Sequence[Match]]) -> Grid:
+    models = {subject.run.model for subject in study.subjects}
+    title = _name(study)
+    if len(models) == 1 and None not in models:
+        title += f": {models.pop()}"
+    rows = _figures(study, found, ISSUE_HEADS)
+    heads = ("", "n", *ISSUE_HEADS.values())
+    return Grid("figures", title, heads, rows, (*cautions(study), _MEANING))
+
+
+def _version_1(study: Study, found: Sequence[Sequence[Match]]) -> list[Grid]:
+    """Tables 2 to 4 with the columns of the paper's first version."""
+    if not any("fail_to_any_v1" in subject.summary.figures for subject in study.subjects):
+        return []
+    rows = _figures(study, found, V1_HEADS)
+    title = f"{_name(study)}, by version 1's definitions (SWT-Bench, Tables 2 to 4)"
+    notes = ("F→P: one test fails before and all pass after. A = F→× + P→P.",)
+    return [Grid("swt-2", title, ("", "n", *V1_HEADS.values()), rows, notes, shown=False)]
+
+
+def _figures(
+    study: Study, found: Sequence[Sequence[Match]], heads: Mapping[str, str]
+) -> tuple[Row, ...]:
     rows: list[Row] = []
     for subject, own in zip(study.subjects, found, strict=True):
         summary, missing = subject.summary, subject.run.missing
         size = Cell(f"{summary.n}" + (f" (+{missing})" if missing else ""), summary.n)
-        cells = (estimate_cell(issue_estimate(subject, name)) for name in ISSUE_HEADS)
+        cells = (estimate_cell(issue_estimate(subject, name)) for name in heads)
         rows.append(row_of(subject.label, size, *cells))
-        rows += paper_rows(own, ISSUE_HEADS, empty=1, digits=1)
-    heads = ("", "n", *ISSUE_HEADS.values())
-    return Grid("figures", _name(study), heads, tuple(rows), (*cautions(study), _MEANING))
+        rows += paper_rows(own, heads, empty=1, digits=1)
+    return tuple(rows)
 
 
 def cautions(study: Study) -> list[str]:
@@ -173,12 +212,17 @@ def _samples(study: Study) -> list[Grid]:
 
 def _breakdown(one: Breakdown, study: Study) -> Grid:
     """Figures 5 and 6: S in groups of instances, and what fixes resolve there."""
-    rows = []
-    for at, group in enumerate(one.groups):
-        tests = (estimate_cell(of_share(share)) for share in one.shares[at])
-        fixes = (estimate_cell(of_share(shares[at])) for _, shares in one.fixes)
-        rows.append(row_of(group.label, count_cell(len(group.ids)), *tests, *fixes))
-    heads = ("", "n", *(s.label for s in study.subjects), *(f"fixes: {n}" for n, _ in one.fixes))
+    sizes = (count_cell(len(group.ids)) for group in one.groups)
+    rows = [row_of("instances", *sizes, kind="total")]
+    rows += [
+        row_of(subject.label, *(estimate_cell(of_share(shares[at])) for shares in one.shares))
+        for at, subject in enumerate(study.subjects)
+    ]
+    rows += [
+        row_of(f"fixes: {name}", *(estimate_cell(of_share(share)) for share in shares))
+        for name, shares in one.fixes
+    ]
+    heads = ("", *(group.label for group in one.groups))
     name = "-".join(one.title.split()[:2])
     return Grid(name, f"{_name(study)}, S {one.title}, %", heads, tuple(rows))
 

@@ -20,8 +20,8 @@ __all__ = ["Match", "RunKey", "match_document", "matches"]
 
 _SAME_DATA = {"he-fix-released": "he-fix", "swt-lite-v1": "swt-lite", "swt-full-v1": "swt-full"}
 """Our name of a form of a data set -> the name that its figures have."""
-_STABLE = frozenset({"success", "applicable", "usd"})
-"""Of SWT-Bench: what version 1 and later ones mean alike."""
+_LATER = frozenset({"coverage", "coverage_success", "coverage_other"})
+"""Of SWT-Bench: what later versions count otherwise than version 1, under the same name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Match:
 
     figure: PaperFigure
     here: Estimate
-    """In percent of 1, or in the figure's unit."""
+    """A share in [0, 1], US$ for one problem, or a count."""
     problems: int
     """That the run covers; the paper's: `figure.size`."""
     model: str
@@ -59,8 +59,9 @@ class Match:
 
     @property
     def paper(self) -> float:
-        """The paper's figure, as `here` is scaled."""
-        return self.figure.value / (100 if self.figure.unit == "percent" else 1)
+        """The paper's figure, as `here` is scaled: costs are for one problem."""
+        scale = {"percent": 100, "dollars": self.figure.size}.get(self.figure.unit, 1)
+        return self.figure.value / scale
 
     @property
     def difference(self) -> Estimate:
@@ -82,7 +83,7 @@ class Match:
 def matches(key: RunKey, value: Callable[[PaperFigure], Estimate | None]) -> list[Match]:
     """The paper's figures of the same run, each beside ours; those that a later table repeats once.
 
-    `value` gives the run's own figure, in percent of 1 or in the figure's unit; None: it has none.
+    `value` gives the run's own figure, as `Match.here`; None: it has none.
     """
     found: dict[tuple[str, str], Match] = {}
     for figure in paper_figures(key.paper):
@@ -99,7 +100,7 @@ def _belongs(figure: PaperFigure, key: RunKey) -> bool:
     model = key.as_model or paper_model(key.model)
     return (
         figure.dataset == _SAME_DATA.get(key.dataset, key.dataset)
-        and figure.method == key.method
+        and figure.method in (key.method, key.method.partition(":")[0])
         and figure.model in ("-", model)
         and _same_given(figure, key.given)
         and _same_version(figure, key)
@@ -118,7 +119,7 @@ def _same_version(figure: PaperFigure, key: RunKey) -> bool:
     if key.paper != "SWT-Bench":
         return True
     if figure.version == "v1":
-        return figure.metric in _STABLE or key.rules == "v1"
+        return figure.metric not in _LATER or key.rules == "v1"
     return key.rules != "v1" and not key.dataset.endswith("-v1")
 
 

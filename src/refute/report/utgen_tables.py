@@ -106,7 +106,11 @@ def _judges(studies: Sequence[DatasetStudy]) -> list[Grid]:
     if not rows:
         return []
     datasets = _datasets(rows)
-    kinds = {"code_accuracy": "", "base_accuracy": "base pass@1", "oracle_accuracy": "oracle"}
+    kinds = {
+        "code_accuracy": "",
+        "written_accuracy": "one sample",
+        "oracle_accuracy": "perfect judge",
+    }
     lines: list[Row] = []
     for config, runs in rows.items():
         for metric, name in kinds.items():

@@ -110,8 +110,10 @@ def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
 
 
 def on_common(runs: Sequence[GradedRun]) -> list[GradedRun]:
-    """The runs over the instances that all of them have a grade for."""
+    """The runs over the instances that all of them have a grade for. Raises `InputError`."""
     common = set.intersection(*(set(run.graded) for run in runs)) if runs else set()
+    if not common:
+        raise InputError("--common: the runs have no instance in common")
 
     def kept(grades: Grades) -> Grades:
         return {id: record for id, record in grades.items() if id in common}
@@ -134,14 +136,23 @@ def _records(directory: Path) -> Grades:
 
 
 def run_labels(runs: Sequence[GradedRun]) -> list[str]:
-    """What tells the runs apart, shortest first: method, model, what was given, folder."""
-    forms = [
-        [run.method for run in runs],
-        [" ".join(filter(None, (run.method, run.model))) for run in runs],
-        [", ".join((" ".join(filter(None, (r.method, r.model))), *r.given)) for r in runs],
+    """What tells the runs over a dataset apart: method, models that differ, what was given.
+
+    Runs that are still called alike have their folder.
+    """
+    labels = []
+    for run in runs:
+        models = {one.model for one in runs if one.dataset == run.dataset and one.model}
+        words = [_named(run), *([run.model] if run.model and len(models) > 1 else [])]
+        labels.append(", ".join((" ".join(words), *run.given)))
+    keys = [(run.dataset, label) for run, label in zip(runs, labels, strict=True)]
+    return [
+        f"{label} [{run.folder.name}]" if keys.count(key) > 1 else label
+        for run, label, key in zip(runs, labels, keys, strict=True)
     ]
-    keys = [run.dataset for run in runs]
-    for labels in forms:
-        if len(set(zip(keys, labels, strict=True))) == len(labels):
-            return labels
-    return [f"{label} [{run.folder.name}]" for label, run in zip(forms[-1], runs, strict=True)]
+
+
+def _named(run: GradedRun) -> str:
+    """The method; a run of pass@k holds its first sample, which is not the best of k."""
+    first = run.method.startswith("pass@") and not run.oracle
+    return f"first sample of {run.method}" if first else run.method
