@@ -129,6 +129,8 @@ def _rules(run: GradedRun) -> str:
 
 def _paper_method(run: GradedRun) -> str:
     """As the paper's tables name it; the first of several samples is in none of them."""
+    if run.gold:
+        return "gold"
     if run.oracle:
         return run.method.partition(" of ")[0]
     return f"first of {run.method}" if run.method.startswith("pass@") else run.method
@@ -246,8 +248,7 @@ def _ideal(found: Ensemble) -> Cell:
 
 def region_name(places: Sequence[int], study: Study) -> str:
     """The runs of a region of the Venn diagram."""
-    methods = {at for pair in study.pairs for at in (pair.first, pair.second)}
-    if len(places) > 1 and set(places) == methods:
+    if len(places) > 1 and len(places) == sum(one.run.is_method for one in study.subjects):
         return "all"
     return " + ".join(study.subjects[at].label for at in places)
 
@@ -276,7 +277,7 @@ def _fixes(name: str, rows: Sequence[Independence], study: Study, as_model: str 
     for subject, found in zip(study.subjects, rows, strict=True):
         counts = (found.n, found.both + found.only_tests, found.both + found.only_fixes, found.both)
         expected = count_cell(found.expected, ".1f")
-        tests = (p_cell(found.p), p_cell(found.p_chi_squared))
+        tests = map(p_cell, (found.p_greater, found.p, found.p_chi_squared))
         lines.append(row_of(subject.label, *map(count_cell, counts), expected, *tests))
         printed = matches(
             _key(subject, study, as_model),
@@ -293,12 +294,17 @@ def _fixes(name: str, rows: Sequence[Independence], study: Study, as_model: str 
                     "",
                     p_cell(values["p"].value / 100),
                     "",
+                    "",
                     kind="paper",
                 )
             )
-    heads = ("", "n", "tests", "fixes", "both", "both, if independent", "p", "p (χ²)")
+    heads = ("", "n", "tests", "fixes", "both", "if independent", "p, one-sided", "p", "p (χ²)")
     title = f"{_name(study)}, solving tests and solving fixes: {name}"
-    return Grid("fixes", title, heads, tuple(lines), ("p: Fisher's exact test; Pearson's χ²",))
+    note = (
+        "if independent: so many of both were to be expected; p: Fisher's exact test, one-sided "
+        "(which fits the paper's) and two-sided; Pearson's χ²",
+    )
+    return Grid("fixes", title, heads, tuple(lines), note)
 
 
 def _costs(study: Study) -> list[Grid]:

@@ -112,6 +112,7 @@ def _independence_document(found: Independence) -> dict[str, Any]:
         **asdict(found),
         "expected": found.expected,
         "p": found.p,
+        "p_greater": found.p_greater,
         "p_chi_squared": number(found.p_chi_squared),
     }
 

@@ -128,7 +128,7 @@ def _groups(one: Breakdown) -> list[ChartRow]:
 
 def _methods(study: Study) -> list[int]:
     """Places of the runs that are compared with each other, those that solve most first."""
-    places = {at for pair in study.pairs for at in (pair.first, pair.second)}
+    places = [at for at, subject in enumerate(study.subjects) if subject.run.is_method]
     regions = study.ensemble.regions.items()
     solved = {at: sum(count for where, count in regions if at in where) for at in places}
     return sorted(places, key=lambda at: (-solved[at], at))
