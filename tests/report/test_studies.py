@@ -218,6 +218,39 @@ def test_solving_tests_and_solving_fixes(runs: Runs, capsys: pytest.CaptureFixtu
     assert "resolved" in capsys.readouterr().err
 
 
+def test_what_fixes_resolve_stands_beside_the_tests_by_repository(runs: Runs) -> None:
+    results = runs.folder / "agent.json"
+    results.write_text(json.dumps({"resolved": IDS[:3]}))
+    found = refute_report(runs.grades("first", range(10)), fixes=[results])
+    (table,) = found.chosen(["by-repository"])
+    assert table.heads == ("", "django/django", "psf/requests")
+    rows = {row.cells[0].text: row.cells[1:] for row in table.rows}
+    assert [cell.value for cell in rows["instances"]] == [12, 8]
+    assert [cell.value for cell in rows["fixes: agent"]] == [25, 0]
+    assert rows["fixes: agent"][1].high == pytest.approx(32.4, abs=0.1), "0 of 8 is no certainty"
+
+
+def test_runs_are_restricted_to_their_common_instances(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = runs.grades("first", range(10)), runs.grades("second", [0], errors=[9, 19])
+    text = str(refute_report(first, second))
+    assert "warning: the runs cover different instances (18 to 20 each, 18 in common)" in text
+    found = refute_report(first, second, common=True)
+    assert [run["n"] for run in found.to_dict()["studies"][0]["runs"]] == [18, 18]
+    assert "warning" not in str(found)
+    nothing = runs.grades("nothing", [], errors=range(20))
+    assert cli.run(["report", str(first), str(nothing), "--common"]) == 2
+    assert "no instance in common" in capsys.readouterr().err
+
+
+def test_a_sample_of_pass_k_is_not_called_pass_k(runs: Runs) -> None:
+    folder = runs.bench("p", [[0], [0], [1]], method="pass@2", model="m")
+    (figures,) = refute_report(folder).chosen(["figures"])
+    assert [row.cells[0].text for row in figures.rows] == ["first sample of pass@2", "pass@2"]
+    assert [row.cells[6].value for row in figures.rows] == [5, 10]
+
+
 def test_groups() -> None:
     def problem(identity: str, text: str, date: str) -> IssueProblem:
         return IssueProblem(identity, "a/b", "0", text, created_at=date)
@@ -258,6 +291,7 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(
     assert "SWE-Agent" in shown, "the claims are those of SWT-Bench"
     assert "UTGen" not in shown
     assert "nan" not in text.replace("nanum", "")
+    assert text.index("ΔC of others") < text.index("<h3>"), "the main table is the first thing"
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def _samples(study: Study) -> list[Grid]:
         return []
     rows = [
         row_of(
-            subject.label,
+            subject.run.method,
             *(estimate_cell(estimate(one, subject.summary.n)) for one in subject.pass_at),
             *[""] * (most - len(subject.pass_at)),
         )
