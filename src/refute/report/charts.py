@@ -127,8 +127,9 @@ def over_tokens(lines: Sequence[ChartLine], y_label: str) -> str:
     def across(x: float) -> float:
         return (math.log10(x) - first) / (last - first)
 
+    named = (1, 2, 5) if last - first < 3 else (1,)
     ticks = [
-        (float(step * 10**power), f"{step * 10**power:,}" if step == 1 else "")
+        (float(step * 10**power), f"{step * 10**power:,}" if step in named else "")
         for power in range(max(first, 0), last)
         for step in (1, 2, 5)
     ]

@@ -11,7 +11,6 @@ from refute.issue.analysis.overlap import Ensemble, Independence, Pair
 from refute.issue.analysis.runs import GradedRun
 from refute.issue.analysis.study import Breakdown, StudiedRun, Study
 from refute.report.filters import FILTER_HEADS, filter_rows
-from refute.report.function_grids import differing, paper_grid, paper_rows
 from refute.report.grids import (
     Cell,
     Grid,
@@ -25,6 +24,7 @@ from refute.report.grids import (
 )
 from refute.report.intervals import Estimate, estimate, of_share
 from refute.report.paper import SWT_BENCH, PaperFigure
+from refute.report.paper_grids import differing, paper_grid, paper_rows
 from refute.report.paper_join import Match, RunKey, matches
 from refute.runs.journal import read_header
 

@@ -13,6 +13,8 @@ __all__ = ["MOST_SETS", "venn"]
 
 MOST_SETS = 4
 _WIDTH, _HEIGHT = 440, 300
+_LONGEST = 58
+"""Letters of a name that fit under the picture."""
 
 _Shape = tuple[float, float, float, float, float]
 """Centre, half axes, and degrees of turning."""
@@ -44,7 +46,8 @@ def venn(names: Sequence[str], regions: Mapping[tuple[int, ...], int]) -> str:
     for at, name in enumerate(names):
         total = sum(count for places, count in regions.items() if at in places)
         height += 18
-        line = escape(f"{'ABCD'[at]}: {name} ({total})")
+        short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
+        line = escape(f"{'ABCD'[at]}: {short} ({total})")
         parts.append(f'<text class="label" x="12" y="{height - 6}">{line}</text>')
     size = f'viewBox="0 0 {_WIDTH} {height}" style="max-width:{_WIDTH}px"'
     return f'<svg class="venn" {size} role="img" aria-label="Venn diagram">{"".join(parts)}</svg>'
