@@ -112,6 +112,12 @@ def test_the_papers_tables_are_filled(runs: Runs) -> None:
     assert row.cells[6].text == "10 of 170"
 
 
+def test_a_run_that_is_given_tests_is_another_experiment(runs: Runs) -> None:
+    shared = {"model": QWEN, "m": 3, "guard": False}
+    assert document(runs.add("bare", [0], range(4), **shared))["paper"]
+    assert not document(runs.add("given", [0], range(4), failing_tests=1, **shared))["paper"]
+
+
 def test_table_3_has_a_row_for_each_judge_one_sample_and_the_perfect_judge(runs: Runs) -> None:
     folder = runs.add("judge", [0, 1], range(4), dataset="humaneval+", method="judge:mine", m=0)
     (table,) = refute_report(folder).chosen(["utgen-3"])

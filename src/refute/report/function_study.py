@@ -131,7 +131,7 @@ def _run(run: PageRun, label: str, as_model: str | None) -> FunctionRun:
         method=settings.method,
         model=settings.model,
         problems=bare.problems,
-        options=options_of(run.result),
+        options={**options_of(run.result), **_conditions(run.result)},
         as_model=as_model,
     )
 
@@ -142,7 +142,8 @@ def _run(run: PageRun, label: str, as_model: str | None) -> FunctionRun:
             return None
         return bare.estimate(figure.metric)
 
-    found = () if settings.failing_tests else tuple(matches(key, value))
+    another = any(name not in _OURS for name, _ in _given(run.result))
+    found = () if another else tuple(matches(key, value))
     return FunctionRun(label, run.result, run.records, bare.problems, bare.tested, found)
 
 
@@ -218,9 +219,18 @@ _NAMED = frozenset(
 """Settings that are no condition of the method, or are named elsewhere."""
 
 
+_OURS = frozenset({"preset", "evaluation", "subset", "prompts", "editor_tests"})
+"""Conditions under which a run still is the paper's experiment. Tests or outputs that are given
+make it another one, which has no figure there."""
+
+
 def _given(result: BenchSummary) -> list[tuple[str, Any]]:
-    """Conditions of the run besides the method's options that are not at their default: tests that
-    it is given, a preset."""
-    settings = result.settings
-    values = [(f.name, getattr(settings, f.name), f.default) for f in fields(settings)]
-    return [(n, value) for n, value, default in values if n not in _NAMED and value != default]
+    """Conditions of the run that are not at their default: tests that it is given, a preset."""
+    defaults = {one.name: one.default for one in fields(result.settings)}
+    return [(n, value) for n, value in _conditions(result).items() if value != defaults[n]]
+
+
+def _conditions(result: BenchSummary) -> dict[str, Any]:
+    """Of the run, besides the method's options."""
+    names = [one.name for one in fields(result.settings) if one.name not in _NAMED]
+    return {name: getattr(result.settings, name) for name in names}
