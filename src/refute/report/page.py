@@ -17,7 +17,7 @@ from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_
 from refute.report.function_grids import by_tests, function_grids
 from refute.report.function_study import DatasetStudy, FunctionRun
 from refute.report.grids import Grid
-from refute.report.paper import claims
+from refute.report.paper import UTGEN, claims, facts
 from refute.report.template import chart, diff_lines, rendered, shortened
 from refute.report.utgen_tables import utgen_tables
 from refute.runs.records import ErrorRecord
@@ -34,6 +34,7 @@ def render_page(studies: Sequence[DatasetStudy]) -> str:
         forms=forms,
         runs=[_run(run) for study in studies for run in study.runs],
         claims=claims(),
+        facts=facts(UTGEN),
     )
 
 

@@ -18,7 +18,7 @@ from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_
 from refute.report.grade import STATUSES
 from refute.report.intervals import Estimate, estimate, of_share
 from refute.report.issue_grids import ISSUE_HEADS, filter_grid, issue_estimate, issue_grids
-from refute.report.paper import SWT_BENCH, claims
+from refute.report.paper import SWT_BENCH, claims, facts
 from refute.report.template import chart, diff_lines, rendered, shortened
 from refute.report.venn import MOST_SETS, venn
 from refute.runs.records import ErrorRecord
@@ -45,6 +45,7 @@ def render_studies(
         studies=[_study(one, as_model) for one in studies],
         filters=[_filter(one) for one in filters],
         claims=claims(SWT_BENCH),
+        facts=facts(SWT_BENCH),
     )
 
 
