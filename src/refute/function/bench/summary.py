@@ -5,20 +5,27 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from refute.datasets import Item
 from refute.errors import InputError
-from refute.figures import Figure, mean
+from refute.figures import Figure, clustered, mean
 from refute.function.bench.records import RECORDS, FunctionRecord, grades, read_grade
 from refute.function.bench.settings import BenchSettings, stored_settings
 from refute.function.grade import metrics
 from refute.runs.journal import Journal, read_run
 from refute.runs.records import ErrorRecord, StoredTally
 
-__all__ = ["BenchSummary", "ModelCost", "read_result", "record_names", "summarize"]
+__all__ = [
+    "BenchSummary",
+    "ModelCost",
+    "read_result",
+    "record_names",
+    "restricted",
+    "summarize",
+]
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -100,6 +107,17 @@ def read_result(directory: Path) -> tuple[BenchSummary, list[FunctionRecord | Er
     return _result(settings, records, directory, missing=missing), records
 
 
+def restricted(
+    result: BenchSummary,
+    records: Sequence[FunctionRecord | ErrorRecord],
+    problems: Collection[str],
+) -> tuple[BenchSummary, list[FunctionRecord | ErrorRecord]]:
+    """The figures and the records of a run over some of its problems only."""
+    good = [one for one in records if not isinstance(one, ErrorRecord)]
+    chosen: list[FunctionRecord | ErrorRecord] = [one for one in good if one.problem in problems]
+    return _result(result.settings, chosen, result.run), chosen
+
+
 def _natural(identity: str) -> list[tuple[int, str]]:
     """Sorts `Mbpp/9` before `Mbpp/10`."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(identity)]
@@ -157,7 +175,25 @@ def _figures(good: Sequence[FunctionRecord]) -> dict[str, Figure]:
         for name in _OVER_TESTS:
             figures[f"kept_{name}"] = figures[name]
             figures[name] = sampled[name]
-    return figures
+    return figures | _written(good)
+
+
+def _written(good: Sequence[FunctionRecord]) -> dict[str, Figure]:
+    """Of the programs that were written from the description alone (Table 3 of the paper): how
+    many are right (`written_accuracy`, pass@1 of the model), and for how many problems one is
+    (`oracle_accuracy`, pass@N)."""
+    rows: dict[str, list[bool]] = {}
+    for record in good:
+        programs = record.grade.written
+        if programs:
+            rows.setdefault(record.problem, []).extend(p != "" and "0" not in p for p in programs)
+    if not rows:
+        return {}
+    groups = [(float(sum(row)), len(row)) for row in rows.values()]
+    return {
+        "written_accuracy": clustered(groups),
+        "oracle_accuracy": mean(float(any(row)) for row in rows.values()),
+    }
 
 
 def _rounds(records: Sequence[FunctionRecord]) -> tuple[Figure, ...]:
