@@ -46,7 +46,6 @@ CASES = [
     ("add argument", "return isinstance(text)", "return isinstance(text, dict)"),
     ("add argument", "return shown(text, limit)", "return shown(text, limit, width)"),
     ("pass on", "return clean(limit, text=text)", "return clean(limit, text=text, width=width)"),
-    ("wrap borrowed", "limit\nreturn text", "exp(limit)\nreturn text"),
     ("bind as elsewhere", "return count", "count = len(text)\nreturn count"),
     ("borrow condition", "if limit:\n    return text",
      "if callable(width) and limit:\n    return text"),

@@ -49,10 +49,8 @@ def borrowed_calls(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     node = site.node
     if isinstance(node, ast.Starred | ast.Slice | ast.Lambda | ast.Constant):
         return
-    if site.field == "func" or isinstance(site.owner, ast.Attribute):
+    if site.field == "func" or isinstance(site.owner, ast.Expr | ast.Attribute):
         return
-    if isinstance(site.owner, ast.Expr) and not isinstance(node, ast.Name):
-        return  # a name alone does nothing
     around = ast.dump(site.owner.func) if isinstance(site.owner, ast.Call) else ""
     for place, taker in enumerate(facts.around.takers):
         if ast.dump(taker) != around:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from refute.function.search.edit import Change
 from refute.function.search.facts import CodeFacts
 from refute.function.search.fuel import is_mark
-from refute.function.search.rules.borrowing import renamed
 from refute.function.search.rules.insertions import is_docstring
 from refute.function.search.rules.rule import Draft, Variant, call, draws, load, method, rule, store
 from refute.function.search.sites import Scope, Site
@@ -21,8 +20,7 @@ rule("or unread", 0.4, "return items", "return a or items")
 rule("use unread", 0.4, "items.sort()\nreturn items", "items[a] = b\nitems.sort()\nreturn items",
     "items.sort()\nreturn items", "a(items)\nitems.sort()\nreturn items",
     "items.sort()\nreturn items", "items.sort()\nitems = a(items, b)\nreturn items",
-    "items.sort()\nreturn items", "a()\nitems.sort()\nreturn items",
-    "items.b = b\nreturn items", "items.b = b\nitems.a = a\nreturn items")  # fmt: skip
+    "items.sort()\nreturn items", "a()\nitems.sort()\nreturn items")  # fmt: skip
 
 NEAR = 5
 """Variables, at most, that are given to what is called, or changed."""
@@ -52,7 +50,6 @@ def uses(
         return
     near = [name for name in context.names if name not in names][:NEAR]
     made = [*_calls([*names, *functions], [*near, *names]), *_stores(names, near)]
-    made += (one for stmt in body for one in _twins(stmt, names, near))
     gaps = [at for at, stmt in enumerate(body) if not is_mark(stmt) and not is_docstring(stmt)]
     if not isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue):
         gaps.append(len(body))
@@ -69,16 +66,6 @@ def _unread(context: Scope, facts: CodeFacts) -> tuple[tuple[str, ...], tuple[st
     own = context.function.name
     functions = tuple(name for name in facts.around.unused if name != own)
     return facts.unread.get(id(context.function), ()), functions
-
-
-def _twins(stmt: ast.stmt, names: tuple[str, ...], near: list[str]) -> Iterator[ast.stmt]:
-    """What is done with another variable (`x.low = low`), done with it."""
-    if isinstance(stmt, ast.Assign | ast.AugAssign | ast.Expr) and not is_mark(stmt):
-        for name in names:
-            for other in near:
-                twin = renamed(stmt, other, name)
-                if twin is not None:
-                    yield twin
 
 
 def _calls(callees: list[str], given: list[str]) -> Iterator[ast.stmt]:
