@@ -25,6 +25,8 @@ from refute.issue.grading.tasks import default_jobs
 from refute.issue.workspaces import as_placed, check_engine
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
+from refute.presets import departures, preset_of
+from refute.prompts import digest_of, prompts_from
 from refute.registry import EXECUTORS
 from refute.remarks import remark, warn_of_gaps
 from refute.runs.executors import Executor
@@ -190,7 +192,11 @@ def _started(
     mine = {name: value for name, value in settings.items() if name in own}
     options = {name: value for name, value in settings.items() if name not in own}
     asked = replace(asked, options={**asked.options, **options})
-    named = {n for n in ("method", "model", "tester") if getattr(asked, n) is not None}
+    for name in ("preset", "prompts"):
+        asked = replace(asked, **{name: mine.pop(name, getattr(asked, name))})
+    asked = replace(asked, prompts=path_of(asked.prompts))
+    who = ("method", "model", "tester", "preset", "prompts")
+    named = {n for n in who if getattr(asked, n) is not None}
     given = {*named, *mine, *asked.options}
     header = {} if where.run is None else read_header(where.run) or {}
     stored = {n: header[n] for n in ("method", "model", "tester") if n in header and n not in given}
@@ -205,6 +211,13 @@ def _say_put_off(ending: Ending, what: str, again: str) -> None:
 
 # -- functions -------------------------------------------------------------------------------------
 
+_DEFAULTS = {
+    one.name: one.default
+    for one in fields(functions.BenchSettings)
+    if one.name in ("editor_tests", "evaluation", "subset")
+}
+"""Of the settings that a preset may set."""
+
 
 def _bench_functions(
     where: _Where, asked: Asked, settings: Mapping[str, Any], grade: bool, progress: Progress
@@ -212,8 +225,16 @@ def _bench_functions(
     own = {field.name for field in fields(functions.BenchSettings)}
     asked, mine, header, given = _started(where, asked, settings, own)
     spec = chosen_method(asked, "function")
+    preset = preset_of(asked.preset, "function")
+    if told := departures(preset, spec, given, _DEFAULTS):
+        remark([f"preset {preset.name}: {told}"])
+    mine = {**preset.settings, **mine, "preset": asked.preset}
+    if asked.prompts is not None:
+        mine["prompts"] = digest_of(asked.prompts)
     if mine.get("runs", 1) > 1 and not spec.asks_model:
         raise InputError("--runs is for methods that ask a model: others do the same every time")
+    if mine.get("gold_outputs"):
+        functions.check_gold(spec)
     if where.executor is not None and not spec.cpu_bound:
         raise InputError(f"--executor is for methods that compute; {spec.name} waits for a model")
     if grade:
@@ -230,10 +251,15 @@ def _bench_functions(
         header,
         given,
     )
+    if made.prompts and asked.prompts is None:
+        raise InputError(f"{where.run}: was started with --prompts; give the folder again")
     items = functions.load_items(made, where.data)
     folder, total = where.folder(spec.name), len(items) * made.runs
     again = where.again(folder)
-    with Run(folder, made.header(items), functions.RECORDS, again=again) as run:
+    with (
+        prompts_from(asked.prompts),
+        Run(folder, made.header(items), functions.RECORDS, again=again) as run,
+    ):
         remark([f"{len(items)} problems into {folder}"])
         with LocalSandbox() as box:
             warn_of_gaps(box)
@@ -262,6 +288,9 @@ def _bench_issues(
     bounds = {field.name for field in fields(Bounds)}
     own = {field.name for field in fields(issues.IssueBenchSettings)} | bounds
     asked, mine, header, given = _started(where, asked, settings, own)
+    preset_of(asked.preset, "issue")
+    if asked.prompts is not None:
+        raise InputError("--prompts is for functions: it takes no templates of methods for issues")
     if where.executor is not None:
         raise InputError("--executor is for methods that compute; those for issues run tests")
     name, spec, options = chosen_reproducer(asked, graded=True)

@@ -127,13 +127,19 @@ method_option = click.option("--method", metavar="NAME", help="By name: see `ref
 _METHOD_OPTIONS = (
     method_option,
     click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
+    click.option(
+        "--preset", metavar="NAME", help="A paper's values: paper, released, released-intrinsic."
+    ),
+    click.option(
+        "--prompts", type=FILE, metavar="DIR", help="Templates of your own, named as ours are."
+    ),
 )
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a `MethodCommand` the options about a method and its models, as one argument `asked`."""
     options = (*_SESSION_OPTIONS, *_METHOD_OPTIONS)
-    return gathering(command, "asked", _asked("method", "tester"), options)
+    return gathering(command, "asked", _asked("method", "tester", "preset", "prompts"), options)
 
 
 def reproducer_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,6 +27,7 @@ from refute.problems import (
     FunctionKey,
     FunctionPrediction,
     FunctionProblem,
+    Invocation,
     Trust,
     UnitTest,
 )
@@ -44,10 +45,14 @@ __all__ = [
     "grade_tests",
     "metrics",
     "with_failing_tests",
+    "with_gold_outputs",
 ]
 
 STOP_AFTER = 10
 """CPU seconds that calls which are cut short may waste, before the rest counts as failed."""
+STOP_RELEASED = 60
+"""The same where the key says how long a call may take (`FunctionKey.seconds`): UTGen's released
+code gives a program 60 seconds."""
 RUN_WALL, RUN_FACTOR = 60.0, 10.0
 """Seconds that a program may take for all private tests: so many, and so many times those of the
 reference. A program that sleeps a little in each of 1,000 calls would take hours."""
@@ -149,14 +154,18 @@ def grade_program(
     """Run a program on the private inputs and compare. Raises `SandboxUnavailable`.
 
     `truth`: what `expected_outputs` gave for the key, where it is at hand. `stop_after`: give up
-    after so many seconds of calls that were cut short (time-out, crash), two calls at least, or
-    after `RUN_WALL` seconds in all; a test that is not run is one that the program fails. None:
-    never give up.
+    after so many seconds of calls that were cut short (time-out, crash), two calls at least (more
+    seconds where the key has limits of its own), or after `RUN_WALL` seconds in all; a test that is
+    not run is one that the program fails. None: never give up.
     """
     if truth is None:
         truth = expected_outputs(key, box)
     program = Program(source, key.entry_point)
-    run_wall = None if stop_after is None else RUN_WALL + RUN_FACTOR * truth.seconds
+    if key.seconds is not None and stop_after is not None:
+        stop_after = max(stop_after, STOP_RELEASED)
+    run_wall = None
+    if stop_after is not None:
+        run_wall = RUN_WALL * stop_after / STOP_AFTER + RUN_FACTOR * truth.seconds
     outcomes = run_within(
         program, truth.calls, truth.limits, box, stop_after=stop_after, run_wall=run_wall
     )
@@ -294,6 +303,25 @@ def with_failing_tests(
         source = f"given failing test {len(tests) + 1}"
         tests.append(UnitTest(call, expected.value, trust=Trust.STATED, source=source))
     return replace(problem, tests=(*problem.tests, *tests))
+
+
+def with_gold_outputs(
+    problem: FunctionProblem, key: FunctionKey, calls: Sequence[Invocation], box: Sandbox
+) -> FunctionProblem:
+    """The problem with these inputs as given tests, as far as the reference returns for them, with
+    its outputs: what a test generator that never errs about outputs would supply."""
+    program = Program(key.reference, key.entry_point, "<reference>")
+    outcomes = box.run(program, calls, TEST_LIMITS) if calls else []
+    tests = []
+    for call, outcome in zip(calls, outcomes, strict=True):
+        if not isinstance(outcome, Returned):
+            continue
+        try:
+            values.encode(outcome.value, strict=True)
+        except (values.Unencodable, values.MalformedValue):
+            continue
+        tests.append(UnitTest(call, outcome.value, source="gold output"))
+    return replace(problem, tests=tuple(tests))
 
 
 # -- figures ---------------------------------------------------------------------------------------

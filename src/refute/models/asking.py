@@ -41,6 +41,10 @@ class Asked:
     budget_tokens: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of the method, those that were given, by the name of the field."""
+    preset: str | None = None
+    """Sets what is not among `options`: see `refute.presets`."""
+    prompts: Path | None = None
+    """A folder of templates that stand for ours of the same name: see `refute.prompts`."""
 
 
 @asynccontextmanager

@@ -12,23 +12,29 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
 from multiprocessing.util import Finalize
+from typing import Any
 
 from refute.datasets import Item
 from refute.errors import SandboxUnavailable
+from refute.function.bench.gold import (
+    asking_for_inputs,
+    debugging,
+    inputs_of,
+)
 from refute.function.bench.records import FunctionRecord, Work, graded_record, work_of
 from refute.function.bench.settings import BenchSettings
 from refute.function.bench.summary import record_names
 from refute.function.contract import MethodResult
-from refute.function.grade import with_failing_tests
+from refute.function.grade import with_failing_tests, with_gold_outputs
 from refute.function.oracle import expected_outputs
 from refute.methods import Context, finished
 from refute.models.asking import askers
 from refute.models.contract import Tally
 from refute.models.session import Session
-from refute.problems import FunctionProblem
+from refute.problems import FunctionProblem, Invocation
 from refute.registry import METHODS
 from refute.runs.executors import Concurrent, Executor, Processes
 from refute.runs.pool import cores
@@ -147,7 +153,21 @@ async def start_asking(
                 problem = unit.item.problem
                 if settings.failing_tests:
                     problem = await graders.do(partial(_shown, unit.item, settings.failing_tests))
-                work = await _solved(unit, problem, settings, box, opened)
+                method, options, before = settings.method, settings.options, None
+                if settings.gold_outputs:
+                    inputs = asking_for_inputs(options)
+                    found, before = await _solved(unit, problem, method, inputs, box, opened)
+                    calls = inputs_of(found, options.n)
+                    problem = await graders.do(partial(_gold, unit.item, problem, calls))
+                    method, options = "given", debugging(options)
+                start = time.monotonic()
+                found, tally = await _solved(unit, problem, method, options, box, opened)
+                seconds = time.monotonic() - start
+                both = [one for one in (before, tally) if one is not None]
+                work = work_of(found, problem, seconds, reduce(_sum_of, both) if both else None)
+                if settings.gold_outputs:
+                    shown = replace(work.prediction, tests=problem.tests)
+                    work = replace(work, prediction=shown, sampled=None)
                 leave()  # the model does not wait for the grader
                 return await graders.do(partial(_graded, work, problem, unit))
 
@@ -157,17 +177,17 @@ async def start_asking(
 async def _solved(
     unit: BenchUnit,
     problem: FunctionProblem,
-    settings: BenchSettings,
+    method: str,
+    options: Any,
     box: SandboxPool,
     models: Mapping[str, Session],
-) -> Work:
+) -> tuple[MethodResult, Tally | None]:
+    """What the method says, and what asking has cost."""
     asking = askers(models, unit.name)
     ctx = Context(sandbox=box, seed=unit.seed, **asking)
-    start = time.monotonic()
-    found = await METHODS.get(settings.method)(problem, ctx=ctx, options=settings.options)
-    seconds = time.monotonic() - start
+    found: MethodResult = await METHODS.get(method)(problem, ctx=ctx, options=options)
     tallies = [ask.tally for ask in asking.values()]
-    return work_of(found, problem, seconds, reduce(_sum_of, tallies) if tallies else None)
+    return found, reduce(_sum_of, tallies) if tallies else None
 
 
 def _sum_of(first: Tally, second: Tally) -> Tally:
@@ -182,6 +202,13 @@ def _sum_of(first: Tally, second: Tally) -> Tally:
 def _shown(item: Item, count: int, box: Sandbox) -> FunctionProblem:
     """The problem with right failing tests, as the run's settings want it."""
     return with_failing_tests(item.problem, item.key, box, count)
+
+
+def _gold(
+    item: Item, problem: FunctionProblem, calls: Sequence[Invocation], box: Sandbox
+) -> FunctionProblem:
+    """The problem with the method's inputs and the right outputs for them."""
+    return with_gold_outputs(problem, item.key, calls, box)
 
 
 def _graded(work: Work, problem: FunctionProblem, unit: BenchUnit, box: Sandbox) -> FunctionRecord:
