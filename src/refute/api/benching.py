@@ -25,6 +25,7 @@ from refute.issue.grading.tasks import default_jobs
 from refute.issue.workspaces import as_placed, check_engine
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
+from refute.presets import preset_values
 from refute.registry import EXECUTORS
 from refute.remarks import remark, warn_of_gaps
 from refute.runs.executors import Executor
@@ -190,11 +191,20 @@ def _started(
     mine = {name: value for name, value in settings.items() if name in own}
     options = {name: value for name, value in settings.items() if name not in own}
     asked = replace(asked, options={**asked.options, **options})
-    named = {n for n in ("method", "model", "tester") if getattr(asked, n) is not None}
+    names = ("method", "model", "tester", "preset")
+    named = {n for n in names if getattr(asked, n) is not None}
     given = {*named, *mine, *asked.options}
     header = {} if where.run is None else read_header(where.run) or {}
-    stored = {n: header[n] for n in ("method", "model", "tester") if n in header and n not in given}
+    stored = {n: header[n] for n in names if n in header and n not in given}
     return replace(asked, **stored), mine, header, given
+
+
+def _preset_settings(preset: str | None, mine: Mapping[str, Any]) -> dict[str, Any]:
+    """What a preset says of a bench over issues: of a patch only where one is shown."""
+    values = preset_values(preset, "issues")
+    if not mine.get("code_patch"):
+        values.pop("patch_may_be_wrong", None)
+    return values
 
 
 def _say_put_off(ending: Ending, what: str, again: str) -> None:
@@ -270,9 +280,10 @@ def _bench_issues(
         dataset=where.dataset,
         method=name,
         model=asked.model,
+        preset=asked.preset,
         options=options,
         bounds=limits,
-        **mine,
+        **{**_preset_settings(asked.preset, mine), **mine},
     )
     made = resumed(made, header, given)
     if made.patch_may_be_wrong and not made.code_patch:

@@ -22,6 +22,7 @@ __all__ = [
     "given_names",
     "json_option",
     "model_options",
+    "preset_option",
     "python_option",
     "reproducer_options",
     "seed_option",
@@ -124,8 +125,12 @@ _SESSION_FIELDS = (
     "budget_tokens",
 )
 method_option = click.option("--method", metavar="NAME", help="By name: see `refute methods`.")
+preset_option = click.option(
+    "--preset", metavar="NAME", help="Values of options that are not given: paper."
+)
 _METHOD_OPTIONS = (
     method_option,
+    preset_option,
     click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
 )
 
@@ -133,13 +138,13 @@ _METHOD_OPTIONS = (
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a `MethodCommand` the options about a method and its models, as one argument `asked`."""
     options = (*_SESSION_OPTIONS, *_METHOD_OPTIONS)
-    return gathering(command, "asked", _asked("method", "tester"), options)
+    return gathering(command, "asked", _asked("method", "preset", "tester"), options)
 
 
 def reproducer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same for methods of issues, which have one model."""
-    options = (*_SESSION_OPTIONS, method_option)
-    return gathering(command, "asked", _asked("method"), options)
+    options = (*_SESSION_OPTIONS, method_option, preset_option)
+    return gathering(command, "asked", _asked("method", "preset"), options)
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:

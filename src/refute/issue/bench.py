@@ -91,6 +91,8 @@ class IssueBenchSettings:
     dataset: str
     method: str
     model: str | None = None
+    preset: str | None = None
+    """Whose values the options that were not given have (`refute.presets`)."""
     limit: int | None = None
     ids: tuple[str, ...] | None = None
     test_files: str = "none"

@@ -41,6 +41,8 @@ class Asked:
     budget_tokens: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of the method, those that were given, by the name of the field."""
+    preset: str | None = None
+    """Whose values the other options have (`refute.presets`)."""
 
 
 @asynccontextmanager
