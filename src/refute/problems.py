@@ -228,6 +228,8 @@ class IssueProblem:
     created_at: str = ""
     """ISO time at which the issue was opened; "" where unknown."""
     version: str = ""
+    prompt: str = field(default="", repr=False)
+    """A prompt about the issue that the dataset brings along; "" where it brings none."""
 
 
 @dataclass(frozen=True, slots=True)

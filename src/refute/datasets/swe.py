@@ -11,6 +11,7 @@
 | ``test_patch`` or ``golden_test_patch`` | needed | its tests |
 | ``FAIL_TO_PASS``, ``PASS_TO_PASS`` | | a list, or a string that holds one (JSON or Python) |
 | ``created_at``, ``version`` | | |
+| ``text`` | | a prompt about the issue, for `--row-prompt` |
 | ``environment``, ``image``, ... | | how tests are run: see `refute.workspace.recipes` |
 
 ``hints_text`` is never shown: it holds comments that were written after the issue was opened. The
@@ -172,6 +173,7 @@ def _item(row: Row) -> IssueItem:
         recipe=_complaining(row, "environment", lambda: recipe_of_row(row.fields)),
         created_at=row.optional_text("created_at") or "",
         version=row.optional_text("version") or "",
+        prompt=text if isinstance(text := row.fields.get("text"), str) else "",
     )
     key = IssueKey(
         id=identity,

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import ContextTooLong
-from refute.issue.context.ranking import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original, TrialRun, described, shortened
-from refute.issue.methods.zeroshot import drafts
+from refute.issue.methods.zeroshot import PromptOptions, drafts
 from refute.methods import Context, method
 from refute.models.contract import Asker, Message, Sampling
 from refute.models.gather import together
@@ -51,13 +50,10 @@ class JudgedDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LibroOptions:
+class LibroOptions(PromptOptions):
     """What the method's figures depend on."""
 
     samples: int = parameter(5, "Drafts.", at_least=1)
-    context_tokens: int = parameter(
-        CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
-    )
 
 
 @method(
@@ -80,7 +76,7 @@ async def libro(problem: IssueProblem, *, ctx: Context, options: LibroOptions) -
             ctx=ctx,
             form="custom",
             samples=options.samples,
-            context_tokens=options.context_tokens,
+            options=options,
         )
         # samples repeat each other: what a patch does on the original code is found out once
         ran: dict[str, TrialRun] = {}
