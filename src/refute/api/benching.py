@@ -324,6 +324,7 @@ def _bench_issues(
             files,
             made.dataset,
             folder / "grades",
+            preset=made.preset,
             workspace=made.workspace,
             jobs=where.jobs,
             progress=progress,
