@@ -39,6 +39,14 @@ class GradedRun:
     """pass@k: the best sample by its grade. A bound, no method: not compared with methods."""
     missing: int = 0
     """Instances of the run that have no grade yet."""
+    gold: bool = False
+    """The golden tests as predictions: what can be reached, no method."""
+
+    @property
+    def is_method(self) -> bool:
+        """Whether it is compared with methods: an oracle is not, nor is the first sample of pass@k,
+        which nobody chose, nor are the golden tests."""
+        return not (self.oracle or self.gold or self.method.startswith("pass@"))
 
     @property
     def graded(self) -> dict[str, GradeRecord]:
@@ -72,7 +80,8 @@ def read_graded(directory: Path) -> list[GradedRun]:
     above = read_header(run) if directory.parent.name == "grades" else None
     if above is not None and above.get("kind") == "issues" and directory.name == "predictions":
         return [_of_bench(run, above, _records(directory))]
-    return [GradedRun(header["dataset"], header["model"], directory, _records(directory))]
+    gold, grades = header.get("predictions") == "gold", _records(directory)
+    return [GradedRun(header["dataset"], header["model"], directory, grades, gold=gold)]
 
 
 def _of_bench(directory: Path, header: Mapping[str, Any], grades: Grades) -> GradedRun:
