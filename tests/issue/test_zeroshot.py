@@ -25,7 +25,9 @@ from .projects import DRAFT, FIX, GOLDEN_TESTS, Project
 RIGHT = f"The upper bound is never returned.\n\n{DRAFT}\n"
 PASSES = RIGHT.replace("== 9", "== 0").replace("test_above", "test_now")
 WRONG_REASON = RIGHT.replace("clamp(10, 0, 9) == 9", "clamp_all(1)").replace("above", "other")
-LONGER = RIGHT.replace("    assert", "    # a comment that makes it longer\n    assert")
+LONGER = RIGHT.replace("    assert", "    # a comment that makes it longer\n    assert").replace(
+    "== 9\n", "== 9, object()\n"
+)
 NONSENSE = "I cannot help with that."
 
 
@@ -211,6 +213,7 @@ def test_libro_takes_the_shortest_of_the_preferred(project: Project) -> None:
     judged = [prompt for prompt in answers.prompts if "<run>" in prompt]
     assert len(judged) == 3, "only drafts that fail are judged"
     assert any("NameError: name 'clamp_all' is not defined" in prompt for prompt in judged)
+    assert any("<object object at 0x...>" in prompt for prompt in judged), "the same each time"
 
 
 def test_libro_always_answers_where_anything_applies(project: Project) -> None:

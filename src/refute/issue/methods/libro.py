@@ -18,6 +18,7 @@ from typing import Any
 from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original, TrialRun, described, shortened
+from refute.issue.drafting.steady import scrubbed
 from refute.issue.methods.zeroshot import PromptOptions, drafts
 from refute.methods import Context, method
 from refute.models.contract import Asker, Message, Sampling
@@ -83,7 +84,8 @@ async def libro(problem: IssueProblem, *, ctx: Context, options: LibroOptions) -
         for patch in dict.fromkeys(draft.patch for draft in answers):
             ran[patch] = await asyncio.to_thread(original.attempt, patch)
         trials = [ran[draft.patch] for draft in answers]
-    judged = await together(_judged(problem.text, trial, ctx.model) for trial in trials)
+        root = str(workspace.root)
+    judged = await together(_judged(problem.text, trial, root, ctx.model) for trial in trials)
     best = chosen(judged)
     steps = [_step(draft.answer, one) for draft, one in zip(answers, judged, strict=True)]
     if best is None:
@@ -111,13 +113,13 @@ def says_yes(answer: str) -> bool:
     return bool(words) and words[-1].lower() == "yes"
 
 
-async def _judged(issue: str, trial: TrialRun, ask: Asker) -> JudgedDraft:
+async def _judged(issue: str, trial: TrialRun, root: str, ask: Asker) -> JudgedDraft:
     if not trial.failing:
         return JudgedDraft(trial)
     try:
-        answer = await _opinion(issue, trial.patch, described(trial), ask)
+        answer = await _opinion(issue, trial.patch, scrubbed(described(trial), root), ask)
     except ContextTooLong:
-        short = described(trial, _SHORT)
+        short = scrubbed(described(trial, _SHORT), root)
         answer = await _opinion(issue, shortened(trial.patch, _SHORT), short, ask)
     return JudgedDraft(trial, says_yes(answer))
 
