@@ -80,8 +80,9 @@ def read_graded(directory: Path) -> list[GradedRun]:
     above = read_header(run) if directory.parent.name == "grades" else None
     if above is not None and above.get("kind") == "issues" and directory.name == "predictions":
         return [_of_bench(run, above, _records(directory))]
-    gold, grades = header.get("predictions") == "gold", _records(directory)
-    return [GradedRun(header["dataset"], header["model"], directory, grades, gold=gold)]
+    gold = header.get("predictions") == "gold"
+    records = _records(directory)
+    return [GradedRun(header["dataset"], header["model"], directory, records, gold=gold)]
 
 
 def _of_bench(directory: Path, header: Mapping[str, Any], grades: Grades) -> GradedRun:
