@@ -44,6 +44,15 @@ class Ballot(Generic[T]):
         return most if most >= _needed(self.k) else 0
 
     @property
+    def confidence(self) -> float:
+        """How far the winner may be believed, in (0, 1): (support + 1) / (asked + 2).
+
+        Laplace's estimate of the share that would agree. Four of four, where the vote stopped
+        early, are not eight of eight, and neither is certainty.
+        """
+        return (self.support + 1) / (self.asked + 2)
+
+    @property
     def saved(self) -> int:
         """Samples that did not have to be drawn."""
         return self.k - self.asked
@@ -110,10 +119,12 @@ async def refine(
     return states + [states[-1]] * (rounds + 1 - len(states))
 
 
-def backtrack(passed: Callable[[T], float]) -> Callable[[T, T], bool]:
+def backtrack(passed: Callable[[T], float], *, ties: bool = False) -> Callable[[T, T], bool]:
     """For `refine`: go back from what does not pass more of the whole suite than the state before
-    it (UTDebug, section 3.3). `passed`: how many tests, or what share of them, a state passes."""
-    return lambda before, after: passed(after) > passed(before)
+    it (UTDebug, section 3.3). `passed`: how many tests, or what share of them, a state passes.
+    `ties`: as much is enough (the released code of UTDebug)."""
+    better = operator.ge if ties else operator.gt
+    return lambda before, after: bool(better(passed(after), passed(before)))
 
 
 def best_of(candidates: Iterable[T], key: Callable[[T], Any], default: T) -> T:

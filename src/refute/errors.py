@@ -12,7 +12,8 @@ RefuteError                  70  a fault of refute's own
 │       └─ AnswersPending
 ├─ LimitReached               3  time, money or calls are used up
 │   └─ BudgetExceeded
-└─ ContextTooLong             3  a request does not fit into the model's context
+├─ ContextTooLong             3  a request does not fit into the model's context
+└─ NotContinued               3  the model cannot go on with an answer of its own
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
     "InputError",
     "LimitReached",
     "ModelUnavailable",
+    "NotContinued",
     "PatchRejected",
     "RefuteError",
     "SandboxUnavailable",
@@ -124,6 +126,14 @@ class ContextTooLong(RefuteError):
 
     exit_status = UNAVAILABLE
     line = "too long for the model: {}"
+
+
+class NotContinued(RefuteError):
+    """A conversation that ends with the assistant's words cannot be continued by this model; it
+    takes another question in its place."""
+
+    exit_status = UNAVAILABLE
+    line = "the answer cannot be continued: {}"
 
 
 def at_fault(error: BaseException) -> str:

@@ -173,6 +173,9 @@ class FunctionProblem:
     None: its text is to be read."""
     unending: tuple[Invocation, ...] = ()
     """Calls of `examples` that were seen not to end."""
+    editor_lines: tuple[str, ...] = ()
+    """What is added to the description where code is edited, and nowhere else: the released code of
+    UTGen shows a visible assert there, which neither the tester nor any suite knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,8 @@ class FunctionKey:
     contract: str | None = None
     """Statements that raise on invalid arguments, first in the entry point's body; None: no
     contract is known (then an input is valid when the reference returns)."""
+    seconds: float | None = None
+    """CPU seconds that every call may use; None: as much as the reference's needs allow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from refute.errors import InputError
 from refute.methods import Level, MethodSpec, options_from
 from refute.models.asking import Asked
 from refute.parameters import parameters_of
-from refute.presets import preset_values
+from refute.presets import preset_of
 from refute.registry import METHODS, method_of
 
 __all__ = ["chosen_method", "default_method", "not_its_option", "options_of"]
@@ -59,10 +59,11 @@ def chosen_method(
 
 
 def options_of(spec: MethodSpec[Any, Any], asked: Asked, **more: Any) -> Any:
-    """The method's options: those of the preset, else the defaults where none was given. `more` is
-    taken where the method has such an option. Raises `InputError`."""
+    """The method's options: those of the preset, or its own, where none was given. `more` is taken
+    where the method has such an option. Raises `InputError`."""
     known = {one.name for one in parameters_of(spec.options)}
-    given = {**preset_values(asked.preset, spec.name), **asked.options, **more}
+    preset = preset_of(asked.preset, spec.level)
+    given = {**preset.for_method(spec), **asked.options, **more}
     return options_from(spec, {name: value for name, value in given.items() if name in known})
 
 

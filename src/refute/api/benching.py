@@ -25,7 +25,8 @@ from refute.issue.grading.tasks import default_jobs
 from refute.issue.workspaces import as_placed, check_engine
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
-from refute.presets import preset_values
+from refute.presets import Preset, departures, preset_of
+from refute.prompts import digest_of, prompts_from
 from refute.registry import EXECUTORS
 from refute.remarks import remark, warn_of_gaps
 from refute.runs.executors import Executor
@@ -191,20 +192,21 @@ def _started(
     mine = {name: value for name, value in settings.items() if name in own}
     options = {name: value for name, value in settings.items() if name not in own}
     asked = replace(asked, options={**asked.options, **options})
-    names = ("method", "model", "tester", "preset")
-    named = {n for n in names if getattr(asked, n) is not None}
-    given = {*named, *mine, *asked.options}
+    for name in ("preset", "prompts"):
+        asked = replace(asked, **{name: mine.pop(name, getattr(asked, name))})
+    who = ("method", "model", "tester", "preset", "prompts")
+    named = {n for n in who if getattr(asked, n) is not None}
+    given = {*named, *mine, *asked.options, "prompts"}  # a run's templates are not kept with it
     header = {} if where.run is None else read_header(where.run) or {}
-    stored = {n: header[n] for n in names if n in header and n not in given}
+    stored = {n: header[n] for n in ("method", "model", "tester") if n in header and n not in given}
     return replace(asked, **stored), mine, header, given
 
 
-def _preset_settings(preset: str | None, mine: Mapping[str, Any]) -> dict[str, Any]:
-    """What a preset says of a bench over issues: of a patch only where one is shown."""
-    values = preset_values(preset, "issues")
-    if not mine.get("code_patch"):
-        values.pop("patch_may_be_wrong", None)
-    return values
+def _preset_settings(preset: Preset, mine: Mapping[str, Any]) -> dict[str, Any]:
+    """What a preset says of a bench over issues: of a patch only where one is shown. What it says
+    of grading is taken there."""
+    shown = bool(mine.get("code_patch"))
+    return {n: v for n, v in preset.settings.items() if n == "patch_may_be_wrong" and shown}
 
 
 def _say_put_off(ending: Ending, what: str, again: str) -> None:
@@ -215,6 +217,13 @@ def _say_put_off(ending: Ending, what: str, again: str) -> None:
 
 # -- functions -------------------------------------------------------------------------------------
 
+_DEFAULTS = {
+    one.name: one.default
+    for one in fields(functions.BenchSettings)
+    if one.name in ("editor_tests", "evaluation", "subset")
+}
+"""Of the settings that a preset may set."""
+
 
 def _bench_functions(
     where: _Where, asked: Asked, settings: Mapping[str, Any], grade: bool, progress: Progress
@@ -222,6 +231,12 @@ def _bench_functions(
     own = {field.name for field in fields(functions.BenchSettings)}
     asked, mine, header, given = _started(where, asked, settings, own)
     spec = chosen_method(asked, "function")
+    preset = preset_of(asked.preset, "function")
+    if told := departures(preset, spec, given, _DEFAULTS):
+        remark([f"preset {preset.name}: {told}"])
+    mine = {**preset.settings, **mine, "preset": asked.preset}
+    if asked.prompts is not None:
+        mine["prompts"] = digest_of(asked.prompts)
     if mine.get("runs", 1) > 1 and not spec.asks_model:
         raise InputError("--runs is for methods that ask a model: others do the same every time")
     if where.executor is not None and not spec.cpu_bound:
@@ -243,7 +258,10 @@ def _bench_functions(
     items = functions.load_items(made, where.data)
     folder, total = where.folder(spec.name), len(items) * made.runs
     again = where.again(folder)
-    with Run(folder, made.header(items), functions.RECORDS, again=again) as run:
+    with (
+        prompts_from(asked.prompts),
+        Run(folder, made.header(items), functions.RECORDS, again=again) as run,
+    ):
         remark([f"{len(items)} problems into {folder}"])
         with LocalSandbox() as box:
             warn_of_gaps(box)
@@ -276,6 +294,11 @@ def _bench_issues(
         raise InputError("--executor is for methods that compute; those for issues run tests")
     name, spec, options = chosen_reproducer(asked, graded=True)
     limits = Bounds(**{one: mine.pop(one) for one in bounds & mine.keys()})
+    preset = preset_of(asked.preset, "issue")
+    if told := departures(preset, spec, given, {}):
+        remark([f"preset {preset.name}: {told}"])
+    if asked.prompts is not None:
+        mine["prompts"] = digest_of(asked.prompts)
     made = issues.IssueBenchSettings(
         dataset=where.dataset,
         method=name,
@@ -283,7 +306,7 @@ def _bench_issues(
         preset=asked.preset,
         options=options,
         bounds=limits,
-        **{**_preset_settings(asked.preset, mine), **mine},
+        **{**_preset_settings(preset, mine), **mine},
     )
     made = resumed(made, header, given)
     if made.patch_may_be_wrong and not made.code_patch:
@@ -297,7 +320,7 @@ def _bench_issues(
     again, total = where.again(folder), len(items)
     problems = [as_placed(item.problem, made.workspace) for item in items]
     heading = made.header(problems, given_away)
-    with Run(folder, heading, issues.RECORDS, again=again) as run:
+    with prompts_from(asked.prompts), Run(folder, heading, issues.RECORDS, again=again) as run:
         remark([f"{total} issues into {folder}"])
         try:
             ending = issues.predict_issues(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from refute.issue.grading.reference_reports import summary as reference_summary
 from refute.issue.grading.tasks import GradingSettings, GradingTask, grade_tasks
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
-from refute.presets import preset_values
+from refute.presets import preset_of
 from refute.remarks import remark
 from refute.runs.journal import new_run
 from refute.runs.records import ErrorRecord
@@ -244,7 +244,9 @@ class _Rules:
 def _rules(preset: str | None, **given: Any) -> _Rules:
     """What was given, else what the preset says."""
     told = {name: value for name, value in given.items() if value is not None}
-    return _Rules(**{**preset_values(preset, "grading"), **told})
+    known = {one.name for one in fields(_Rules)}
+    values = preset_of(preset, "issue").settings
+    return _Rules(**{**{n: v for n, v in values.items() if n in known}, **told})
 
 
 def _tasks(items: Sequence[IssueItem], predictions: str) -> tuple[list[GradingTask], str]:

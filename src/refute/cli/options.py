@@ -126,11 +126,17 @@ _SESSION_FIELDS = (
 )
 method_option = click.option("--method", metavar="NAME", help="By name: see `refute methods`.")
 preset_option = click.option(
-    "--preset", metavar="NAME", help="Values of options that are not given: paper."
+    "--preset", metavar="NAME", help="A paper's values: paper, released, released-intrinsic."
+)
+_WHOSE = (
+    preset_option,
+    click.option(
+        "--prompts", type=FILE, metavar="DIR", help="Templates of your own, named as ours are."
+    ),
 )
 _METHOD_OPTIONS = (
     method_option,
-    preset_option,
+    *_WHOSE,
     click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
 )
 
@@ -138,13 +144,13 @@ _METHOD_OPTIONS = (
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a `MethodCommand` the options about a method and its models, as one argument `asked`."""
     options = (*_SESSION_OPTIONS, *_METHOD_OPTIONS)
-    return gathering(command, "asked", _asked("method", "preset", "tester"), options)
+    return gathering(command, "asked", _asked("method", "tester", "preset", "prompts"), options)
 
 
 def reproducer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same for methods of issues, which have one model."""
-    options = (*_SESSION_OPTIONS, method_option, preset_option)
-    return gathering(command, "asked", _asked("method", "preset"), options)
+    options = (*_SESSION_OPTIONS, method_option, *_WHOSE)
+    return gathering(command, "asked", _asked("method", "preset", "prompts"), options)
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -39,6 +39,25 @@ _OF_FUNCTIONS = (
         help="Show N asserts (MBPP).",
     ),
     click.option(
+        "--editor-tests",
+        type=click.IntRange(0),
+        default=0,
+        metavar="N",
+        help="Show N asserts where code is edited (MBPP).",
+    ),
+    click.option(
+        "--evaluation",
+        type=click.Choice(["evalplus", "paper"]),
+        default="evalplus",
+        help="Whose rules of grading (evalplus).",
+    ),
+    click.option(
+        "--subset",
+        type=click.Choice(["all", "extractable"]),
+        default="all",
+        help="Rows of HumanEval+ (158) and MBPP+ (375) that UTGen keeps (all).",
+    ),
+    click.option(
         "--failing-tests",
         type=click.IntRange(0),
         default=0,

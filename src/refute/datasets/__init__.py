@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from refute.datasets.item import Item, LoaderOptions, with_code
+from refute.datasets.item import Evaluation, Item, LoaderOptions, Subset, evaluated, with_code
 from refute.datasets.rows import Row
 from refute.datasets.spec import DatasetSpec, Keep
 from refute.errors import DatasetError
@@ -32,6 +32,9 @@ def load(
     visible_tests: int = 0,
     ids: Collection[str] | None = None,
     limit: int | None = None,
+    editor_tests: int = 0,
+    evaluation: Evaluation = "evalplus",
+    subset: Subset = "all",
 ) -> list[Item]:
     """The problems of a dataset with their answer keys, in the order of the file.
 
@@ -42,10 +45,12 @@ def load(
     these, by id (``HumanEval/7``) or by the number at its end; each must be there. `limit`: at most
     this many.
 
+    `editor_tests`, `evaluation`, `subset`: see `refute.datasets.item`.
+
     Raises `DatasetError`: no data, a malformed row, an unknown id.
     """
     spec, path = _where(str(name_or_path), data)
-    options = LoaderOptions(visible_tests=visible_tests)
+    options = LoaderOptions(visible_tests, editor_tests, evaluation, subset)
     wanted = None if ids is None else {str(i) for i in ids}
     found: list[Item] = []
     seen: set[str] = set()
@@ -53,7 +58,7 @@ def load(
     for item in spec.items(path, options, _maybe(wanted)):
         if limit is not None and len(found) >= limit:
             break
-        item = _named_once(item, seen)
+        item = _named_once(evaluated(item, options.evaluation), seen)
         if wanted is not None:
             hits = wanted & _names(item.problem.id)
             matched |= hits

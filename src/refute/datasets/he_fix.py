@@ -31,7 +31,6 @@ __all__ = ["HE_FIX"]
 
 STARTS = ("humanevalpack-python", "humanevalpack_python", "humanevalpack")
 """How the names of its files begin."""
-_NOT_EXTRACTABLE = frozenset({14, 15, 83, 100, 130, 139})
 
 
 def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Item]:
@@ -39,6 +38,19 @@ def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Ite
 
     The files of HumanEval+ lie beside its own; None: both are on the hub.
     """
+    options = replace(options, subset="extractable")
+    return _rows(path, options, keep, whole=True)
+
+
+def bodies(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Item]:
+    """HE-Fix as UTGen's released scripts have it: the code under test is the field
+    ``buggy_solution`` alone, an indented body that does not compile. All 164 rows, unless
+    `options.subset` says otherwise. Raises `DatasetError`.
+    """
+    return _rows(path, replace(options, evaluation="paper"), keep, whole=False)
+
+
+def _rows(path: Path | None, options: LoaderOptions, keep: Keep, *, whole: bool) -> Iterator[Item]:
     directory = None
     if path is not None:
         file = find_file(path, *STARTS)
@@ -48,12 +60,12 @@ def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Ite
     keys, left_out = _humaneval_plus(directory)
     for row in filter(keep, rows_at("he-fix", path, STARTS)):
         number = _number(row)
-        if number in left_out:
+        if number in left_out and options.subset == "extractable":
             continue
         if number not in keys:
             raise row.error("task_id", f"HumanEval+ has no problem {number}")
         with row.reading():
-            item = _item(row, keys[number])
+            item = _item(row, keys[number], options, whole=whole)
         yield item
 
 
@@ -66,7 +78,7 @@ def _humaneval_plus(directory: Path | None) -> tuple[Mapping[int, Row], frozense
     origin = find_file(directory, "HumanEvalPlus-OriginFmt")
     if plain is None and origin is None:
         raise DatasetError(f"{directory}: he-fix needs HumanEvalPlus*.jsonl[.gz] there as well")
-    left_out = _NOT_EXTRACTABLE
+    left_out = humaneval_plus.NOT_EXTRACTABLE
     rows = {}
     if origin is not None:
         rows = {_number(row): row for row in read_rows(origin)}
@@ -87,15 +99,16 @@ def _number(row: Row) -> int:
     return int(tail)
 
 
-def _item(row: Row, plus: Row) -> Item:
+def _item(row: Row, plus: Row, options: LoaderOptions, *, whole: bool) -> Item:
     key = humaneval_plus.key(plus)
     prompt = row.text("prompt")
     name = row.text("entry_point")
     if name != key.entry_point:
         raise row.error("entry_point", f"is {name}, in HumanEval+ it is {key.entry_point}")
-    code = prompt + row.text("buggy_solution")
+    code = (prompt if whole else "") + row.text("buggy_solution")
     try:
-        description = docstring_of(prompt, name)
+        docstring = docstring_of(prompt, name)
+        description = docstring if options.evaluation == "evalplus" else prompt.strip()
         signature = row.optional_text("signature") or signature_of(prompt, name)
     except SourceProblem as e:
         raise row.error("prompt", str(e)) from None
@@ -114,4 +127,9 @@ HE_FIX = DatasetSpec(
     summary="HumanEval programs with a fault that a person put in (HumanEvalFix)",
     items=items,
     starts=STARTS,
+)
+HE_FIX_RELEASED = DatasetSpec(
+    name="he-fix-released",
+    summary="the same as UTGen's released scripts read it: bodies that do not compile",
+    items=bodies,
 )

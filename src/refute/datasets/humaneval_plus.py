@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from refute.datasets.item import Item, LoaderOptions
-from refute.datasets.originfmt import test_code
+from refute.datasets.originfmt import is_in, test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, docstring_of, signature_of
 from refute.datasets.spec import DatasetSpec, from_rows
@@ -26,6 +26,8 @@ __all__ = ["CHECKERS", "STARTS", "arguments", "item", "key"]
 
 STARTS = ("HumanEvalPlus",)
 """How the names of its files begin."""
+NOT_EXTRACTABLE = frozenset({14, 15, 83, 100, 130, 139})
+"""Numbers of the problems that UTGen leaves out (`originfmt.is_extractable`)."""
 CHECKERS = {"find_zero": "polynomial_root"}
 """Entry point -> checker, as in EvalPlus's `unsafe_execute` (dataset ``humaneval``)."""
 
@@ -85,6 +87,8 @@ def arguments(row: Row, field: str) -> tuple[tuple[Any, ...], ...]:
 HUMANEVAL_PLUS = DatasetSpec(
     name="humaneval+",
     summary="HumanEval with EvalPlus's tests: 164 functions to write",
-    items=from_rows("humaneval+", STARTS, item, avoid=("OriginFmt",)),
+    items=from_rows(
+        "humaneval+", STARTS, item, avoid=("OriginFmt",), admits=is_in(NOT_EXTRACTABLE)
+    ),
     starts=STARTS,
 )

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from refute.missing_imports import with_imports
 from refute.problems import FunctionKey, FunctionProblem
 
-__all__ = ["Item", "LoaderOptions", "with_code"]
+__all__ = ["Evaluation", "Item", "LoaderOptions", "Subset", "evaluated", "with_code"]
+
+Evaluation = Literal["evalplus", "paper"]
+"""Whose rules: EvalPlus's, or those of UTGen's released code. By the latter, imports that a program
+lacks stand in front of it, outputs are compared as sets where the row's test code says " set("
+anywhere, a call has 2 seconds, and an input need not meet EvalPlus's contract; the description of
+HE-Fix is the whole prompt, as there."""
+Subset = Literal["all", "extractable"]
+"""All rows, or only those whose results EvalPlus's file holds as literals: the 158 of HumanEval+
+and 375 of MBPP+ that UTGen keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +34,24 @@ class LoaderOptions:
 
     visible_tests: int = 0
     """How many of the visible asserts (MBPP) to show, in the description and as `problem.tests`."""
+    editor_tests: int = 0
+    """How many of them to show where code is edited, and nowhere else."""
+    evaluation: Evaluation = "evalplus"
+    subset: Subset = "all"
 
 
 def with_code(item: Item, code: str) -> Item:
     """The same problem with another program under test: a sample of a model, say."""
     return replace(item, problem=replace(item.problem, code=code))
+
+
+SECONDS = 2.0
+"""For a call, in UTGen's released code (of the clock there, of the CPU here)."""
+
+
+def evaluated(item: Item, evaluation: Evaluation) -> Item:
+    """The item as it is under these rules, as far as they are the same for all datasets."""
+    if evaluation == "evalplus":
+        return item
+    key = replace(item.key, contract=None, seconds=SECONDS)
+    return with_code(Item(item.problem, key), with_imports(item.problem.code))

@@ -3,7 +3,8 @@
 The rows of the released files: ``task_id, prompt, test_list, test, signature, entry_point,
 canonical_solution, code``. `description` is the prompt; with ``visible_tests=N`` the first N
 asserts of ``test_list`` are appended to it, a line each, and given as `problem.tests` as well (a
-method may use either; they are the same tests). With the default 0 none is shown.
+method may use either; they are the same tests). With the default 0 none is shown. With
+``editor_tests=N`` they are shown to nobody but whoever edits the code, as in the released code.
 
 The faulty code is given as it is. Some programs carry a docstring, comments or a self-test at
 their end, which may quote visible asserts: they are part of what a developer would see, the
@@ -15,12 +16,12 @@ from __future__ import annotations
 
 from refute.datasets.asserts import read_asserts
 from refute.datasets.item import Item, LoaderOptions
-from refute.datasets.originfmt import test_code
+from refute.datasets.originfmt import compares_sets, test_code
 from refute.datasets.rows import Row
 from refute.datasets.spec import DatasetSpec, from_rows
 from refute.problems import FunctionKey, FunctionProblem, UnitTest
 
-__all__ = ["STARTS", "STARTS_HARD", "item", "visible"]
+__all__ = ["STARTS", "STARTS_HARD", "checker", "for_editor", "item", "visible"]
 
 STARTS = ("MBPP+Fix_test", "MBPP+Fix")
 """How the names of its files begin."""
@@ -42,7 +43,7 @@ def item(row: Row, options: LoaderOptions) -> Item:
         inputs=code.inputs,
         expected=code.expected,
         atol=code.atol,
-        checker=code.checker,
+        checker=checker(row, code.checker, options),
     )
     imports = row.texts("test_imports")
     asserts = row.texts("test_list")
@@ -54,8 +55,21 @@ def item(row: Row, options: LoaderOptions) -> Item:
         entry_point=name,
         code=row.text("code"),
         tests=tests,
+        editor_lines=for_editor(asserts, options),
     )
     return Item(problem, key)
+
+
+def checker(row: Row, usual: str | None, options: LoaderOptions) -> str | None:
+    """The special check of a row's outputs, by the rules that are asked for."""
+    if options.evaluation == "evalplus":
+        return usual
+    return "same_set" if compares_sets(row) else None
+
+
+def for_editor(asserts: list[str], options: LoaderOptions) -> tuple[str, ...]:
+    """The first asserts as lines for whoever edits the code, as doctest prompts."""
+    return tuple(f">>> {line.strip()}" for line in asserts[: options.editor_tests])
 
 
 def visible(

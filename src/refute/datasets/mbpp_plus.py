@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from refute.datasets.humaneval_plus import arguments
 from refute.datasets.item import Item, LoaderOptions
-from refute.datasets.mbpp_fix import visible
-from refute.datasets.originfmt import test_code
+from refute.datasets.mbpp_fix import checker, for_editor, visible
+from refute.datasets.originfmt import is_in, test_code
 from refute.datasets.rows import Row
 from refute.datasets.sources import SourceProblem, signature_of
 from refute.datasets.spec import DatasetSpec, from_rows
@@ -31,6 +32,8 @@ __all__ = ["CHECKERS", "STARTS", "item", "restore"]
 
 STARTS = ("MbppPlus",)
 """How the names of its files begin."""
+NOT_EXTRACTABLE = frozenset({88, 255, 630})
+"""Numbers of the problems that UTGen leaves out (`originfmt.is_extractable`)."""
 CHECKERS = {
     "check_str": "not_none",
     "text_match_three": "not_none",
@@ -53,6 +56,7 @@ def item(row: Row, options: LoaderOptions) -> Item:
     """One row, of either form, as problem and key. Raises `DatasetError`."""
     sentence, asserts, field = _prompt(row)
     key = _key(row)
+    key = replace(key, checker=checker(row, key.checker, options))
     lines, tests = visible(
         row,
         asserts,
@@ -72,6 +76,7 @@ def item(row: Row, options: LoaderOptions) -> Item:
         entry_point=key.entry_point,
         code=key.reference,
         tests=tests,
+        editor_lines=for_editor(asserts, options),
     )
     return Item(problem, key)
 
@@ -241,6 +246,6 @@ def restore(number: int, args: tuple[Any, ...]) -> tuple[Any, ...]:
 MBPP_PLUS = DatasetSpec(
     name="mbpp+",
     summary="MBPP with EvalPlus's tests: 378 functions to write",
-    items=from_rows("mbpp+", STARTS, item, avoid=("OriginFmt",)),
+    items=from_rows("mbpp+", STARTS, item, avoid=("OriginFmt",), admits=is_in(NOT_EXTRACTABLE)),
     starts=STARTS,
 )

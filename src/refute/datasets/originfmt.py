@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from refute.datasets.item import LoaderOptions
 from refute.datasets.literals import parse
 from refute.datasets.rows import Row
 from refute.literals import NotLiteral, read_literal
 from refute.syntax import parse_module
 
-__all__ = ["TestCode", "is_extractable", "read_test_code", "test_code"]
+__all__ = ["TestCode", "compares_sets", "is_extractable", "is_in", "read_test_code", "test_code"]
 
 _LIST = re.compile(r"^[ \t]*(inputs|results)[ \t]*=[ \t]*(\S.*)$", re.MULTILINE)
 _REFERENCE = "ref_func"
@@ -43,6 +45,26 @@ class TestCode:
 def is_extractable(test: str) -> bool:
     """Whether the field holds its results as literals: the rule by which HE-Fix keeps a problem."""
     return any(match[1] == "results" for match in _LIST.finditer(test))
+
+
+def is_in(left_out: Collection[int]) -> Callable[[Row, LoaderOptions], bool]:
+    """Whether a row is in the subset that is asked for. Where the row itself does not hold
+    EvalPlus's test code, `left_out` says by number which are not extractable."""
+
+    def admits(row: Row, options: LoaderOptions) -> bool:
+        if options.subset == "all":
+            return True
+        if "base_input" in row.fields:
+            return row.id("task_id").rpartition("/")[2] not in set(map(str, left_out))
+        return is_extractable(row.text("test"))
+
+    return admits
+
+
+def compares_sets(row: Row) -> bool:
+    """Whether UTGen's released code compares this row's outputs as sets: its rule is that the test
+    code says " set(" anywhere, be it in a result."""
+    return " set(" in str(row.fields.get("test", ""))
 
 
 def test_code(row: Row) -> TestCode:

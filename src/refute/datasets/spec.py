@@ -76,12 +76,15 @@ def from_rows(
     *,
     without: tuple[str, ...] = (),
     avoid: tuple[str, ...] = (),
+    admits: Callable[[Row, LoaderOptions], bool] = lambda row, options: True,
 ) -> Items[ItemT]:
-    """Items of a dataset each of whose rows makes one; the rest as in `rows_at`."""
+    """Items of a dataset each of whose rows makes one, if `admits` takes it; the rest as in
+    `rows_at`."""
 
     def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[ItemT]:
         rows = rows_at(name, path, starts, without=without, avoid=avoid)
-        return made(filter(keep, rows), lambda row: item(row, options))
+        wanted = (row for row in rows if keep(row) and admits(row, options))
+        return made(wanted, lambda row: item(row, options))
 
     return items
 

@@ -48,6 +48,9 @@ __all__ = [
 
 STOP_AFTER = 10
 """CPU seconds that calls which are cut short may waste, before the rest counts as failed."""
+STOP_RELEASED = 60
+"""The same where the key says how long a call may take (`FunctionKey.seconds`): UTGen's released
+code gives a program 60 seconds."""
 RUN_WALL, RUN_FACTOR = 60.0, 10.0
 """Seconds that a program may take for all private tests: so many, and so many times those of the
 reference. A program that sleeps a little in each of 1,000 calls would take hours."""
@@ -149,14 +152,18 @@ def grade_program(
     """Run a program on the private inputs and compare. Raises `SandboxUnavailable`.
 
     `truth`: what `expected_outputs` gave for the key, where it is at hand. `stop_after`: give up
-    after so many seconds of calls that were cut short (time-out, crash), two calls at least, or
-    after `RUN_WALL` seconds in all; a test that is not run is one that the program fails. None:
-    never give up.
+    after so many seconds of calls that were cut short (time-out, crash), two calls at least (more
+    seconds where the key has limits of its own), or after `RUN_WALL` seconds in all; a test that is
+    not run is one that the program fails. None: never give up.
     """
     if truth is None:
         truth = expected_outputs(key, box)
     program = Program(source, key.entry_point)
-    run_wall = None if stop_after is None else RUN_WALL + RUN_FACTOR * truth.seconds
+    if key.seconds is not None and stop_after is not None:
+        stop_after = max(stop_after, STOP_RELEASED)
+    run_wall = None
+    if stop_after is not None:
+        run_wall = RUN_WALL * stop_after / STOP_AFTER + RUN_FACTOR * truth.seconds
     outcomes = run_within(
         program, truth.calls, truth.limits, box, stop_after=stop_after, run_wall=run_wall
     )

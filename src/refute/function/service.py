@@ -20,7 +20,9 @@ from refute.function.target import Module, Skipped, Targets, open_targets
 from refute.function.verbs import Solver
 from refute.methods import Context, MethodSpec
 from refute.models.asking import Asked, askers, open_sessions
+from refute.presets import departures, preset_of
 from refute.problems import FunctionProblem
+from refute.prompts import prompts_from
 from refute.remarks import remark, warn_of_gaps
 from refute.sandbox import Sandbox
 from refute.selection import chosen_method, options_of
@@ -221,6 +223,11 @@ def _chosen(asked: Asked, *, fixing: bool) -> MethodSpec[Any, MethodResult]:
     """The method of `debug` (`fixing`), or of `hunt`, to which `n` means something whatever the
     method. Raises `InputError`, also for a method that is not for that."""
     spec = chosen_method(asked, "function", also=() if fixing else ("n",))
+    preset = preset_of(asked.preset, "function")
+    if preset.name and not preset.for_method(spec):
+        raise InputError(f"--preset {preset.name} sets nothing of {spec.name}; name a --method")
+    if told := departures(preset, spec, asked.options, {}):
+        remark([f"preset {preset.name}: {told}"])
     if spec.name == "none":
         raise InputError("--method none is for bench: it grades the code as it is")
     if not fixing and not spec.writes_tests:
@@ -244,6 +251,7 @@ def _asking(
     from refute.sandbox.pool import SandboxPool
 
     with (
+        prompts_from(asked.prompts),
         SandboxPool(cores(), make=lambda: open_box(module)) as pool,
         asyncio.Runner() as runner,
     ):

@@ -93,6 +93,8 @@ class IssueBenchSettings:
     model: str | None = None
     preset: str | None = None
     """Whose values the options that were not given have (`refute.presets`)."""
+    prompts: str | None = None
+    """A digest of the user's own templates (`refute.prompts`)."""
     limit: int | None = None
     ids: tuple[str, ...] | None = None
     test_files: str = "none"

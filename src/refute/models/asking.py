@@ -42,7 +42,9 @@ class Asked:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of the method, those that were given, by the name of the field."""
     preset: str | None = None
-    """Whose values the other options have (`refute.presets`)."""
+    """Sets what is not among `options`: see `refute.presets`."""
+    prompts: Path | None = None
+    """A folder of templates that stand for ours of the same name: see `refute.prompts`."""
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ Every request needs the name of a model: `?model=NAME`, else `model` in `DIR/bat
 "default". `DIR/batch.toml` may also fit the requests to what the model takes::
 
     model = "o4-mini"
+    continues = true                                # it goes on with an answer, as vLLM does
     omit = ["temperature", "top_p", "max_tokens"]   # fields to leave out of a request's body
     [body]                                          # fields to add to it
     max_completion_tokens = 8192
@@ -31,11 +32,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from refute.errors import AnswersPending, ContextTooLong, InputError, ModelUnavailable
+from refute.errors import (
+    AnswersPending,
+    ContextTooLong,
+    InputError,
+    ModelUnavailable,
+    NotContinued,
+)
 from refute.files import read_file
 from refute.models.batchfile import BatchAnswer, BatchPart, RequestFile, read_answers
 from refute.models.chat import completions, request_body
-from refute.models.contract import Completion, Message, Sampling
+from refute.models.contract import Completion, Message, Sampling, to_be_continued
 from refute.models.serialization import digest
 
 __all__ = ["BatchModel", "open_batch"]
@@ -62,6 +69,8 @@ class _Settings:
     model: str = _DEFAULT
     omit: tuple[str, ...] = ()
     body: Mapping[str, Any] = field(default_factory=dict)
+    continues: bool = False
+    """Whether it goes on with an answer of its own; nobody can be asked before."""
 
     @property
     def tag(self) -> str:
@@ -102,8 +111,11 @@ class BatchModel:
     ) -> list[Completion]:
         """Samples number `first` to `first + n - 1`, once all of them have been answered.
 
-        Raises `AnswersPending`, `ModelUnavailable`, `ContextTooLong`, `InputError`.
+        Raises `AnswersPending`, `ModelUnavailable`, `ContextTooLong`, `NotContinued`, `InputError`.
         """
+        if to_be_continued(messages) and not self._settings.continues:
+            told = "set continues = true in batch.toml where its server goes on with an answer"
+            raise NotContinued(f"{self.name}: {told}")
         key = self._settings.tag + digest(messages, sampling)[:32]
         answers = self._answers.get(key, [])
         samples: dict[int, Completion] = {}
@@ -166,10 +178,14 @@ def _settings(folder: Path, model: str) -> _Settings:
         raise InputError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: {error}") from None
-    unknown = sorted(set(document) - {"model", "omit", "body"})
+    unknown = sorted(set(document) - {"model", "omit", "body", "continues"})
     if unknown:
-        raise InputError(f"{path}: {unknown[0]}: no such setting; there are model, omit and body")
+        known = "model, omit, body and continues"
+        raise InputError(f"{path}: {unknown[0]}: no such setting; there are {known}")
     name, omit, body = document.get("model", ""), document.get("omit", []), document.get("body", {})
+    continues = document.get("continues", False)
+    if not isinstance(continues, bool):
+        raise InputError(f"{path}: continues: not true or false")
     if not isinstance(name, str):
         raise InputError(f"{path}: model: not a text")
     if not isinstance(omit, list) or not all(isinstance(one, str) for one in omit):
@@ -180,4 +196,4 @@ def _settings(folder: Path, model: str) -> _Settings:
         json.dumps(body)
     except TypeError:
         raise InputError(f"{path}: body: dates have no form in JSON; write a text") from None
-    return _Settings(model or name or _DEFAULT, tuple(omit), body)
+    return _Settings(model or name or _DEFAULT, tuple(omit), body, continues)

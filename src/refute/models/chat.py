@@ -7,9 +7,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refute.models.contract import Completion, Message, Sampling, ToolCall, Usage, is_count
+from refute.models.contract import (
+    Completion,
+    Message,
+    Sampling,
+    ToolCall,
+    Usage,
+    is_count,
+    to_be_continued,
+)
 
-__all__ = ["completions", "cut_at_stop", "request_body"]
+__all__ = ["CONTINUING", "completions", "cut_at_stop", "request_body"]
+
+CONTINUING = {"continue_final_message": True, "add_generation_prompt": False}
+"""What vLLM and SGLang are told where the last message is an answer to be continued."""
 
 _CUT = frozenset({"length", "max_tokens", "model_length"})
 """How servers call an answer that was cut off."""
@@ -32,6 +43,8 @@ def request_body(
         body["stop"] = list(sampling.stop)
     if sampling.seed is not None:
         body["seed"] = sampling.seed + first
+    if to_be_continued(messages):
+        body |= CONTINUING
     if sampling.tools:
         body["tools"] = [
             {

@@ -11,14 +11,14 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from refute.errors import ContextTooLong, InputError, ModelUnavailable
-from refute.models.contract import Message
+from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
+from refute.models.contract import Message, to_be_continued
 from refute.models.microbatch import TooLarge
 
 __all__ = ["PLAIN_STOP", "Checkpoint", "CheckpointSource", "find", "load", "reasons"]
@@ -57,13 +57,19 @@ class Checkpoint:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """The conversation as tokens, up to where the assistant speaks.
+        """The conversation as tokens, up to where the assistant speaks, or goes on speaking.
 
-        Raises `ModelUnavailable` (the template rejects it), `ContextTooLong`.
+        Raises `ModelUnavailable` (the template rejects it), `NotContinued`, `ContextTooLong`.
         """
         if not self.has_template:
             return self._tokens(_plain(messages))
-        return self._tokens(self._written(messages, add_generation_prompt=True))
+        if not to_be_continued(messages):
+            return self._tokens(self._written(messages, add_generation_prompt=True))
+        try:
+            text = self._written(messages, continue_final_message=True)
+        except ModelUnavailable as error:
+            raise NotContinued(str(error)) from None
+        return self._tokens(text)
 
     def exchange(self, prompt: str, answer: str) -> list[int]:
         """A user's prompt and the assistant's whole answer as tokens. Raises as `prompt`."""
@@ -72,7 +78,7 @@ class Checkpoint:
             return self._tokens(_plain(messages[:1]) + f" {answer}")
         return self._tokens(self._written(messages, add_generation_prompt=False))
 
-    def _written(self, messages: Sequence[Message], *, add_generation_prompt: bool) -> str:
+    def _written(self, messages: Sequence[Message], **how: bool) -> str:
         turns = [{"role": message.role, "content": message.content} for message in messages]
         forms = [turns]
         if len(turns) > 1 and turns[0]["role"] == "system":  # some templates know no such role
@@ -80,9 +86,7 @@ class Checkpoint:
             forms.append([{**first, "content": f"{head['content']}\n\n{first['content']}"}, *rest])
         for form in forms:
             try:
-                text: str = self.tokenizer.apply_chat_template(
-                    form, tokenize=False, add_generation_prompt=add_generation_prompt
-                )
+                text: str = self.tokenizer.apply_chat_template(form, tokenize=False, **how)
             except Exception as error:  # templates are programs and raise what they like
                 reason = first_line(error)
             else:
@@ -267,10 +271,10 @@ def _pieces(folder: Path) -> Iterator[bytes]:
                 yield file.read(4096)
 
 
-def _plain(messages: Iterable[Message]) -> str:
+def _plain(messages: Sequence[Message]) -> str:
     """A conversation for a model without a chat template."""
     turns = [f"{message.role.capitalize()}: {message.content}" for message in messages]
-    return "\n\n".join([*turns, "Assistant:"])
+    return "\n\n".join(turns if to_be_continued(messages) else [*turns, "Assistant:"])
 
 
 def _context(model: Any, tokenizer: Any) -> int | None:

@@ -18,6 +18,7 @@ __all__ = [
     "ToolCall",
     "Usage",
     "is_count",
+    "to_be_continued",
 ]
 
 
@@ -51,6 +52,11 @@ class Message:
     """Of an assistant's message."""
     tool_call_id: str | None = None
     """Of a tool's message: the call that it answers."""
+
+
+def to_be_continued(messages: Sequence[Message]) -> bool:
+    """Whether a conversation ends with the assistant's words, which the model is to go on with."""
+    return bool(messages) and messages[-1].role == "assistant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,9 @@ class Model(Protocol):
         They are number `first` to `first + n - 1` of this request: recorded and batched answers are
         found by the number, and sample i is drawn with the seed `sampling.seed + i`.
 
-        Raises `ModelUnavailable`, `AnswersPending`, `ContextTooLong`.
+        Where the last message is the assistant's, each sample is what follows on it. Raises
+        `NotContinued` where that cannot be had; and `ModelUnavailable`, `AnswersPending`,
+        `ContextTooLong`.
         """
         ...
 
@@ -155,6 +163,7 @@ class Asker(Protocol):
         """Samples number `first` to `first + n - 1` of this request, from the cache where it can.
 
         The same request and index give the same sample for as long as the cache lives. Raises
-        `ModelUnavailable`, `AnswersPending`, `BudgetExceeded`, `ContextTooLong`.
+        `ModelUnavailable`, `AnswersPending`, `BudgetExceeded`, `ContextTooLong`, and `NotContinued`
+        where the last message is the assistant's and the model cannot go on from there.
         """
         ...

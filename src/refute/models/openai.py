@@ -6,7 +6,9 @@ client's typed ones cost more time and refuse what lenient servers send. A body 
 bound (see `bodies`), whatever its status.
 
 What a server does not take (`seed`, several choices at once, `max_tokens`...) is found out by its
-refusal, said once in the log `refute.models`, and remembered.
+refusal, said once in the log `refute.models`, and remembered. Whether it goes on with an answer
+(`continue_final_message`) is found out by counting: a prompt that ends in the middle of an answer
+has fewer tokens than one that ends it and asks for the next.
 """
 
 from __future__ import annotations
@@ -15,15 +17,15 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from refute.errors import ContextTooLong, InputError, ModelUnavailable
+from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
 from refute.jsontext import parse_json
 from refute.models.bodies import ACCEPTED, BodyRefused, bound
-from refute.models.chat import completions, request_body
-from refute.models.contract import Completion, Message, Sampling
+from refute.models.chat import CONTINUING, completions, request_body
+from refute.models.contract import Completion, Message, Sampling, to_be_continued
 from refute.models.dialects import Complaint, one_line, read_complaint
 from refute.models.prices import is_local
 from refute.models.retry import RetryPolicy, retry_after
@@ -37,7 +39,9 @@ _log = logging.getLogger("refute.models")
 
 _OWN = "https://api.openai.com/v1"
 _RENAMED = "max_completion_tokens"
-_OPTIONAL = ("n", "temperature", "top_p", "stop", "seed", "max_tokens", _RENAMED)
+_OPTIONAL = (
+    "n", "temperature", "top_p", "stop", "seed", "max_tokens", _RENAMED, *CONTINUING,
+)  # fmt: skip
 """Parameters that a request can do without: stop strings are cut here, choices asked one by one."""
 
 
@@ -89,6 +93,8 @@ class OpenAIModel:
         self._answered = False
         self._not_before = 0.0
         self._left_out: set[str] = set()
+        self._continues: bool | None = None
+        self._trying = asyncio.Lock()
 
     @property
     def name(self) -> str:
@@ -100,6 +106,8 @@ class OpenAIModel:
         self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
     ) -> list[Completion]:
         """Exactly n samples; see `Model.generate`."""
+        if to_be_continued(messages) and not await self._can_continue():
+            raise NotContinued(f"{self.name}: its server begins a new answer")
         answers: list[Completion] = []
         # At temperature 0 vLLM refuses several choices, and they are all the same anyway.
         while len(answers) < n and "n" not in self._left_out and sampling.temperature > 0:
@@ -123,20 +131,44 @@ class OpenAIModel:
     async def close(self) -> None:
         """Close the connections; idempotent."""
         client, self._client = self._client, None
-        self._slots = asyncio.Semaphore(self._concurrency)  # the next loop needs one of its own
+        self._slots = asyncio.Semaphore(self._concurrency)  # the next loop needs its own
+        self._trying = asyncio.Lock()
         if client is not None:
             await client.close()
 
+    async def _can_continue(self) -> bool:
+        """Whether the server goes on with an answer; found out once, by two answers of a few
+        tokens. A server that says nothing of it, or counts no tokens, counts as one that does not.
+        """
+        async with self._trying:
+            if self._continues is None:
+                begun = [Message("user", "Count to three."), Message("assistant", "One, two,")]
+                short = Sampling(temperature=0.0, top_p=1.0, max_tokens=16)
+                [told] = await self._ask(begun, short, 1, 0)
+                [plain] = await self._ask(begun, short, 1, 0, without=CONTINUING)
+                self._continues = told.usage.prompt_tokens < plain.usage.prompt_tokens
+                if not self._continues:
+                    _log.warning("%s continues no answer: it is asked a question", self.name)
+        return self._continues
+
     async def _ask(
-        self, messages: Sequence[Message], sampling: Sampling, n: int, first: int
+        self,
+        messages: Sequence[Message],
+        sampling: Sampling,
+        n: int,
+        first: int,
+        *,
+        without: Collection[str] = (),
     ) -> list[Completion]:
-        """One choice or more, up to n; tries again within the limits of the retry policy."""
+        """One choice or more, up to n; tries again within the limits of the retry policy.
+        `without`: parameters that are not sent."""
         async with self._slots:
             deadline = time.monotonic() + self._retry.total
             failures, reason = 0, ""
             while True:
                 await self._wait_until(self._not_before, deadline)
                 body = self._body(messages, sampling, n, first)
+                body = {name: value for name, value in body.items() if name not in without}
                 try:
                     return await self._try(body, messages, sampling, deadline)
                 except _LeftOut:

@@ -22,10 +22,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from refute.errors import InputError, ModelUnavailable
+from refute.errors import InputError, ModelUnavailable, NotContinued
 from refute.files import read_file
 from refute.jsontext import parse_json
-from refute.models.contract import Completion, Message, Sampling
+from refute.models.contract import Completion, Message, Sampling, to_be_continued
 from refute.models.serialization import completion_from, digest, message_from, sampling_from
 
 __all__ = ["ReplayModel"]
@@ -63,13 +63,16 @@ class ReplayModel:
     async def generate(
         self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
     ) -> list[Completion]:
-        """The recorded samples. `ModelUnavailable` names the line that is missing."""
+        """The recorded samples. `ModelUnavailable` names the line that is missing; where an answer
+        was to be continued that is `NotContinued`: whoever recorded could not do it either."""
         request = digest(messages, sampling)
         exact = self._sampled.get(request, {})
         loose = self._any.get(_loose(messages), {})
         answers = []
         for number in range(first, first + n):
             answer = exact.get(number) or loose.get(number)
+            if answer is None and to_be_continued(messages):
+                raise NotContinued(f"{self._path} has no answer that goes on")
             if answer is None:
                 line = {"request": request, "number": number, "completion": {"text": "..."}}
                 raise ModelUnavailable(f"{self._path} has no answer; add: {json.dumps(line)}")

@@ -2,34 +2,129 @@
 
 A template names every variable that it needs: a missing one is an error, never an empty string.
 Values are inserted as they are and are never read as template source.
+
+A folder of templates of one's own (`--prompts DIR`) can stand for some of ours: a file
+`failing_test.jinja` in it is what the prompt of that name is made of. All of them are checked
+before anything is asked.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from refute.errors import InputError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["render"]
+__all__ = ["digest_of", "prompts_from", "render"]
+
+_LARGEST = 1 << 20
+_FOLDER: ContextVar[Path | None] = ContextVar("prompts", default=None)
 
 
 def render(name: str, /, **variables: Any) -> str:
     """The text of `prompts/NAME.jinja` with `variables`, without a line feed at its end.
 
-    Raises `jinja2.TemplateNotFound` for an unknown name and `jinja2.UndefinedError` for a variable
-    that the template needs and is not given.
+    Inside `prompts_from` that of the folder's file, where it has one. Raises
+    `jinja2.TemplateNotFound` for an unknown name and `jinja2.UndefinedError` for a variable that
+    the template needs and is not given; `InputError` where templates of the folder fail.
     """
-    return _environment().get_template(f"{name}.jinja").render(**variables)
+    folder = _FOLDER.get()
+    template = _environment(folder).get_template(f"{name}.jinja")
+    if folder is None:
+        return template.render(**variables)
+    try:
+        return template.render(**variables)
+    except Exception as error:  # a template is a program and raises what it likes
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{template.filename}: {told}") from None
+
+
+@contextmanager
+def prompts_from(folder: Path | None) -> Iterator[None]:
+    """Templates of `folder` stand for ours inside the block, also in tasks that it starts; None:
+    ours. Raises `InputError` as `digest_of`."""
+    if folder is not None:
+        digest_of(folder)
+    token = _FOLDER.set(folder)
+    try:
+        yield
+    finally:
+        _FOLDER.reset(token)
+
+
+def digest_of(folder: Path) -> str:
+    """What tells one set of templates from another: 16 hexadecimal digits.
+
+    Raises `InputError` for a folder without templates, and for a file that is no template, has a
+    name that none of ours has, or needs a variable that ours of that name is not given.
+    """
+    found = sorted(folder.glob("*.jinja"))
+    if not found:
+        raise InputError(f"{folder}: no templates there (NAME.jinja)")
+    digest = hashlib.sha256()
+    for path in found:
+        _check(path)
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _check(path: Path) -> None:
+    from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError
+
+    ours = _environment(None)
+    try:
+        known = _variables(path.name, ours)
+    except TemplateNotFound:
+        names = ", ".join(name.removesuffix(".jinja") for name in ours.list_templates(["jinja"]))
+        raise InputError(f"{path}: no prompt has that name; there are {names}") from None
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise InputError(f"{path}: larger than a template is")
+        used = _variables(path.name, _environment(path.parent))
+    except TemplateError as error:
+        line = f":{error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
+        raise InputError(f"{path}{line}: no template: {error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if used - known:
+        told = f"there are {', '.join(sorted(known))}" if known else "it has none"
+        raise InputError(f"{path}: {min(used - known)} is not given to this prompt; {told}")
+
+
+def _variables(name: str, environment: Environment) -> set[str]:
+    """The variables that a template needs, and those that it includes."""
+    from jinja2 import meta
+
+    assert environment.loader is not None
+    source, _, _ = environment.loader.get_source(environment, name)
+    tree = environment.parse(source)
+    found = set(meta.find_undeclared_variables(tree))
+    for other in meta.find_referenced_templates(tree):
+        if other is not None:
+            found |= _variables(other, environment)
+    return found
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def _environment(folder: Path | None) -> Environment:
+    from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, PackageLoader, StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    return Environment(
-        loader=PackageLoader("refute", "prompts"),
+    loader: BaseLoader = PackageLoader("refute", "prompts")
+    if folder is not None:
+        loader = ChoiceLoader([FileSystemLoader(folder), loader])
+    return ImmutableSandboxedEnvironment(
+        loader=loader,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

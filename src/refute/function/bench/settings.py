@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.datasets import Item, load
+from refute.datasets.item import Evaluation, Subset
 from refute.errors import InputError
 from refute.function.formatting import call_source, expected_source
 from refute.literals import NotLiteral, source_of
@@ -32,6 +33,16 @@ class BenchSettings:
     """Visible asserts that are shown with each problem (MBPP)."""
     failing_tests: int = 0
     """Right failing tests that are given with each problem (the experiment with perfect tests)."""
+    editor_tests: int = 0
+    """Visible asserts that are shown where code is edited, and nowhere else (MBPP)."""
+    evaluation: Evaluation = "evalplus"
+    """Whose rules of grading: see `refute.datasets.item`."""
+    subset: Subset = "all"
+    """Which rows of HumanEval+ and MBPP+: see `refute.datasets.item`."""
+    preset: str | None = None
+    """What sets the values that were not given: see `refute.presets`."""
+    prompts: str = ""
+    """Digest of the templates that stand for ours; "": there are none."""
     model: str | None = None
     """What is asked, as `--model` names it; None: the method asks no model."""
     tester: str | None = None
@@ -55,6 +66,9 @@ class BenchSettings:
         if self.model is None:
             for name in ("model", "tester", "runs"):
                 del settings[name]
+        for one in fields(self):  # headers of before have none of these
+            if one.name in _NEWER and settings[one.name] == one.default:
+                del settings[one.name]
         return {
             **settings,
             **(options or {}),
@@ -65,6 +79,7 @@ class BenchSettings:
 
 
 MOST_RUNS = 10_000
+_NEWER = ("editor_tests", "evaluation", "subset", "preset", "prompts")
 
 
 def stored_settings(header: Mapping[str, Any]) -> BenchSettings:
@@ -89,6 +104,9 @@ def load_items(settings: BenchSettings, data: Path | None) -> list[Item]:
             visible_tests=settings.visible_tests,
             ids=settings.ids,
             limit=settings.limit,
+            editor_tests=settings.editor_tests,
+            evaluation=settings.evaluation,
+            subset=settings.subset,
         )
     except OSError as error:
         raise InputError(f"{error.filename or data}: {error.strerror}") from None
@@ -109,6 +127,8 @@ def _digest(items: Sequence[Item]) -> str:
         problem, key = item.problem, item.key
         texts = [problem.id, problem.description, problem.signature, problem.entry_point]
         texts += [problem.code, key.reference, repr(key.atol), str(key.checker), str(key.contract)]
+        texts += problem.editor_lines
+        texts += [] if key.seconds is None else [repr(key.seconds)]
         tests = [(call_source(t.call, ""), expected_source(t)) for t in problem.tests]
         for part in (texts, tests, list(key.inputs), key.expected):
             digest.update(_bytes(part))

@@ -49,6 +49,10 @@ _OUTPUT = re.compile(
     r"(?:output|return\s+value|result|answer|expected)\b[*_` ]{0,4}[:=](?!=)",
     re.I,
 )
+_ABOUT_OUTPUT = re.compile(
+    r"^[ \t]{0,3}#{1,6}[ \t]*[*_]*(?:(?:expected|correct|final)\s+)?output\b", re.M | re.I
+)
+"""The heading of the part in which an answer reasons about the output."""
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s", re.M)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)(?:\1(?!`)|\Z)", re.S)
 _LANGUAGE = re.compile(r"\A(?:python3?|py|pycon|text|plaintext|json|plain)?[ \t]*\n", re.I)
@@ -82,8 +86,8 @@ class Stated:
     """The call; one of bare arguments has the function's name put in."""
     output: WrittenOutput | None
     before_output: str
-    """The answer up to and with its call, as far as that can be told apart from the output; else
-    the call alone. A vote on the output goes on from here."""
+    """The answer up to and with its call, without what it says about the output, as far as that can
+    be told apart; else the call alone. A vote on the output goes on from here."""
 
 
 def read_test(text: str, entry_point: str) -> Stated:
@@ -100,7 +104,8 @@ def read_test(text: str, entry_point: str) -> Stated:
             output = _after(text, answers[-1].end(), end) if answers else None
             if output is None and not answers:
                 output = _equated(text[start:end], entry_point)[1]
-            return Stated(call, output, text[:stop].rstrip())
+            about = _ABOUT_OUTPUT.search(text, after, stop)
+            return Stated(call, output, text[: about.start() if about else stop].rstrip())
     call, output = _equated(text, entry_point)
     if call is None:
         call = next(reversed(list(_calls(text, entry_point))), None)

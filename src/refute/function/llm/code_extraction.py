@@ -9,12 +9,12 @@ is, and the docstrings of definitions that are written anew without one. Nothing
 from __future__ import annotations
 
 import ast
-import builtins
 import textwrap
 from collections.abc import Sequence
 
 from refute.function.llm.answers import code_spans, final_text
 from refute.function.llm.results import Unreadable
+from refute.missing_imports import after_head, with_imports
 from refute.models.contract import Completion
 from refute.syntax import find_function, first_line, try_parse
 
@@ -23,31 +23,6 @@ __all__ = ["apply_answer", "merge_into_module", "read_program"]
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _Said = tuple[ast.stmt, str]
 """The first statement of a body, and a docstring to put in front of it, without indentation."""
-_HOMES = {
-    **{
-        name: f"import {name}"
-        for name in (
-            "bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools",
-            "hashlib", "heapq", "itertools", "math", "operator", "random", "re", "statistics",
-            "string", "sys", "typing",
-        )
-    },
-    **{
-        name: f"from typing import {name}"
-        for name in (
-            "Any", "Callable", "Dict", "FrozenSet", "Iterable", "Iterator", "List", "Optional",
-            "Sequence", "Set", "Tuple", "Union",
-        )
-    },
-    **{
-        name: f"from collections import {name}"
-        for name in ("Counter", "OrderedDict", "defaultdict", "deque")
-    },
-    **{name: f"from functools import {name}" for name in ("lru_cache", "reduce")},
-    "np": "import numpy as np",
-}  # fmt: skip
-"""Where names come from that models use without importing them (the paper's evaluation puts these
-imports in front of every program; here they become part of the program)."""
 
 
 def apply_answer(
@@ -87,10 +62,10 @@ def merge_into_module(module: str, program: str, entry_point: str) -> str | None
     if new is None:
         return None
     if old is None or find_function(old, entry_point) is None:
-        return _checked(_with_imports(program), entry_point)
+        return _checked(with_imports(program), entry_point)
     owner, _, name = entry_point.rpartition(".")
     if owner and not any(isinstance(node, ast.ClassDef) for node in new.body):
-        return _checked(_with_imports(_one_method(module, program, entry_point)), entry_point)
+        return _checked(with_imports(_one_method(module, program, entry_point)), entry_point)
     place = owner.split(".")[0] if owner else name
     standing = {node.name: node for node in old.body if isinstance(node, _Named)}
     pieces: list[tuple[int, int, str]] = []
@@ -128,12 +103,12 @@ def merge_into_module(module: str, program: str, entry_point: str) -> str | None
     if added:
         pieces.append((first, first - 1, "\n\n\n".join(added) + "\n\n"))
     if imports:
-        line = _after_head(old)
+        line = after_head(old)
         pieces.append((line + 1, line, "\n".join(imports)))
     lines = module.split("\n")
     for start, stop, text in sorted(pieces, key=lambda piece: piece[:2], reverse=True):
         lines[start - 1 : stop] = text.split("\n")
-    return _checked(_with_imports("\n".join(lines)), entry_point)
+    return _checked(with_imports("\n".join(lines)), entry_point)
 
 
 def _defines(tree: ast.Module, entry_point: str) -> bool:
@@ -194,47 +169,6 @@ def _docstrings(old: ast.stmt, new: ast.stmt, module: str) -> list[_Said]:
             if isinstance(node, _Named) and node.name in known:
                 found += _docstrings(known[node.name], node, module)
     return found
-
-
-def _after_head(tree: ast.Module) -> int:
-    """The line after which an import may stand: past docstring and `__future__` imports."""
-    line = 0
-    for number, node in enumerate(tree.body):
-        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        if not (future or (text and number == 0)):
-            break
-        line = node.end_lineno or node.lineno
-    return line
-
-
-def _with_imports(source: str) -> str:
-    """The source with imports for well-known names that it uses and nowhere binds."""
-    tree = try_parse(source)
-    if tree is None:
-        return source
-    used, bound = set[str](), set(vars(builtins))
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                used.add(name)
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                bound.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                bound.add(name)
-            case ast.ClassDef(name=name):
-                bound.add(name)
-            case ast.alias(name="*"):
-                return source  # anything may be bound
-            case ast.alias(name=name, asname=other):
-                bound.add((other or name).split(".")[0])
-    missing = [_HOMES[name] for name in sorted(used - bound) if name in _HOMES]
-    if not missing:
-        return source
-    lines = source.split("\n")
-    line = _after_head(tree)
-    lines[line:line] = missing
-    return "\n".join(lines)
 
 
 def _checked(source: str, entry_point: str) -> str | None:

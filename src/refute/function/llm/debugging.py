@@ -1,23 +1,68 @@
-"""What methods that debug share: questions to the model, versions of the code, which are taken."""
+"""What methods that debug share: Algorithm 2, questions to the model, versions of the code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
-from refute.combinators import always
+from refute.combinators import always, backtrack, refine
 from refute.function.contract import FailingTest
 from refute.function.formatting import call_source, describe, expected_source
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.execution import SuiteRun, try_code
 from refute.function.llm.generation import samples, user
+from refute.function.llm.options import DebugOptions
 from refute.function.llm.results import EditRound, Unreadable
+from refute.methods import Context
 from refute.models.contract import Asker, Completion, Message, Sampling
 from refute.problems import FunctionProblem, UnitTest
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["Revision", "Rounds", "Sampler", "conversation", "feedback_on", "revise"]
+__all__ = ["Revision", "Rounds", "Sampler", "conversation", "debugged", "feedback_on", "revise"]
+
+
+async def debugged(
+    problem: FunctionProblem,
+    *,
+    ctx: Context,
+    options: DebugOptions,
+    certain: SuiteRun,
+    tested: Callable[[str], Awaitable[SuiteRun]],
+) -> tuple[list[str], list[EditRound], SuiteRun]:
+    """Algorithm 2 of arXiv 2502.01619: in each of m rounds one failing test is shown to the model.
+
+    An edit is taken only if the code then passes more of the whole suite; else code and
+    conversation go back to where they were, the suite stays, and another answer is asked for
+    (`options.shown` says with which test). A new version gets a suite of its own from `tested`.
+    With `options.m` = 0 nothing is edited. Gives the code after each round, 0 to m, the rounds, and
+    what the code under test did on its suite; `certain`: what it does on the certain tests.
+
+    Raises what `Asker.ask` and `tested` raise (but `ContextTooLong`), and `SandboxUnavailable`.
+    """
+    name = problem.entry_point
+    sampler = Sampler(ctx.model, options.sampling(ctx.seed))
+    enough = backtrack(attrgetter("passed"), ties=options.ties) if options.backtrack else always
+    rounds = Rounds(options.guard, unchanged=options.ties, better=enough)
+
+    async def edit(version: Revision, refused: int) -> Revision | None:
+        if version.trial is None:
+            version.trial = await tested(version.code)
+        failing = version.trial.failing
+        if not failing:
+            return None
+        place = {"next": refused % len(failing), "first": 0, "last": -1}[options.shown]
+        shown = failing[place]
+        feedback = render("test_feedback", **feedback_on(shown, name))
+        return await revise(
+            version, feedback, sampler=sampler, entry_point=name, box=ctx.sandbox, shown=shown.test
+        )
+
+    start = Revision(problem.code, conversation(problem, problem.code), certain)
+    start.trial = first = await tested(problem.code)
+    versions = await refine(start, edit, rounds=options.m, accept=rounds.accept)
+    return [version.code for version in versions], rounds.edits, first
 
 
 @dataclass(slots=True)
@@ -38,9 +83,8 @@ class Sampler:
 
 def conversation(problem: FunctionProblem, code: str) -> tuple[Message, ...]:
     """The task, and `code` as if the model had written it."""
-    task = render(
-        "write_code", signature=problem.signature, description=problem.description.strip()
-    )
+    described = "\n".join((problem.description.strip(), *problem.editor_lines))
+    task = render("write_code", signature=problem.signature, description=described)
     return user(task), Message("assistant", render("code_answer", code=code.strip("\n")))
 
 
@@ -110,6 +154,8 @@ class Rounds:
 
     guard: bool
     """Take none that fails a certain test which the version before it passes (`Options.guard`)."""
+    unchanged: bool = False
+    """Take code that is as it was before, too (`DebugOptions.ties`)."""
     better: Callable[[Revision, Revision], bool] = always
     """Whether what a version does on the suite is enough: see `combinators.backtrack`."""
     edits: list[EditRound] = field(default_factory=list)
@@ -140,7 +186,7 @@ class Rounds:
         """Whether a new version is taken, and why, in one line."""
         if after.unreadable is not None:
             return False, after.unreadable.told
-        if after.code == before.code:
+        if after.code == before.code and not self.unchanged:
             return False, "it changes nothing"
         broken = after.certain.breaks(before.certain) if self.guard else []
         if broken:

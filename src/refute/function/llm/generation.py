@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from refute.combinators import vote
-from refute.errors import ContextTooLong
+from refute.errors import ContextTooLong, NotContinued
 from refute.function.examples.subject import DescribedFunction, subject
 from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text, read_output, read_test
@@ -40,6 +41,7 @@ __all__ = [
     "samples",
     "shape_of",
     "test_request",
+    "to_continue",
     "unasked",
     "user",
     "voted_on",
@@ -84,8 +86,8 @@ async def build_ut(
     options: Options,
     seed: int,
 ) -> Suite:
-    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries for n distinct unit tests of
-    `code`, a version of the problem's module.
+    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries (`Options.tries`) for n distinct
+    unit tests of `code`, a version of the problem's module.
 
     An input is tried once: one that a vote could not settle is not voted on again, for a second
     vote on it would only lower the bar. As many tries are made at a time as tests are missing; one
@@ -97,10 +99,11 @@ async def build_ut(
     request, shape = test_request(problem, code, generator), shape_of(problem)
 
     async def attempt(proposal: ProposedTest) -> Attempt:
-        if not options.vote:
-            return voted_on(proposal, None)
-        question = output_question(request, proposal, name)
-        held = await ballot(question, name, ask=ask, box=box, k=options.k, sampling=sampling)
+        held = None
+        if options.vote:
+            held = await _vote(
+                request, proposal, name, ask=ask, box=box, options=options, seed=seed
+            )
         return voted_on(proposal, held)
 
     suite, tried = Suite(), set[str]()
@@ -108,7 +111,10 @@ async def build_ut(
         made = len(suite.attempts)
         count = min(options.n - len(suite.tests), options.tries - made)
         answers = await samples(ask, request, first=made, n=count, sampling=sampling)
-        proposals = [await read_proposal(answer, problem, shape, box) for answer in answers]
+        proposals = [
+            await read_proposal(answer, problem, shape, box, raises=options.raises)
+            for answer in answers
+        ]
         fresh = [one for one in proposals if _is_new(one.source(name), tried)]
         voted = dict(zip(map(id, fresh), await together(map(attempt, fresh)), strict=True))
         new = (voted.get(id(one)) or passed_over(one) for one in proposals)
@@ -138,7 +144,7 @@ def voted_on(proposal: ProposedTest, held: Vote | None) -> Attempt:
         output.raises,
         Trust.PREDICTED,
         "model",
-        confidence=1.0 if held is None else held.support / held.asked,
+        confidence=1.0 if held is None else held.confidence,
     )
     return replace(attempt, status="kept", vote=held, test=test)
 
@@ -159,6 +165,38 @@ def unasked(proposal: ProposedTest) -> Attempt:
     return replace(attempt, stated=proposal.stated)
 
 
+async def _vote(
+    request: Sequence[Message],
+    proposal: ProposedTest,
+    entry_point: str,
+    *,
+    ask: Asker,
+    box: AsyncSandbox,
+    options: Options,
+    seed: int,
+) -> Vote:
+    """The vote on a proposal's output, as the options want it asked for.
+
+    A model that cannot continue its own answer is asked a question instead; `Vote.continued` says
+    which it was.
+    """
+    hold = partial(
+        ballot,
+        entry_point=entry_point,
+        ask=ask,
+        box=box,
+        k=options.k,
+        sampling=options.vote_sampling(seed),
+        raises=options.raises,
+    )
+    if options.vote_by == "continuation":
+        try:
+            return replace(await hold(to_continue(request, proposal)), continued=True)
+        except NotContinued:
+            pass
+    return await hold(output_question(request, proposal, entry_point))
+
+
 async def ballot(
     question: Sequence[Message],
     entry_point: str,
@@ -167,17 +205,19 @@ async def ballot(
     box: AsyncSandbox,
     k: int,
     sampling: Sampling,
+    raises: bool = True,
 ) -> Vote:
     """The vote on the output that a question asks for, by value (section 3.3 of the paper).
 
-    Raises what `Asker.ask` raises (but `ContextTooLong`, which is a vote for nothing), and
-    `SandboxUnavailable`.
+    `raises`: an exception is an output, too. Raises what `Asker.ask` raises (but `ContextTooLong`,
+    which is a vote for nothing), and `SandboxUnavailable`.
     """
     unreadable: Counter[Unreadable] = Counter()
 
     async def draw(first: int, n: int) -> list[Output | None]:
         answers = await samples(ask, question, first=first, n=n, sampling=sampling)
-        read = [await _output(answer, entry_point, box) for answer in answers]
+        found = [await _output(answer, entry_point, box) for answer in answers]
+        read = [_admitted(one, raises) for one in found]
         unreadable.update(one for one in read if isinstance(one, Unreadable))
         return [one if isinstance(one, Output) else None for one in read]
 
@@ -194,6 +234,12 @@ async def _output(
     if written is None and not answer.text.strip():
         return Unreadable.EMPTY
     return await resolve_output(written, box)
+
+
+def _admitted(output: Output | Unreadable, raises: bool) -> Output | Unreadable:
+    """The output, unless it is an exception and none may be expected."""
+    refused = isinstance(output, Output) and output.raises is not None and not raises
+    return Unreadable.EXCEPTION if refused else output
 
 
 def same_output(one: Output, other: Output) -> bool:
@@ -249,6 +295,15 @@ def output_question(
     ]
 
 
+def to_continue(request: Sequence[Message], proposal: ProposedTest) -> list[Message]:
+    """The answer that proposed an input, up to its call, for the model to go on from there.
+
+    A conversation that ends with the assistant's words is one that the model continues
+    (`Model.generate`).
+    """
+    return [*request, Message("assistant", proposal.before_output)]
+
+
 def shape_of(problem: FunctionProblem) -> CallShape:
     """How the function is called, from the code under test."""
     about = subject(problem.description, problem.entry_point, problem.code)
@@ -259,9 +314,15 @@ def shape_of(problem: FunctionProblem) -> CallShape:
 
 
 async def read_proposal(
-    answer: Completion | None, problem: FunctionProblem, shape: CallShape, box: AsyncSandbox
+    answer: Completion | None,
+    problem: FunctionProblem,
+    shape: CallShape,
+    box: AsyncSandbox,
+    *,
+    raises: bool = True,
 ) -> ProposedTest:
-    """The unit test of an answer (None: the request did not fit). Raises `SandboxUnavailable`."""
+    """The unit test of an answer (None: the request did not fit). `raises`: it may expect an
+    exception. Raises `SandboxUnavailable`."""
     if answer is None:
         return ProposedTest("", Unreadable.CONTEXT, Unreadable.CONTEXT)
     if not final_text(answer.text).strip():
@@ -270,5 +331,5 @@ async def read_proposal(
     call = await resolve_call(said.call, shape.subject, box, keyword_only=shape.keyword_only)
     stated: Output | Unreadable = Unreadable.NO_OUTPUT
     if not isinstance(call, Unreadable):
-        stated = await resolve_output(said.output, box)
+        stated = _admitted(await resolve_output(said.output, box), raises)
     return ProposedTest(answer.text, call, stated, said.before_output)

@@ -1,34 +1,30 @@
-"""The parameters of the methods, with the paper's values as defaults."""
+"""The parameters of the methods, with the paper's values as defaults where ours are not better.
+
+What the paper or its released code does otherwise is one of these options; `refute.presets` names
+the sets of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 from refute.models.contract import Sampling
 from refute.parameters import checked, parameter
 
-__all__ = ["MOST_TESTS", "Options"]
-
-MOST_TESTS = 15
-"""Largest n of the paper's figure on the number of unit tests."""
+__all__ = ["DebugOptions", "EditOptions", "Options"]
 
 _RUN = 1_000_000
 """Seeds of one run's samples lie this far from those of the next run's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a method's figures depend on; every ablation of the paper is one of these."""
+class EditOptions:
+    """What every method has that lets a model edit code."""
 
-    n: int = parameter(
-        3, "Unit tests that BuildUT looks for.", flag="-n", at_least=1, at_most=MOST_TESTS
-    )
-    k: int = parameter(8, "Outputs that are sampled for one input.", at_least=1, at_most=1000)
     m: int = parameter(
         3, "Rounds of debugging; 0: tests only.", flag="--rounds", at_least=0, at_most=100
     )
-    vote: bool = parameter(True, "Vote on expected outputs; else the first one stands.")
-    backtrack: bool = parameter(True, "Discard edits that do not raise the pass rate.")
     guard: bool = parameter(
         True, "Discard edits that fail a certain test which the code passes before."
     )
@@ -41,11 +37,6 @@ class Options:
         """Raises `InputError` for a value that makes no sense."""
         checked(type(self), {one.name: getattr(self, one.name) for one in fields(self)})
 
-    @property
-    def tries(self) -> int:
-        """How many inputs BuildUT asks for, at most."""
-        return 3 * self.n
-
     def sampling(self, seed: int) -> Sampling:
         """How the samples of run number `seed` are drawn: other runs get other samples."""
         return Sampling(
@@ -53,4 +44,60 @@ class Options:
             top_p=self.top_p,
             max_tokens=self.max_tokens,
             seed=seed * _RUN,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebugOptions(EditOptions):
+    """What every method has that debugs with failing tests (Algorithm 2)."""
+
+    backtrack: bool = parameter(True, "Discard edits that do not raise the pass rate.")
+    ties: bool = parameter(False, "Take edits that leave the pass rate as it is, too.")
+    shown: Literal["next", "first", "last"] = parameter(
+        "next",
+        "Which failing test is shown: the first and after a discarded edit the next one; always"
+        " the first; always the last.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(DebugOptions):
+    """What a method's figures depend on; every ablation of the paper is one of these."""
+
+    n: int = parameter(3, "Unit tests that BuildUT looks for.", flag="-n", at_least=1, at_most=1000)
+    tries_per_test: int = parameter(
+        3,
+        "Answers for each test that is wanted, at most.",
+        flag="--tries",
+        at_least=1,
+        at_most=1000,
+    )
+    raises: bool = parameter(True, "Take tests that expect an exception.")
+    vote: bool = parameter(True, "Vote on expected outputs; else the first one stands.")
+    k: int = parameter(8, "Outputs that are sampled for one input.", at_least=1, at_most=1000)
+    vote_by: Literal["question", "continuation"] = parameter(
+        "question",
+        "How a vote asks for an output: by a question after the answer that proposed the input, or"
+        " by letting the model continue that answer.",
+    )
+    vote_temperature: float | None = parameter(
+        None, "Of the samples of a vote (as --temperature).", at_least=0
+    )
+    vote_tokens: int | None = parameter(
+        None, "Of one sample of a vote (as --max-tokens).", at_least=1
+    )
+
+    @property
+    def tries(self) -> int:
+        """How many inputs BuildUT asks for, at most."""
+        return self.tries_per_test * self.n
+
+    def vote_sampling(self, seed: int) -> Sampling:
+        """How the samples of a vote are drawn."""
+        usual = self.sampling(seed)
+        hot, most = self.vote_temperature, self.vote_tokens
+        return replace(
+            usual,
+            temperature=usual.temperature if hot is None else hot,
+            max_tokens=usual.max_tokens if most is None else most,
         )

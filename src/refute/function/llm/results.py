@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ from refute.problems import FunctionProblem, Invocation, UnitTest
 
 if TYPE_CHECKING:
     from refute.function.llm.execution import SuiteRun
-    from refute.function.llm.options import Options
+    from refute.function.llm.options import EditOptions
 
 __all__ = [
     "Attempt",
@@ -26,6 +26,7 @@ __all__ = [
     "Unreadable",
     "Vote",
     "conclusion",
+    "with_programs",
 ]
 
 
@@ -44,6 +45,8 @@ class Unreadable(StrEnum):
     """No expected output."""
     NO_VALUE = "no-value"
     """What is written is not a literal, and evaluating it gave no value."""
+    EXCEPTION = "exception"
+    """An exception is expected, which `Options.raises` does not admit."""
     NO_VERDICT = "no-verdict"
     """An opinion on the code that does not say whether it is right."""
     NO_CODE = "no-code"
@@ -74,6 +77,8 @@ class Vote(Ballot[Output]):
 
     unreadable: tuple[tuple[Unreadable, int], ...] = ()
     """Samples that were votes for nothing, by kind."""
+    continued: bool = False
+    """Whether the model continued its own answer; else it was asked a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,9 @@ class Trace:
     that expects the exception `NO_EXCEPTION`: its input may attack, its output is never right."""
     codes: tuple[str, ...] = ()
     """The module after each round, 0 to m."""
+    programs: tuple[str | None, ...] | None = None
+    """Programs that were written from the description alone (modules; None: unreadable); None:
+    the method writes none."""
     suites: tuple[Suite, ...] = ()
     edits: tuple[EditRound, ...] = ()
     unreadable: Counter[str] = field(default_factory=Counter)
@@ -164,7 +172,7 @@ NO_EXCEPTION = "<unreadable>"
 
 def conclusion(
     problem: FunctionProblem,
-    options: Options,
+    options: EditOptions,
     codes: Sequence[str],
     suites: Sequence[Suite],
     edits: Sequence[EditRound],
@@ -185,7 +193,7 @@ def conclusion(
         lines = tuple(f"round {edit.round}: {edit.reason}" for edit in accepted)
         candidates = (Candidate(codes[-1], score, lines),)
     tests = suites[0].tests if suites else ()
-    attempts = suites[0].attempts[: options.n] if suites else ()
+    attempts = suites[0].attempts[: wanted(options)] if suites else ()
     unreadable = _unreadable(suites, edits, besides)
     too_long = unreadable.pop(Unreadable.CONTEXT.value, 0)
     trace = Trace(
@@ -205,6 +213,17 @@ def conclusion(
         generated=tests,
         trace=trace,
     )
+
+
+def wanted(options: EditOptions) -> int:
+    """How many tests a suite shall have; 0 for a method that makes none."""
+    return int(getattr(options, "n", 0))
+
+
+def with_programs(result: MethodResult, programs: Sequence[str | None]) -> MethodResult:
+    """The result with the programs that were sampled, for `Trace.programs`."""
+    trace = replace(result.trace or Trace(), programs=tuple(programs))
+    return replace(result, trace=trace)
 
 
 def _as_stated(attempt: Attempt) -> UnitTest | None:
@@ -233,12 +252,15 @@ def _unreadable(
 
 
 def _notes(
-    options: Options, suites: Sequence[Suite], edits: Sequence[EditRound]
+    options: EditOptions, suites: Sequence[Suite], edits: Sequence[EditRound]
 ) -> tuple[str, ...]:
     notes = []
+    held = [one.vote for suite in suites for one in suite.attempts if one.vote is not None]
+    if getattr(options, "vote_by", "") == "continuation" and not all(v.continued for v in held):
+        notes.append("votes were asked for by a question: the model continues no answer")
     if suites:
         attempts = suites[0].attempts
-        if len(suites[0].tests) < options.n:
+        if len(suites[0].tests) < wanted(options):
             states = Counter(
                 "too long" if one.unreadable is Unreadable.CONTEXT and one.call is None
                 else str(one.status)

@@ -56,6 +56,7 @@ from refute.function.llm.versions import (
 )
 from refute.methods import Context, method
 from refute.models.gather import together
+from refute.parameters import parameters_of
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Outcome
@@ -92,6 +93,13 @@ class Allowance:
         return count
 
 
+_NOT_HERE = (
+    "backtrack", "guard", "ties", "shown", "tries_per_test", "raises", "vote_by",
+    "vote_temperature", "vote_tokens",
+)  # fmt: skip
+"""Options of the paper's methods that mean nothing here: what tests refuse is always discarded."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridOptions(Options):
     """The paper's, without the ablations that make no sense here."""
@@ -99,10 +107,15 @@ class HybridOptions(Options):
     def __post_init__(self) -> None:
         """Raises `InputError`."""
         Options.__post_init__(self)
-        if not (self.backtrack and self.guard):
+        strange = [one for one in parameters_of(Options) if one.name in _NOT_HERE]
+        strange = [one for one in strange if getattr(self, one.name) != one.default]
+        if strange:
+            flags = ", ".join(
+                one.flags[-1 if getattr(self, one.name) is False else 0] for one in strange
+            )
             raise InputError(
-                "hybrid always discards what tests refuse: --no-backtrack and --no-guard "
-                "are for the paper's methods"
+                f"hybrid is not the paper's: {flags} (see --preset) is for random, prompted, "
+                "utgen and no-ut; name one with --method"
             )
 
 

@@ -10,7 +10,7 @@ from refute.function.llm.answers import final_text
 from refute.function.llm.debugging import Revision, Rounds, Sampler, conversation, revise
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import user
-from refute.function.llm.options import Options
+from refute.function.llm.options import EditOptions
 from refute.function.llm.results import Unreadable, conclusion
 from refute.methods import Context, method
 from refute.problems import FunctionProblem
@@ -26,7 +26,7 @@ _WRONG = re.compile(r"\bcode (?:above )?is (?:wrong|incorrect|not correct)\b", r
     asks_model=True,
     writes_tests=False,
 )
-async def no_ut(problem: FunctionProblem, *, ctx: Context, options: Options) -> MethodResult:
+async def no_ut(problem: FunctionProblem, *, ctx: Context, options: EditOptions) -> MethodResult:
     """Up to m rounds of feedback and edit; it ends when the model holds the code for right.
 
     There is no suite, so no pass rate either: every readable edit is accepted, but for one that

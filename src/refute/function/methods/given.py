@@ -1,0 +1,45 @@
+"""Debugging with the tests that are given: the upper bound, where they are right.
+
+The released code of UTGen has modes in which the reference answers (`*_oracle`). Here the harness
+hands right tests in as given ones (`refute bench --failing-tests N`, `--gold-outputs`): the method
+sees tests and no answer key, and does the same with tests of a user's own (`--tests FILE`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from refute.function.contract import MethodResult
+from refute.function.llm.debugging import debugged
+from refute.function.llm.execution import SuiteRun, certain_tests, try_code
+from refute.function.llm.options import DebugOptions
+from refute.function.llm.results import conclusion
+from refute.methods import Context, method
+from refute.problems import FunctionProblem
+
+
+@method(
+    "given",
+    summary="the tests that are given, as feedback; writes none",
+    asks_model=True,
+    writes_tests=False,
+)
+async def given(problem: FunctionProblem, *, ctx: Context, options: DebugOptions) -> MethodResult:
+    """Algorithm 2 with one suite for all versions: the given tests.
+
+    Raises what `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
+    """
+    name, box = problem.entry_point, ctx.sandbox
+    ours = set(map(id, problem.tests))
+    stated = [test for test in certain_tests(problem) if id(test) not in ours]
+
+    async def tested(code: str) -> SuiteRun:
+        return await try_code(code, name, problem.tests, box)
+
+    certain = await try_code(problem.code, name, stated, box)
+    codes, edits, first = await debugged(
+        problem, ctx=ctx, options=options, certain=certain, tested=tested
+    )
+    result = conclusion(problem, options, codes, (), edits, first, certain)
+    notes = result.notes if problem.tests else (*result.notes, "no test is given")
+    return replace(result, given=(*certain.tests, *problem.tests), notes=notes)
