@@ -257,8 +257,9 @@ class IssuePrediction:
     problem: str
     patch: str
     """Unified diff against the base commit; "": it abstained."""
-    confidence: float = 1.0
-    """Estimated probability that a test of the patch fails now and passes once fixed, in [0, 1]."""
+    confidence: float | None = None
+    """Estimated probability that a test of the patch fails now and passes once fixed, in [0, 1];
+    None: the method has no evidence for an estimate."""
     tests: tuple[str, ...] = ()
     """Ids of the tests that were seen to fail on the original code for the issue's reason."""
     notes: tuple[str, ...] = ()

@@ -366,7 +366,7 @@ def test_the_papers_preset_and_templates_of_ones_own(bench: Bench, server: Serve
     assert status == 0
     assert "preset paper: --given-alone, --strict-diff" in said
     assert predictions()["shapes__one-1"] == strange.partition("diff\n")[2].removesuffix("```")
-    assert list(server.asked)[0].count("My words. clamp returns") == 1
+    assert next(iter(server.asked)).count("My words. clamp returns") == 1
     settings = json.loads(Path("run/journal.jsonl").read_text().splitlines()[0])["settings"]
     assert (settings["preset"], settings["patch_may_be_wrong"]) == ("paper", True)
     assert len(settings["prompts"]) == 16

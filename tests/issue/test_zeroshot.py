@@ -68,6 +68,7 @@ def test_zeroshotplus(project: Project) -> None:
     found = run(ScriptedModel(answers), project, zeroshotplus)
     assert "+def test_above():" in found.prediction.patch
     assert found.prediction.notes == ()
+    assert found.prediction.confidence is None, "nothing was run"
     assert found.alternatives == ()
     (prompt,) = answers.prompts
     assert project.problem.text in prompt

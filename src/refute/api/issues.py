@@ -119,8 +119,7 @@ class VetResult(Shown):
         """What the command prints on stdout."""
         from refute.report.issues import print_vetted
 
-        notes = self.reproduction.prediction.notes if self.reproduction else ()
-        print_vetted(self.method, self.vetted, self.tests, console, notes=notes)
+        print_vetted(self.method, self.vetted, self.tests, console, found=self.reproduction)
         if self.changes is not None:
             from refute.report.diffs import print_changes
 

@@ -60,7 +60,7 @@ class StoredPrediction:
     """A predicted test patch; see `refute.problems.IssuePrediction`."""
 
     patch: str
-    confidence: Number
+    confidence: Number | None
     tests: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -277,8 +277,9 @@ def _record(found: Reproduction, tally: Tally | None, seconds: float) -> Predict
 
 
 def _stored(prediction: IssuePrediction) -> StoredPrediction:
-    confidence = round(prediction.confidence, 4)
-    return StoredPrediction(prediction.patch, confidence, prediction.tests, prediction.notes)
+    sure = prediction.confidence
+    rounded = None if sure is None else round(sure, 4)
+    return StoredPrediction(prediction.patch, rounded, prediction.tests, prediction.notes)
 
 
 def _prediction(record: PredictionRecord, name: str, prediction: StoredPrediction) -> Prediction:
