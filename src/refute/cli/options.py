@@ -84,7 +84,11 @@ def given_names(context: click.Context) -> set[str]:
 
 _COUNT = click.IntRange(1)
 _SESSION_OPTIONS = (
-    click.option("--model", metavar="SPEC", help="openai:NAME, hf:PATH, batch:DIR, replay:FILE."),
+    click.option(
+        "--model",
+        metavar="SPEC",
+        help="openai:NAME, anthropic:NAME, hf:PATH, batch:DIR, replay:FILE.",
+    ),
     click.option("--base-url", metavar="URL", help="Server of openai: (or OPENAI_BASE_URL)."),
     click.option(
         "--concurrency",
