@@ -1,15 +1,24 @@
 """The UTGen paper's tables for a model of yours: every method, and the ablations, by one command.
 
-    python benchmarks/methods.py MODEL [--data DIR] [--out runs/methods] [--limit N] [--ablations]
-                                 [--trained SPEC] [-- OPTIONS OF BENCH...]
+    python benchmarks/methods.py MODEL [--data DIR] [--out runs/methods] [--limit N]
+                                 [--trained SPEC] [--preset paper] [--datasets A,B]
+                                 [--tables 2,4,figure4,bounds] [--dry-run] [-- OPTIONS OF BENCH...]
 
     python benchmarks/methods.py openai:NAME -- --base-url http://127.0.0.1:8000/v1
 
-Runs `refute bench` for random, prompted and no-ut over he-fix, mbpp-fix and mbpp-fix-hard, three
-times each, and utgen where `--trained` names a model that was trained to write tests, while MODEL
-makes the edits. `--ablations` adds UTDebug without vote, without backtracking and with 1 to 15 unit
-tests, on the last dataset. Everything is resumable: the same command goes on, and answers are
-never paid for twice. At the end `refute report` compares all of it with the paper.
+MODEL makes the edits, and writes the tests but for *utgen*, which is left out unless `--trained`
+names a model that was trained to write them. What is run, with `refute bench`:
+
+- `1`: attack rate and output accuracy of random, prompted and utgen, without vote and debugging
+  (Tables 1 and 6; preset `released-intrinsic` where `--preset released` is given);
+- `2`: debugging with random, prompted, no-ut and utgen (Table 2);
+- `4`: random and utgen without vote, without backtracking, and as they are (Table 4);
+- `figure4`: random and utgen with 1 to 15 tests and more (`--sizes`);
+- `bounds`: debugging with right failing tests, and with gold outputs, as upper bounds.
+
+`--preset` names the settings (`refute.presets`; `none`: ours). Everything is resumable: the same
+command goes on, and answers are never paid for twice. At the end `refute report` compares all of it
+with the paper.
 """
 
 from __future__ import annotations
@@ -21,7 +30,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DATASETS = ("he-fix", "mbpp-fix", "mbpp-fix-hard")
-SIZES = (1, 2, 4, 6, 8, 10, 12, 15)
+TABLES = ("1", "2", "4", "figure4", "bounds")
+SIZES = (1, 3, 5, 7, 9, 12, 15)
 UNAVAILABLE = 3
 
 
@@ -33,19 +43,26 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/methods"))
     parser.add_argument("--limit", type=int)
     parser.add_argument("--datasets", default=",".join(DATASETS))
+    parser.add_argument("--tables", default="1,2")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--preset", default="paper")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--ablations", action="store_true")
+    parser.add_argument("--dry-run", action="store_true", help="Print the commands only.")
     parser.add_argument("more", nargs="*", metavar="-- OPTIONS")
     options = parser.parse_args()
+    if unknown := set(options.tables.split(",")) - set(TABLES):
+        parser.error(f"--tables {min(unknown)}: there are {', '.join(TABLES)}")
     print(vars(options))
     done = []
-    for dataset, name, own in variants(options):
-        run = options.out / f"{dataset}-{name}"
-        command = [sys.executable, "-m", "refute", "bench", dataset, "--run", str(run)]
-        command += ["--model", options.model, "--runs", str(options.runs), *own, *options.more]
+    for name, own in variants(options):
+        run = options.out / name
+        command = [sys.executable, "-m", "refute", "bench", *own, "--run", str(run)]
+        command += ["--model", options.model, "--runs", str(options.runs), *options.more]
         command += ["--data", str(options.data)] if options.data else []
         command += ["--limit", str(options.limit)] if options.limit else []
         print("$", " ".join(command[2:]), flush=True)
+        if options.dry_run:
+            continue
         status = subprocess.run(command).returncode
         if status not in (0, UNAVAILABLE):
             sys.exit(status)
@@ -58,23 +75,45 @@ def main() -> None:
         )
 
 
-def variants(options: argparse.Namespace) -> Iterator[tuple[str, str, list[str]]]:
-    """Dataset, name and options of each run."""
-    datasets = options.datasets.split(",")
-    methods = {name: ["--method", name] for name in ("random", "prompted", "no-ut")}
+def variants(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
+    """Name and own options of each run; what two tables have in common is run once."""
+    preset = [] if options.preset == "none" else ["--preset", options.preset]
+    alone = ["--preset", "released-intrinsic"] if options.preset == "released" else preset
+    writing = {name: ["--method", name] for name in ("random", "prompted")}
     if options.trained:
-        methods["utgen"] = ["--method", "utgen", "--tester", options.trained]
-    for dataset in datasets:
-        for name, own in methods.items():
-            yield dataset, name, own
-    if not options.ablations:
-        return
-    best = methods.get("utgen", methods["prompted"])
-    for dataset in datasets[-1:]:
-        yield dataset, "no-vote", [*best, "--no-vote"]
-        yield dataset, "no-backtrack", [*best, "--no-backtrack"]
-        for size in SIZES:
-            yield dataset, f"n-{size}", [*best, "-n", str(size)]
+        writing["utgen"] = ["--method", "utgen", "--tester", options.trained]
+    of_ablations = {name: own for name, own in writing.items() if name != "prompted"}
+    if not options.trained:
+        of_ablations["prompted"] = writing["prompted"]
+    tables = options.tables.split(",")
+    seen = set()
+    for dataset in options.datasets.split(","):
+        found: list[tuple[str, list[str]]] = []
+        if "1" in tables:
+            quick = ["--rounds", "0", "--no-vote", *alone]
+            found += [(f"intrinsic-{name}", [*own, *quick]) for name, own in writing.items()]
+        if "2" in tables:
+            debugging = {**writing, "no-ut": ["--method", "no-ut"]}
+            found += [(name, [*own, *preset]) for name, own in debugging.items()]
+        for name, own in of_ablations.items():
+            if "4" in tables:
+                found += [
+                    (name, [*own, *preset]),
+                    (f"{name}-no-vote", [*own, *preset, "--no-vote"]),
+                    (f"{name}-no-backtrack", [*own, *preset, "--no-backtrack"]),
+                ]
+            if "figure4" in tables:
+                for size in options.sizes.split(","):
+                    found.append((f"{name}-n{size}", [*own, *preset, "-n", size]))
+        if "bounds" in tables:
+            right = ["--method", "given", "--failing-tests", "3", *preset]
+            found.append(("right-tests", right))
+            for name, own in writing.items():
+                found.append((f"{name}-gold-outputs", [*own, "--gold-outputs", *preset]))
+        for name, own in found:
+            if (dataset, name) not in seen:
+                seen.add((dataset, name))
+                yield f"{dataset}-{name}", [dataset, *own]
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ def held(samples: Sequence[int | None], k: int) -> Ballot[int]:
 def test_a_vote_needs_half_and_stops_when_it_is_decided() -> None:
     clear = held([7, 7, 7, 7, 1, 1, 1, 1], 8)
     assert (clear.winner, clear.support, clear.asked, clear.saved) == (7, 4, 4, 4)
+    assert clear.confidence == 5 / 6, "four of eight were asked: not certain"
     assert held([1, 2, 3, None, 4, 5, 6, 7], 8).winner is None
     assert held([1, 2, 1, 2], 4).winner == 1  # the first of equals
     assert held([None, 0], 2).winner == 0

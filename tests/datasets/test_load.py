@@ -335,6 +335,11 @@ def test_real_files(data_dir: Path) -> None:
     assert fix
     assert all("ref_func" not in i.key.reference for i in fix)
     assert not {14, 15, 83, 100, 130, 139} & {int(i.problem.id.split("/")[1]) for i in fix}
+    assert len(load("humaneval+", data=data_dir, subset="extractable")) == 158
+    assert len(load("mbpp+", data=data_dir, subset="extractable")) == 375
+    released = load("he-fix-released", data=data_dir)
+    assert len(load("he-fix-released", data=data_dir, subset="extractable")) == len(fix)
+    assert all(i.problem.code.startswith("    ") and i.key.contract is None for i in released)
     hard = load("mbpp-fix-hard", data=data_dir, visible_tests=1)
     assert all(len(i.problem.tests) == 1 and i.key.expected for i in hard)
 

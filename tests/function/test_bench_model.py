@@ -130,6 +130,25 @@ def test_a_run_and_what_is_journalled(server: ScriptedServer, bench: Bench) -> N
         assert HOSTILE in json.dumps(record["log"]["suites"])
 
 
+def test_the_papers_preset_and_gold_outputs(server: ScriptedServer, bench: Bench) -> None:
+    given = ("--preset", "paper", "--gold-outputs", "--limit", 2, "--json")
+    status, out, err = bench(*asking(*given, "-n", 2))
+    assert status == 0, err
+    assert "preset paper: --rounds" not in err
+    assert "--no-guard" in err
+    document = json.loads(out)
+    assert document["metrics"]["output_accuracy"]["value"] == 1
+    run = Path(document["run"])
+    header = json.loads((run / "journal.jsonl").read_text().splitlines()[0])["settings"]
+    assert (header["preset"], header["evaluation"], header["guard"]) == ("paper", "paper", False)
+    assert all(0 < len(record["tests"]) <= 2 for record in records(run))
+    status, again, err = bench("--run", run, "--json")  # the settings are the run's own
+    assert (status, json.loads(again)["metrics"]) == (0, document["metrics"])
+    status, _, err = bench("--run", run, "--preset", "released")
+    assert status == 2
+    assert "preset" in err
+
+
 def test_repeating_a_run_costs_nothing(server: ScriptedServer, bench: Bench) -> None:
     _, table, _ = bench(*asking("--limit", 3))
     asked = len(server.requests)
@@ -289,11 +308,15 @@ def test_a_damaged_answer_of_a_batch_is_the_users_to_mend(bench: Bench, tmp_path
         (["--method", "search", "--model", "openai:m"], "asks no model"),
         (
             ["--method", "nonsense", "--model", "openai:m"],
-            "there are council, hybrid, judge:random",
+            "there are council, given, hybrid",
         ),
         (["--method", "none", "--runs", "2"], "--runs is for methods that ask a model"),
         (["--model", "nonsense"], "--model nonsense: must be"),
-        (["--model", "openai:m", "-n", "99"], "n = 99: must be from 1 to 15"),
+        (["--model", "openai:m", "-n", "1001"], "n = 1001: must be from 1 to 1000"),
+        (["--model", "openai:m", "--preset", "paper"], "name one with --method"),
+        (["--preset", "papers"], "--preset papers: no such preset; there are paper, released"),
+        (["--model", "openai:m", "--prompts", "."], "no templates there"),
+        (["--model", "openai:m", "--method", "no-ut", "--no-vote"], "no option of no-ut"),
     ],
 )
 def test_bad_options(bench: Bench, options: list[str], message: str) -> None:

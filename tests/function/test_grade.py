@@ -330,3 +330,18 @@ def test_canonical_solutions_pass_and_faulty_code_fails(box: LocalSandbox, data_
         assert grade_program(item.problem.code, item.key, box).passed, item.problem.id
     for item in load("he-fix", data=data_dir, limit=3):
         assert not grade_program(item.problem.code, item.key, box).passed, item.problem.id
+
+
+def test_the_released_codes_rules_of_grading(box: LocalSandbox, data_dir: Path) -> None:
+    """Imports stand before the code under test; " set(" anywhere means a comparison of sets."""
+    from refute.datasets import load
+
+    ids = ("473", "608")
+    rates = {
+        rules: [
+            round(100 * grade_program(item.problem.code, item.key, box).pass_rate)
+            for item in load("mbpp-fix-hard", data=data_dir, ids=ids, evaluation=rules)
+        ]
+        for rules in ("evalplus", "paper")
+    }
+    assert rates == {"evalplus": [0, 2], "paper": [65, 51]}

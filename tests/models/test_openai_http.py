@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from refute.errors import ContextTooLong, InputError, ModelUnavailable
+from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
 from refute.models.contract import GREEDY, Completion, Message, Sampling, ToolCall
 from refute.models.openai import OpenAIModel
 from refute.models.retry import RetryPolicy, retry_after
@@ -397,6 +397,55 @@ def test_usable_in_one_event_loop_after_another(server: Loopback, quick_retry: R
 
     for _ in range(2):
         assert len(asyncio.run(_closed(model, run))) == 3
+
+
+BEGUN = [*HELLO, Message("assistant", "One, two,")]
+
+
+def continuing(server: Loopback, retry: RetryPolicy) -> list[str]:
+    async def run() -> list[str]:
+        model = OpenAIModel("m", base_url=server.url, retry=retry)
+        try:
+            both = (model.generate(BEGUN, n=1, sampling=Sampling()) for _ in range(2))
+            return [texts(answers)[0] for answers in await asyncio.gather(*both)]
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def test_an_answer_is_continued_where_the_server_does_it(
+    server: Loopback, quick_retry: RetryPolicy
+) -> None:
+    def vllm(body: dict[str, Any], before: int) -> Reply:
+        found = chat([" three"])
+        assert isinstance(found.body, dict)
+        found.body["usage"]["prompt_tokens"] = 7 if body.get("continue_final_message") else 12
+        return found
+
+    server.behaviour = vllm
+    assert continuing(server, quick_retry) == [" three"] * 2
+    assert len(server.requests) == 4, "it is found out once"
+    for body in server.requests[-2:]:
+        assert body["messages"][-1] == {"role": "assistant", "content": "One, two,"}
+        assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
+
+
+def test_a_server_that_begins_a_new_answer_is_found_out(
+    server: Loopback, quick_retry: RetryPolicy
+) -> None:
+    with pytest.raises(NotContinued):  # it ignores the parameter
+        continuing(server, quick_retry)
+
+    def strict(body: dict[str, Any], before: int) -> Reply:
+        for name in ("continue_final_message", "add_generation_prompt"):
+            if name in body:
+                return error(400, f"Unrecognized request argument supplied: {name}")
+        return chat(["Hello."])
+
+    server.behaviour = strict
+    with pytest.raises(NotContinued):
+        continuing(server, quick_retry)
 
 
 @pytest.mark.parametrize(

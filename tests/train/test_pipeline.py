@@ -64,7 +64,7 @@ def told(record):
         os.kill(os.getpid(), signal.SIGKILL)
 
 source, output, model = sys.argv[1:]
-sizes = dict(max_steps=20, save_steps=10, batch=2, learning_rate=0.005)
+sizes = dict(max_steps=20, save_steps=10, batch=2, learning_rate=0.005, data_model="none")
 train(source, output, model=model, n=1, problems=1, max_tokens=8, told=told, **sizes)
 """
 
@@ -83,7 +83,7 @@ def test_from_functions_to_an_adapter(
     arguments = [
         *("train", "all", str(source), "-o", str(output), "--model", str(tiny_base)),
         *("--max-steps", "20", "--save-steps", "10", "--batch", "2", "--learning-rate", "0.005"),
-        *("-n", "1", "--problems", "1", "--max-tokens", "8", "--json"),
+        *("-n", "1", "--problems", "1", "--max-tokens", "8", "--json", "--data-model", "none"),
     ]
     command = [sys.executable, "-c", KILLED, str(source), str(output), str(tiny_base)]
     ended = subprocess.run(command, capture_output=True, timeout=900, env={**os.environ})

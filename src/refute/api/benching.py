@@ -194,6 +194,7 @@ def _started(
     asked = replace(asked, options={**asked.options, **options})
     for name in ("preset", "prompts"):
         asked = replace(asked, **{name: mine.pop(name, getattr(asked, name))})
+    asked = replace(asked, prompts=path_of(asked.prompts))
     who = ("method", "model", "tester", "preset", "prompts")
     named = {n for n in who if getattr(asked, n) is not None}
     given = {*named, *mine, *asked.options, "prompts"}  # a run's templates are not kept with it
@@ -239,6 +240,8 @@ def _bench_functions(
         mine["prompts"] = digest_of(asked.prompts)
     if mine.get("runs", 1) > 1 and not spec.asks_model:
         raise InputError("--runs is for methods that ask a model: others do the same every time")
+    if mine.get("gold_outputs"):
+        functions.check_gold(spec)
     if where.executor is not None and not spec.cpu_bound:
         raise InputError(f"--executor is for methods that compute; {spec.name} waits for a model")
     if grade:
@@ -255,6 +258,8 @@ def _bench_functions(
         header,
         given,
     )
+    if made.prompts and asked.prompts is None:
+        raise InputError(f"{where.run}: was started with --prompts; give the folder again")
     items = functions.load_items(made, where.data)
     folder, total = where.folder(spec.name), len(items) * made.runs
     again = where.again(folder)

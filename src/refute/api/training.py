@@ -18,7 +18,7 @@ from refute.errors import InputError
 from refute.remarks import remark
 
 if TYPE_CHECKING:
-    from refute.train.estimate import Estimate
+    from refute.train.rough import Estimate
     from refute.train.select import CheckpointChoice
     from refute.train.settings import Resolved
     from refute.train.sft import Prepared, Trained
@@ -120,10 +120,17 @@ def sft(
     `data`: its folder, or a JSONL file of prompts and completions. `model`: a preset, a folder or
     an id. `settings`: fields of `refute.train.settings.SftSettings`; None is as good as not given.
     `report_to`: trackers besides the log. The same call resumes where it was stopped. `dry_run`:
-    nothing is trained.
+    nothing is trained; without the extra ``[train]`` tokens are counted by characters.
 
     Raises `InputError`, `ModelUnavailable`.
     """
+    if dry_run and _missing():
+        from refute.train.rough import rough_estimate
+        from refute.train.settings import resolve
+
+        resolved = resolve(model, settings)
+        remark(resolved.lines())
+        return SftEstimate(resolved, rough_estimate(_rows_of(Path(data)), resolved.settings))
     resolved, prepared = _prepared(_rows_of(Path(data)), model, settings)
     if dry_run:
         from refute.train.estimate import estimate
@@ -182,12 +189,20 @@ def train(
 ) -> SelectResult:
     """Data, training and the choice of a checkpoint, into `output/data` and `output/run`.
 
-    `source`, `limit` as in `training_data`, with `data_model` as its model: call that first for
+    `source`, `limit` as in `training_data`, with `data_model` as its model ("none": mutations and
+    inputs of the search, without reasoning, which is not the paper's data): call that first for
     other data. `progress` is told how far the data is, and `made` the data before the training
     begins. The rest as in `sft` and `select`. The same call resumes where it was stopped.
     """
+    if data_model is None:
+        raise InputError(
+            "who makes the data? --data-model SPEC (in the paper the model that is trained, e.g. "
+            "openai:BASE), or --data-model none: mutations, without reasoning"
+        )
+    _check_installed()
     data, run = Path(output) / "data", Path(output) / "run"
-    found = training_data(source, data, model=data_model, limit=limit, progress=progress)
+    maker = None if data_model == "none" else data_model
+    found = training_data(source, data, model=maker, limit=limit, progress=progress)
     assert isinstance(found, TrainingData)
     made(found)
     sft(data, run, model=model, report_to=report_to, told=told, **settings)
@@ -204,10 +219,7 @@ def _problems_of(validation: Path) -> Path:
 
 def _prepared(rows: Path, model: str, given: dict[str, Any]) -> tuple[Resolved, Prepared]:
     """The settings, said with where they come from, and the data."""
-    needed = ("torch", "transformers", "peft", "trl", "datasets")
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(f"training needs {', '.join(missing)}; pip install 'refute[train]'")
+    _check_installed()
     from refute.train.settings import resolve
     from refute.train.sft import prepare
 
@@ -217,3 +229,15 @@ def _prepared(rows: Path, model: str, given: dict[str, Any]) -> tuple[Resolved, 
     long = f"; {prepared.long:,} too long" if prepared.long else ""
     remark([f"{len(prepared.rows):,} rows, {prepared.tokens:,} tokens{long}"])
     return resolved, prepared
+
+
+def _missing() -> list[str]:
+    """The libraries of the extra ``[train]`` that are not here."""
+    needed = ("torch", "transformers", "peft", "trl", "datasets")
+    return [name for name in needed if importlib.util.find_spec(name) is None]
+
+
+def _check_installed() -> None:
+    """Raises `InputError` where one of them is missing."""
+    if missing := _missing():
+        raise InputError(f"training needs {', '.join(missing)}; pip install 'refute[train]'")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.models.asking import Asked, sessions
+from refute.prompts import digest_of, prompts_from
 from refute.remarks import remark
 from refute.runs.pool import cores
 from refute.sandbox.pool import SandboxPool
@@ -89,6 +90,8 @@ def training_data(
     rationales: Literal["model", "template", "none"] | None = None,
     faults: int = 2,
     attempts: int = 5,
+    rows_per_fault: int | None = None,
+    prompts: Path | str | None = None,
     limit: int | None = None,
     evaluation: Sequence[str] = (),
     validation: float = 0.05,
@@ -105,7 +108,9 @@ def training_data(
 
     `corrupt`: faults by `model`, by `mutants`, or `mix:SHARE` by the model. `inputs`: who proposes
     them. `rationales`: reasoning in the answers. All three are by the model where one is given.
-    `faults`: for each solution. `attempts`: at an input, for each fault. `evaluation`: datasets to
+    `faults`: for each solution. `attempts`: at an input, for each fault. `rows_per_fault`: the
+    first attacking inputs that become rows (None: all). `prompts`: a folder of templates that stand
+    for ours (`refute.prompts`). `evaluation`: datasets to
     keep away from (all that are there, where none is named). `validation`: share of the solutions
     that is held out. `jobs`: sandboxes (one a core). `dry_run`: nothing is run or asked.
 
@@ -113,12 +118,15 @@ def training_data(
     """
     asked = asked or Asked(model=model)
     _check(asked)
+    folder = None if prompts is None else Path(prompts)
     settings = DataSettings(
         faults=faults,
         attempts=attempts,
         by_model=_share(corrupt, asked.model is not None),
         inputs=inputs or ("model" if asked.model else "search"),
         rationales=rationales or ("model" if asked.model else "none"),
+        rows_per_fault=rows_per_fault,
+        prompts="" if folder is None else digest_of(folder),
         seed=seed,
     )
     sets = tuple(evaluation) or tuple(available())
@@ -127,11 +135,13 @@ def training_data(
     index, directory = Index(evaluation_texts(sets)), Path(output)
     if dry_run:
         found = Candidates(str(source), index, settings.max_prompt)
-        return DataPlan(settings, plan(found, settings, limit=limit))
+        with prompts_from(folder):
+            return DataPlan(settings, plan(found, settings, limit=limit))
     size = jobs or cores()
 
     async def work() -> BuiltData:
         async with AsyncExitStack() as stack:
+            stack.enter_context(prompts_from(folder))
             session = None
             if asked.model is not None:
                 session, _ = await stack.enter_async_context(sessions(asked))

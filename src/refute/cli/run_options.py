@@ -62,7 +62,12 @@ _OF_FUNCTIONS = (
         type=click.IntRange(0),
         default=0,
         metavar="N",
-        help="Give N right failing tests with each problem.",
+        help="Give N right failing tests with each problem (see the method `given`).",
+    ),
+    click.option(
+        "--gold-outputs",
+        is_flag=True,
+        help="Debug with the inputs that the method proposes and the reference's outputs.",
     ),
 )
 _OF_ISSUES = (

@@ -31,6 +31,13 @@ __all__ = ["data"]
 )  # fmt: skip
 @click.option("--faults", type=click.IntRange(1), default=2, metavar="N", help="A solution (2).")
 @click.option("--attempts", type=click.IntRange(1), default=5, metavar="N", help="A fault (5).")
+@click.option(
+    "--rows-per-fault", type=click.IntRange(1), metavar="N",
+    help="Only the first N attacking inputs of a fault become rows (all).",
+)  # fmt: skip
+@click.option(
+    "--prompts", type=FILE, metavar="DIR", help="Templates of your own, named as ours are."
+)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Take so many solutions.")
 @click.option(
     "--evaluation", multiple=True, metavar="NAME|FILE",

@@ -102,7 +102,9 @@ def select(run: Path, validation: Path, as_json: bool, **how: Any) -> int:
 @click.argument("source")
 @_OUTPUT
 @_MODEL
-@click.option("--data-model", metavar="SPEC", help="Makes the data: openai:NAME, hf:PATH...")
+@click.option(
+    "--data-model", metavar="SPEC", help="Makes the data: openai:NAME, hf:PATH... or none."
+)
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Take so many solutions.")
 @with_options(_SETTINGS)
 @_TRACKERS

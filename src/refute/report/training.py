@@ -11,7 +11,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from refute.train.data_plan import Plan
-    from refute.train.estimate import Estimate
+    from refute.train.rough import Estimate
     from refute.train.select import CheckpointChoice
 
 __all__ = ["print_data", "print_estimate", "print_plan", "print_selection"]
@@ -50,7 +50,12 @@ def print_estimate(found: Estimate, console: Console) -> None:
     """What a training would take."""
     _say(console, f"rows     {found.rows:,} ({found.too_long:,} too long)")
     _say(console, f"steps    {found.steps:,}")
-    _say(console, f"tokens   {found.tokens:,}, of which {found.trained_tokens:,} with loss")
+    about = "about " if found.memory_gib is None else ""
+    counted = f"{about}{found.tokens:,}, of which {about}{found.trained_tokens:,} with loss"
+    _say(console, f"tokens   {counted}")
+    if found.memory_gib is None or found.hours is None:
+        _say(console, f"         at {found.assumption}")
+        return
     _say(console, f"memory   about {found.memory_gib:,.1f} GiB on each device")
     _say(console, f"time     about {found.hours:,.2f} hours at {found.assumption}")
 

@@ -64,6 +64,9 @@ async def build(
         "model": session.model if session is not None and settings.needs_model else None,
         **asdict(settings),
     }
+    for name in ("rows_per_fault", "prompts"):  # headers of before have none of these
+        if not header[name]:
+            del header[name]
     made = Making(directory, header, settings, box, session, at_once, progress)
     built = BuiltData()
     await made.solutions(built, Candidates(source, index, settings.max_prompt), limit)

@@ -36,6 +36,10 @@ class DataSettings:
     """`template`: the hypothesis names the change, the output has no reasoning."""
     max_prompt: int = MAX_PROMPT
     """Tokens, at four characters each."""
+    rows_per_fault: int | None = None
+    """Attacking inputs of one fault that become rows, the first ones; None: all."""
+    prompts: str = ""
+    """Digest of the templates that stand for ours; "": there are none."""
     seed: int = 0
     sampling: Sampling = USUAL
 
@@ -43,6 +47,8 @@ class DataSettings:
         """Raises `InputError` for a value that makes no sense."""
         if self.faults < 1 or self.attempts < 1 or self.max_prompt < 1:
             raise InputError("faults, attempts and the prompt's tokens must be at least 1")
+        if self.rows_per_fault is not None and self.rows_per_fault < 1:
+            raise InputError("rows for a fault must be at least 1")
         if not 0 <= self.by_model <= 1:
             raise InputError(f"a share of {self.by_model} by the model: must be in 0 to 1")
 

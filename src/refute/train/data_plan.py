@@ -52,6 +52,9 @@ def plan(candidates: Candidates, settings: DataSettings, *, limit: int | None) -
     found = list(islice(candidates, limit))
     faults = len(found) * settings.faults
     inputs = faults * settings.attempts
+    most = settings.attempts
+    if settings.rows_per_fault is not None:
+        most = min(most, settings.rows_per_fault)
     prompts = sum(prompt_tokens(one.problem()) for one in found)
     by_model = round(faults * settings.by_model)
     stages = (
@@ -61,8 +64,8 @@ def plan(candidates: Candidates, settings: DataSettings, *, limit: int | None) -
             "stage2", faults, inputs, float(settings.inputs == "model"), prompts * settings.faults
         ),
         _asking(
-            "stage3", inputs, inputs, float(settings.rationales == "model"),
-            _tokens(found, "train_rationale") * settings.faults * settings.attempts,
+            "stage3", faults * most, faults * most, float(settings.rationales == "model"),
+            _tokens(found, "train_rationale") * settings.faults * most,
         ),
     )  # fmt: skip
     seconds = len(found) * SECONDS["stage0"] + faults * SECONDS["stage2"]
@@ -73,7 +76,7 @@ def plan(candidates: Candidates, settings: DataSettings, *, limit: int | None) -
         candidates.dropped,
         len(candidates.contaminated),
         stages,
-        inputs,
+        faults * most,
         seconds,
     )
 

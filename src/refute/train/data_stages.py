@@ -209,7 +209,7 @@ class Making:
         tasks = {
             f"{name}.{number}": (solution, fault, one)
             for name, (solution, fault, found) in kept.items()
-            for number, one in enumerate(found, 1)
+            for number, one in enumerate(found[: self.settings.rows_per_fault], 1)
         }
         stage = Stage("stage3", taken=len(tasks))
 

@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.models.checkpoint import find, reasons
+from refute.train.rough import Estimate, rows_seen
 from refute.train.settings import SftSettings
 from refute.train.sft import Prepared
 
-__all__ = ["Estimate", "Shape", "device_peak", "estimate", "lora_flops", "shape_of"]
+__all__ = [
+    "Shape",
+    "device_peak",
+    "estimate",
+    "lora_flops",
+    "shape_of",
+]
 
 UTILISATION = 0.4
 """Share of the device's peak that training is taken to reach."""
@@ -32,24 +39,6 @@ class Shape:
     layers: int
     hidden: int
     vocabulary: int
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """See `estimate`."""
-
-    rows: int
-    too_long: int
-    steps: int
-    tokens: int
-    """Of all epochs, prompts included."""
-    trained_tokens: int
-    """Of those, the ones with loss."""
-    memory_gib: float
-    """Of each device."""
-    hours: float
-    assumption: str
-    """What the time supposes."""
 
 
 def shape_of(settings: SftSettings) -> Shape:
@@ -80,7 +69,7 @@ def estimate(prepared: Prepared, settings: SftSettings) -> Estimate:
     """Steps and tokens exactly, memory and time roughly (within a factor of about two)."""
     shape = shape_of(settings)
     steps = prepared.steps(settings)
-    share = steps * settings.batch / len(prepared.rows)
+    share = rows_seen(len(prepared.rows), steps, settings.batch) / len(prepared.rows)
     tokens = round(prepared.tokens * share)
     loss = sum(label >= 0 for row in prepared.rows for label in row.labels)
     longest = max(len(row.input_ids) for row in prepared.rows)

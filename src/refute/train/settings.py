@@ -6,6 +6,7 @@ before the paper's value (UTGen, arXiv 2502.01619, appendix B).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
@@ -85,6 +86,14 @@ class SftSettings:
         if self.packing not in ("none", "flat", "blocks"):
             raise InputError(f"packing = {self.packing}: must be none, flat or blocks")
 
+    def steps(self, rows: int) -> int:
+        """Optimizer steps of a run over so many rows (with packing `blocks`, at most so many)."""
+        epoch = math.ceil(rows / self.batch)
+        steps = max(1, math.ceil(epoch * self.epochs))
+        if not self.max_steps:
+            return steps
+        return min(steps, self.max_steps) if self.epochs else self.max_steps
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -141,6 +150,8 @@ def _machine() -> dict[str, Any]:
     """What the device offers. Needs torch."""
     import importlib.util
 
+    if importlib.util.find_spec("torch") is None:
+        return {}  # a plan is made elsewhere than the training
     import torch
 
     if not torch.cuda.is_available():

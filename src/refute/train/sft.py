@@ -65,13 +65,7 @@ class Prepared:
 
     def steps(self, settings: SftSettings) -> int:
         """Optimizer steps of the run (with packing `blocks`, at most so many)."""
-        epoch = math.ceil(len(self.rows) / settings.batch)
-        steps = max(1, math.ceil(epoch * settings.epochs))
-        return (
-            min(steps, settings.max_steps)
-            if settings.max_steps and settings.epochs
-            else (settings.max_steps or steps)
-        )
+        return settings.steps(len(self.rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ def test_what_a_vote_continues_does_not_hold_the_output() -> None:
     labelled = read_test(f"Why.\nArguments: {T}f(1){T}\n\n### Output\nSo.\nOutput: {T}777{T}", "f")
     assert labelled.before_output.startswith("Why.")
     assert "777" not in labelled.before_output
+    assert "So." not in labelled.before_output, "nor what leads to it"
     assert "777" not in read_test("assert f(1) == 777", "f").before_output
 
 

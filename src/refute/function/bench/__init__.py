@@ -10,6 +10,7 @@ stated in the description are not counted, although `hunt` shows them when they 
 
 from __future__ import annotations
 
+from refute.function.bench.gold import check_gold
 from refute.function.bench.records import RECORDS, FunctionRecord
 from refute.function.bench.settings import BenchSettings, load_items
 from refute.function.bench.summary import BenchSummary, summarize
@@ -20,6 +21,7 @@ __all__ = [
     "BenchSettings",
     "BenchSummary",
     "FunctionRecord",
+    "check_gold",
     "load_items",
     "predict",
     "summarize",

@@ -33,6 +33,8 @@ class BenchSettings:
     """Visible asserts that are shown with each problem (MBPP)."""
     failing_tests: int = 0
     """Right failing tests that are given with each problem (the experiment with perfect tests)."""
+    gold_outputs: bool = False
+    """The reference's outputs for the inputs that the method proposes (`bench.gold`)."""
     editor_tests: int = 0
     """Visible asserts that are shown where code is edited, and nowhere else (MBPP)."""
     evaluation: Evaluation = "evalplus"
@@ -79,7 +81,7 @@ class BenchSettings:
 
 
 MOST_RUNS = 10_000
-_NEWER = ("editor_tests", "evaluation", "subset", "preset", "prompts")
+_NEWER = ("gold_outputs", "editor_tests", "evaluation", "subset", "preset", "prompts")
 
 
 def stored_settings(header: Mapping[str, Any]) -> BenchSettings:

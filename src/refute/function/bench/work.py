@@ -12,12 +12,19 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
 from multiprocessing.util import Finalize
+from typing import Any
 
 from refute.datasets import Item
 from refute.errors import SandboxUnavailable
+from refute.function.bench.gold import (
+    asking_for_inputs,
+    debugging,
+    inputs_of,
+    with_gold_outputs,
+)
 from refute.function.bench.records import FunctionRecord, Work, graded_record, work_of
 from refute.function.bench.settings import BenchSettings
 from refute.function.bench.summary import record_names
@@ -147,7 +154,23 @@ async def start_asking(
                 problem = unit.item.problem
                 if settings.failing_tests:
                     problem = await graders.do(partial(_shown, unit.item, settings.failing_tests))
-                work = await _solved(unit, problem, settings, box, opened)
+                method, options, before = settings.method, settings.options, None
+                if settings.gold_outputs:
+                    inputs = asking_for_inputs(options)
+                    found, before = await _solved(unit, problem, method, inputs, box, opened)
+                    calls = inputs_of(found, options.n)
+                    problem = await graders.do(
+                        partial(with_gold_outputs, unit.item, problem, calls)
+                    )
+                    method, options = "given", debugging(options)
+                start = time.monotonic()
+                found, tally = await _solved(unit, problem, method, options, box, opened)
+                seconds = time.monotonic() - start
+                both = [one for one in (before, tally) if one is not None]
+                work = work_of(found, problem, seconds, reduce(_sum_of, both) if both else None)
+                if settings.gold_outputs:
+                    shown = replace(work.prediction, tests=problem.tests)
+                    work = replace(work, prediction=shown, sampled=None)
                 leave()  # the model does not wait for the grader
                 return await graders.do(partial(_graded, work, problem, unit))
 
@@ -157,17 +180,17 @@ async def start_asking(
 async def _solved(
     unit: BenchUnit,
     problem: FunctionProblem,
-    settings: BenchSettings,
+    method: str,
+    options: Any,
     box: SandboxPool,
     models: Mapping[str, Session],
-) -> Work:
+) -> tuple[MethodResult, Tally | None]:
+    """What the method says, and what asking has cost."""
     asking = askers(models, unit.name)
     ctx = Context(sandbox=box, seed=unit.seed, **asking)
-    start = time.monotonic()
-    found = await METHODS.get(settings.method)(problem, ctx=ctx, options=settings.options)
-    seconds = time.monotonic() - start
+    found: MethodResult = await METHODS.get(method)(problem, ctx=ctx, options=options)
     tallies = [ask.tally for ask in asking.values()]
-    return work_of(found, problem, seconds, reduce(_sum_of, tallies) if tallies else None)
+    return found, reduce(_sum_of, tallies) if tallies else None
 
 
 def _sum_of(first: Tally, second: Tally) -> Tally:

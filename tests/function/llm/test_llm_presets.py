@@ -1,0 +1,176 @@
+"""The paper's own way: presets, votes that continue an answer, other templates, exceptions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from refute.errors import InputError, NotContinued
+from refute.function.contract import MethodResult
+from refute.function.llm.debugging import conversation
+from refute.function.llm.options import Options
+from refute.function.llm.results import NO_EXCEPTION
+from refute.methods import Context
+from refute.models.asking import Asked
+from refute.models.contract import Message
+from refute.presets import PRESETS, departures, preset_of
+from refute.problems import FunctionProblem
+from refute.prompts import digest_of, prompts_from, render
+from refute.registry import METHODS
+from refute.selection import options_of
+
+from .scripted import TrustingBox, asker, trace_of
+
+DOUBLE = FunctionProblem(
+    "double", "Return x doubled.", "double(x)", "double", "def double(x):\n    return x * x\n"
+)
+UTGEN = METHODS.get("utgen")
+
+
+def run(answer: object, options: Options, problem: FunctionProblem = DOUBLE) -> MethodResult:
+    ctx = Context(model=asker(answer), sandbox=TrustingBox())  # type: ignore[arg-type]
+    found: MethodResult = asyncio.run(UTGEN(problem, ctx=ctx, options=options))
+    return found
+
+
+def test_a_preset_gives_way_to_what_is_given() -> None:
+    for name in PRESETS["function"]:
+        options = options_of(UTGEN, Asked(preset=name, options={"guard": True, "k": 5}))
+        assert (options.guard, options.k, options.raises) == (True, 5, False)
+    paper = options_of(UTGEN, Asked(preset="paper"))
+    assert (paper.shown, paper.ties, paper.tries) == ("last", False, 9)
+    assert (paper.max_tokens, paper.vote_sampling(0).max_tokens) == (8192, 2048)
+    released = options_of(UTGEN, Asked(preset="released"))
+    assert (released.shown, released.ties, released.tries) == ("first", True, 12)
+    assert released.sampling(0).temperature == 0.7
+    assert released.vote_sampling(0).temperature == 0.8
+    told = departures(preset_of("paper", "function"), UTGEN, {"guard"}, {"subset": "all"})
+    assert "guard" not in told
+    assert "--no-raises" in told
+    assert "--shown last (default next)" in told
+    assert "--subset extractable (default all)" in told
+
+
+def test_every_value_of_a_preset_is_one_of_an_option() -> None:
+    for preset in PRESETS["function"].values():
+        assert set(preset.for_method(UTGEN)) == set(preset.options)
+        UTGEN.options(**preset.options)
+
+
+def told(messages: Sequence[Message], number: int) -> str:
+    """A model that can continue; it is right, and takes (0, 3) for inputs."""
+    last = messages[-1]
+    if last.role == "assistant":
+        assert "### Output" not in last.content
+        x = int(last.content.rpartition("double(")[2].split(")")[0])
+        return f"### Output\nTwice.\nOutput: ```{2 * x}```"
+    if "## Unit Test\n" in last.content:
+        x = (0, 3, 4)[number % 3]
+        return f"Hm.\nArguments: ```double({x})```\n\n### Output\nSay 1.\nOutput: ```1```"
+    assert not last.content.startswith("Now the output")
+    return "No code."
+
+
+def test_a_vote_continues_the_answer() -> None:
+    result = run(told, Options(vote_by="continuation", m=0))
+    assert [test.expected for test in result.generated or ()] == [0, 6, 8]
+    assert not any("votes" in note for note in result.notes)
+    votes = [one.vote for one in trace_of(result).suites[0].attempts]
+    assert all(vote is not None and vote.continued for vote in votes)
+
+
+def test_a_vote_is_a_question_where_the_model_cannot_continue() -> None:
+    def cannot(messages: Sequence[Message], number: int) -> str:
+        if messages[-1].role == "assistant":
+            raise NotContinued("it begins anew")
+        if messages[-1].content.startswith("Now the output"):
+            return "Output: ```6```"
+        return told(messages, number)
+
+    result = run(cannot, Options(vote_by="continuation", m=0))
+    assert [test.expected for test in result.generated or ()] == [6, 6, 6]
+    assert any("votes were asked for by a question" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(("shown", "calls"), [("next", "343"), ("first", "333"), ("last", "444")])
+def test_which_failing_test_is_shown(shown: str, calls: str) -> None:
+    result = run(told, Options(vote_by="continuation", shown=shown))  # type: ignore[arg-type]
+    edits = trace_of(result).edits
+    assert "".join(str(e.test.call.args[0]) for e in edits if e.test) == calls  # type: ignore[union-attr]
+
+
+def test_as_many_passed_tests_are_enough_where_ties_are_taken() -> None:
+    def same(messages: Sequence[Message], number: int) -> str:
+        answer = told(messages, number)
+        return f"```python\n{DOUBLE.code}```" if answer == "No code." else answer
+
+    for ties in (False, True):
+        result = run(same, Options(vote_by="continuation", ties=ties))
+        assert [edit.accepted for edit in trace_of(result).edits] == [ties] * 3
+
+
+def test_an_exception_is_no_output_where_none_may_be_expected() -> None:
+    def raising(messages: Sequence[Message], number: int) -> str:
+        return "Arguments: double('a')\nOutput: raises TypeError"
+
+    usual = run(raising, Options(vote=False, m=0))
+    assert [test.raises for test in usual.generated or ()] == ["TypeError"]
+    paper = run(raising, Options(vote=False, m=0, raises=False))
+    assert not paper.generated
+    assert [test and test.raises for test in trace_of(paper).sampled] == [NO_EXCEPTION] * 3
+    assert trace_of(paper).unreadable["exception"] == 1
+
+
+def test_a_line_for_the_editor_is_not_in_the_testers_prompt() -> None:
+    problem = FunctionProblem(
+        "d", "Doubles.", "double(x)", "double", DOUBLE.code,
+        editor_lines=(">>> assert double(2) == 4",),
+    )  # fmt: skip
+    assert "Doubles.\n>>> assert double(2) == 4" in conversation(problem, "")[0].content
+    seen: list[str] = []
+
+    def noting(messages: Sequence[Message], number: int) -> str:
+        seen.append(messages[0].content)
+        return told(messages, number)
+
+    run(noting, Options(vote_by="continuation", m=0), problem)
+    assert seen
+    assert not any("assert" in content for content in seen)
+
+
+def test_templates_of_ones_own(tmp_path: Path) -> None:
+    own = tmp_path / "write_code.jinja"
+    own.write_text("Do {{ signature }}: {{ description }}\n")
+    before = digest_of(tmp_path)
+    with prompts_from(tmp_path):
+        assert render("write_code", signature="f(x)", description="{{ x }}") == "Do f(x): {{ x }}"
+        assert "## Unit Test" in render(
+            "random_test", signature="f(x)", description="d", entry_point="f"
+        )
+    assert not render("write_code", signature="f(x)", description="d").startswith("Do")
+    own.write_text("Do {{ signature }}")
+    assert digest_of(tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("write_codes.jinja", "x", "no prompt has that name; there are"),
+        ("write_code.jinja", "{{ code }}", "code is not given to this prompt; there are descr"),
+        ("write_code.jinja", "a\n{% if %}", "write_code.jinja:2: no template"),
+        ("write_code.jinja", "{% include 'other' %}", "no template: .*other"),
+    ],
+)
+def test_templates_that_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        digest_of(tmp_path)
+
+
+def test_a_template_that_fails_is_the_users_mistake(tmp_path: Path) -> None:
+    (tmp_path / "write_code.jinja").write_text("{{ signature // 2 }}")
+    with prompts_from(tmp_path), pytest.raises(InputError, match=r"write_code\.jinja: TypeError"):
+        render("write_code", signature="f(x)", description="d")

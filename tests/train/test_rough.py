@@ -1,0 +1,39 @@
+"""What is known of a training before it starts, without torch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from refute.api.training import train
+from refute.errors import InputError
+from refute.train.data_contract import DataSettings
+from refute.train.rough import rough_estimate, rows_seen
+from refute.train.settings import SftSettings
+
+
+def test_the_last_step_of_an_epoch_takes_what_is_left() -> None:
+    assert rows_seen(20, 2, 16) == 20
+    assert rows_seen(20, 20, 16) == 200
+    assert rows_seen(20, 3, 16) == 36
+    assert rows_seen(32, 4, 16) == 64
+
+
+def test_rows_steps_and_tokens(tmp_path: Path) -> None:
+    data = tmp_path / "train.jsonl"
+    row = {"prompt": "p" * 40, "completion": "c" * 10}
+    long = {"prompt": "p" * 4000, "completion": "c"}
+    data.write_text("".join(json.dumps(one) + "\n" for one in (*[row] * 20, long)))
+    found = rough_estimate(data, SftSettings(model="x", max_length=100))
+    assert (found.rows, found.too_long, found.steps) == (20, 1, 20)
+    assert (found.tokens, found.trained_tokens) == (200 * 13, 200 * 3)
+    assert found.memory_gib is None
+
+
+def test_who_makes_the_data_has_to_be_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--data-model none"):
+        train(tmp_path, tmp_path / "out", model="x")
+    with pytest.raises(InputError, match="at least 1"):
+        DataSettings(rows_per_fault=0)
