@@ -176,8 +176,8 @@ class _Where:
     def folder(self, what: str) -> Path:
         return self.run or new_run(self.runs_dir, f"{Path(self.dataset).stem}-{what}")
 
-    def again(self, folder: Path) -> str:
-        return f"refute bench {self.dataset} --run {folder}"
+    def again(self, folder: Path, *more: str) -> str:
+        return " ".join(("refute bench", self.dataset, "--run", str(folder), *more))
 
 
 def _executor(executor: Executor | str | None, jobs: int | None) -> Executor | None:
@@ -322,7 +322,8 @@ def _bench_issues(
     for one in given_away.values():
         check_given(spec, one)
     folder = where.folder(issues.variant(asdict(made)))
-    again, total = where.again(folder), len(items)
+    more = ("--grade",) if grade else ()  # no setting of the run: its journal does not keep it
+    again, total = where.again(folder, *more), len(items)
     problems = [as_placed(item.problem, made.workspace) for item in items]
     heading = made.header(problems, given_away)
     with prompts_from(asked.prompts), Run(folder, heading, issues.RECORDS, again=again) as run:
