@@ -27,6 +27,7 @@ from refute.problems import (
     FunctionKey,
     FunctionPrediction,
     FunctionProblem,
+    Invocation,
     Trust,
     UnitTest,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "grade_tests",
     "metrics",
     "with_failing_tests",
+    "with_gold_outputs",
 ]
 
 STOP_AFTER = 10
@@ -301,6 +303,25 @@ def with_failing_tests(
         source = f"given failing test {len(tests) + 1}"
         tests.append(UnitTest(call, expected.value, trust=Trust.STATED, source=source))
     return replace(problem, tests=(*problem.tests, *tests))
+
+
+def with_gold_outputs(
+    problem: FunctionProblem, key: FunctionKey, calls: Sequence[Invocation], box: Sandbox
+) -> FunctionProblem:
+    """The problem with these inputs as given tests, as far as the reference returns for them, with
+    its outputs: what a test generator that never errs about outputs would supply."""
+    program = Program(key.reference, key.entry_point, "<reference>")
+    outcomes = box.run(program, calls, TEST_LIMITS) if calls else []
+    tests = []
+    for call, outcome in zip(calls, outcomes, strict=True):
+        if not isinstance(outcome, Returned):
+            continue
+        try:
+            values.encode(outcome.value, strict=True)
+        except (values.Unencodable, values.MalformedValue):
+            continue
+        tests.append(UnitTest(call, outcome.value, source="gold output"))
+    return replace(problem, tests=tuple(tests))
 
 
 # -- figures ---------------------------------------------------------------------------------------

@@ -2,28 +2,22 @@
 
 The released code of UTGen has such modes (`*_oracle`); they bound from above what better outputs
 could give. The method proposes inputs and never learns an answer: the harness runs the reference on
-them and hands the tests in as given ones, and `given` debugs with them. There is one suite for all
-versions of the code (the released code makes a new one for each).
+them (`grade.with_gold_outputs`) and hands the tests in as given ones, and `given` debugs with them.
+There is one suite for all versions of the code (the released code makes a new one for each).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from refute.datasets import Item
 from refute.errors import InputError
 from refute.function.contract import MethodResult
 from refute.function.llm.options import DebugOptions, Options
-from refute.function.oracle import run_within
 from refute.methods import MethodSpec
-from refute.problems import FunctionProblem, Invocation, UnitTest
-from refute.sandbox import Limits, Program, Returned, Sandbox, values
+from refute.problems import Invocation
 
-__all__ = ["asking_for_inputs", "check_gold", "debugging", "inputs_of", "with_gold_outputs"]
-
-_LIMITS = Limits(cpu=2.0)
+__all__ = ["asking_for_inputs", "check_gold", "debugging", "inputs_of"]
 
 
 def check_gold(spec: MethodSpec[Any, Any]) -> None:
@@ -42,27 +36,6 @@ def inputs_of(result: MethodResult, count: int) -> list[Invocation]:
     attempts = result.trace.suites[0].attempts if result.trace and result.trace.suites else ()
     calls = [one.call for one in attempts if one.call is not None and one.status != "duplicate"]
     return calls[:count]
-
-
-def with_gold_outputs(
-    item: Item, problem: FunctionProblem, calls: Sequence[Invocation], box: Sandbox
-) -> FunctionProblem:
-    """The problem with the inputs as given tests, as far as the reference returns for them.
-
-    Raises `SandboxUnavailable`.
-    """
-    program = Program(item.key.reference, item.key.entry_point, "<reference>")
-    outcomes = run_within(program, calls, [_LIMITS] * len(calls), box) if calls else []
-    tests = []
-    for call, outcome in zip(calls, outcomes, strict=True):
-        if not isinstance(outcome, Returned):
-            continue
-        try:
-            values.encode(outcome.value, strict=True)
-        except (values.Unencodable, values.MalformedValue):
-            continue
-        tests.append(UnitTest(call, outcome.value, source="gold output"))
-    return replace(problem, tests=tuple(tests))
 
 
 def debugging(options: Options) -> DebugOptions:

@@ -23,19 +23,18 @@ from refute.function.bench.gold import (
     asking_for_inputs,
     debugging,
     inputs_of,
-    with_gold_outputs,
 )
 from refute.function.bench.records import FunctionRecord, Work, graded_record, work_of
 from refute.function.bench.settings import BenchSettings
 from refute.function.bench.summary import record_names
 from refute.function.contract import MethodResult
-from refute.function.grade import with_failing_tests
+from refute.function.grade import with_failing_tests, with_gold_outputs
 from refute.function.oracle import expected_outputs
 from refute.methods import Context, finished
 from refute.models.asking import askers
 from refute.models.contract import Tally
 from refute.models.session import Session
-from refute.problems import FunctionProblem
+from refute.problems import FunctionProblem, Invocation
 from refute.registry import METHODS
 from refute.runs.executors import Concurrent, Executor, Processes
 from refute.runs.pool import cores
@@ -159,9 +158,7 @@ async def start_asking(
                     inputs = asking_for_inputs(options)
                     found, before = await _solved(unit, problem, method, inputs, box, opened)
                     calls = inputs_of(found, options.n)
-                    problem = await graders.do(
-                        partial(with_gold_outputs, unit.item, problem, calls)
-                    )
+                    problem = await graders.do(partial(_gold, unit.item, problem, calls))
                     method, options = "given", debugging(options)
                 start = time.monotonic()
                 found, tally = await _solved(unit, problem, method, options, box, opened)
@@ -205,6 +202,13 @@ def _sum_of(first: Tally, second: Tally) -> Tally:
 def _shown(item: Item, count: int, box: Sandbox) -> FunctionProblem:
     """The problem with right failing tests, as the run's settings want it."""
     return with_failing_tests(item.problem, item.key, box, count)
+
+
+def _gold(
+    item: Item, problem: FunctionProblem, calls: Sequence[Invocation], box: Sandbox
+) -> FunctionProblem:
+    """The problem with the method's inputs and the right outputs for them."""
+    return with_gold_outputs(problem, item.key, calls, box)
 
 
 def _graded(work: Work, problem: FunctionProblem, unit: BenchUnit, box: Sandbox) -> FunctionRecord:
