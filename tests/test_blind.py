@@ -33,13 +33,14 @@ GRADERS = {
         f"issue/grading/{name}.py"
         for name in (
             *("gold_check", "grade", "tasks", "reference_reports", "reference_logs"),
-            *("grade_records", "grade_summary", "filtering", "attribution"),
+            *("grade_records", "grade_summary", "filtering", "attribution", "golden_lines"),
         )
     ),
     *(
         f"issue/analysis/{name}.py"
         for name in (
             *("runs", "groups", "overlap", "sampling", "study", "fixes", "filters", "inference"),
+            "golden_run",
         )
     ),
 }

@@ -7,6 +7,8 @@ is given besides wins. docs/utgen.md says row by row what each stands for.
   code does;
 - `released`: the released code (archiki/UTGenDebug), where that differs;
 - `released-intrinsic`: its scripts for attack rate and output accuracy, without debugging.
+
+For issues `paper` is the first version of SWT-Bench (arXiv 2406.12952v1): docs/swt-methods.md.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class Preset:
     options: Mapping[str, Any]
     """Of methods, by the name of the field; those that a method lacks are passed over."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of a bench."""
+    """Of a bench, and for issues of grading."""
 
     def for_method(self, spec: MethodSpec[Any, Any]) -> dict[str, Any]:
         """The options that the method has."""
@@ -80,7 +82,14 @@ _INTRINSIC = Preset(
 )
 PRESETS: Mapping[Level, Mapping[str, Preset]] = {
     "function": {one.name: one for one in (_PAPER, _RELEASED, _INTRINSIC)},
-    "issue": {},
+    "issue": {
+        "paper": Preset(
+            "paper",
+            "SWT-Bench as the first version of its paper has it",
+            {"strict_diff": True, "given_alone": True},
+            {"patch_may_be_wrong": True, "executable": "printed", "columns": "v1"},
+        )
+    },
 }
 
 

@@ -233,6 +233,8 @@ class IssueProblem:
     created_at: str = ""
     """ISO time at which the issue was opened; "" where unknown."""
     version: str = ""
+    prompt: str = field(default="", repr=False)
+    """A prompt about the issue that the dataset brings along; "" where it brings none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +257,9 @@ class IssuePrediction:
     problem: str
     patch: str
     """Unified diff against the base commit; "": it abstained."""
-    confidence: float = 1.0
-    """Estimated probability that a test of the patch fails now and passes once fixed, in [0, 1]."""
+    confidence: float | None = None
+    """Estimated probability that a test of the patch fails now and passes once fixed, in [0, 1];
+    None: the method has no evidence for an estimate."""
     tests: tuple[str, ...] = ()
     """Ids of the tests that were seen to fail on the original code for the issue's reason."""
     notes: tuple[str, ...] = ()

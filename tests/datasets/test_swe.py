@@ -142,6 +142,22 @@ def test_the_official_size_of_swt_bench_lite() -> None:
     assert len(excluded("verified")) == 67
 
 
+def test_the_lists_of_the_papers_first_version(tmp_path: Path) -> None:
+    dropped = excluded("v1")
+    assert 2294 - len(dropped) == 1762
+    assert sum(id.startswith("sphinx-doc__") for id in dropped) == 187
+    ids = ("me__area-1", "sphinx-doc__sphinx-7686", "pallets__flask-4045")
+    rows = [{**ROW, "instance_id": id} for id in ids]
+    (tmp_path / "SWE-bench_Lite.json").write_text(json.dumps(rows))
+    assert [i.problem.id for i in load_issues("swt-lite-v1", data=tmp_path)] == [
+        id for id in ids if id not in dropped
+    ]
+    with pytest.raises(DatasetError, match="swt-lite-v1 leaves it out"):
+        load_issues("swt-lite-v1", data=tmp_path, ids=[ids[1]])
+    with pytest.raises(DatasetError, match="swt-full-v1 needs SWE-bench_full"):
+        load_issues("swt-full-v1", data=tmp_path)
+
+
 def test_ids_and_limit(tmp_path: Path) -> None:
     path = written(tmp_path, *({**ROW, "instance_id": f"me__area-{n}"} for n in range(5)))
     assert [i.problem.id for i in load_issues(path, ids=["me__area-3", "me__area-1"])] == [

@@ -352,3 +352,24 @@ def test_a_broken_environment_stops_no_other(
     assert document["status"] == {"predicted": 2, "abstained": 0, "error": 1}
     assert "shapes__two-1: no prediction: no interpreter at /nowhere/bin/python" in err
     assert set(predictions()) == {"shapes__one-1", "shapes__three-1"}
+
+
+def test_the_papers_preset_and_templates_of_ones_own(bench: Bench, server: Server) -> None:
+    Path("mine").mkdir()
+    Path("mine/zeroshot.jinja").write_text("My words. {{ issue }}")
+    strange = (
+        "```diff\n--- a/tests/test_line.py\n+++ b/tests/test_line.py\n@@ -1 +1 @@\n-x\n+y\n```"
+    )
+    server.texts = lambda number: strange
+    one = ("--ids", "shapes__one-1", *MODEL, "--method", "zeroshot", "--preset", "paper")
+    status, _, said = bench(*one, "--prompts", "mine", "--given-patch", "golden")
+    assert status == 0
+    assert "preset paper: --given-alone, --strict-diff" in said
+    assert predictions()["shapes__one-1"] == strange.partition("diff\n")[2].removesuffix("```")
+    assert next(iter(server.asked)).count("My words. clamp returns") == 1
+    settings = json.loads(Path("run/journal.jsonl").read_text().splitlines()[0])["settings"]
+    assert (settings["preset"], settings["patch_may_be_wrong"]) == ("paper", True)
+    assert len(settings["prompts"]) == 16
+    status, _, said = bench(*one, "--given-patch", "golden")  # its templates are not there
+    assert status == 2
+    assert "was started with prompts = " in said

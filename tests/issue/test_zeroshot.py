@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from refute.errors import ContextTooLong, ModelUnavailable
+from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun
+from refute.issue.edits.written import written_diff
 from refute.issue.methods.libro import JudgedDraft, chosen, libro, says_yes
 from refute.issue.methods.zeroshot import zeroshot, zeroshotplus
 from refute.methods import Context, Given, MethodSpec
@@ -23,7 +25,9 @@ from .projects import DRAFT, FIX, GOLDEN_TESTS, Project
 RIGHT = f"The upper bound is never returned.\n\n{DRAFT}\n"
 PASSES = RIGHT.replace("== 9", "== 0").replace("test_above", "test_now")
 WRONG_REASON = RIGHT.replace("clamp(10, 0, 9) == 9", "clamp_all(1)").replace("above", "other")
-LONGER = RIGHT.replace("    assert", "    # a comment that makes it longer\n    assert")
+LONGER = RIGHT.replace("    assert", "    # a comment that makes it longer\n    assert").replace(
+    "== 9\n", "== 9, object()\n"
+)
 NONSENSE = "I cannot help with that."
 
 
@@ -64,6 +68,7 @@ def test_zeroshotplus(project: Project) -> None:
     found = run(ScriptedModel(answers), project, zeroshotplus)
     assert "+def test_above():" in found.prediction.patch
     assert found.prediction.notes == ()
+    assert found.prediction.confidence is None, "nothing was run"
     assert found.alternatives == ()
     (prompt,) = answers.prompts
     assert project.problem.text in prompt
@@ -80,6 +85,16 @@ def test_zeroshot_reads_a_unified_diff(project: Project) -> None:
     )
     found = run(ScriptedModel(Answers([answer])), project, zeroshot)
     assert "+    assert clamp(10, 0, 9) == 9" in found.prediction.patch
+    found = run(ScriptedModel(Answers([answer])), project, zeroshot, strict_diff=True)
+    assert found.prediction.patch == answer.partition("```diff\n")[2].removesuffix("```")
+    assert "@@ -1,3 +1,9 @@" in found.prediction.patch, "the wrong numbers are the model's"
+
+
+def test_a_diff_as_it_is_written() -> None:
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
+    assert written_diff(f"Text --- here.\n<patch>\n{diff}</patch>\n```diff\nother\n```") == diff
+    assert written_diff(f"So:\n{diff}\n\n") == diff
+    assert written_diff(NONSENSE) == ""
 
 
 def test_nothing_usable_is_an_empty_prediction(project: Project) -> None:
@@ -107,9 +122,22 @@ def test_what_is_given_away_is_in_the_prompt(project: Project) -> None:
     first = prompt.index("[start of tests/test_line.py]")
     assert first < prompt.index("[start of shapes/line.py]") < prompt.index("shapes/colour.py]")
     answers.prompts.clear()
+    run(ScriptedModel(answers), project, zeroshotplus, given=given, given_alone=True)
+    assert "shapes/line.py]" in answers.prompts[0]
+    assert "shapes/colour.py]" not in answers.prompts[0]
+    answers.prompts.clear()
     run(ScriptedModel(answers), project, zeroshotplus)
     assert "return high" not in answers.prompts[0]
     assert "Put the tests" not in answers.prompts[0]
+
+
+def test_the_prompt_of_the_row(project: Project) -> None:
+    answers = Answers([RIGHT])
+    with pytest.raises(InputError, match="the row has no field `text`"):
+        run(ScriptedModel(answers), project, zeroshotplus, row_prompt=True)
+    asked = replace(project, problem=replace(project.problem, prompt="Write a test."))
+    run(ScriptedModel(answers), asked, zeroshotplus, row_prompt=True)
+    assert answers.prompts == ["Write a test."]
 
 
 def test_context_is_bounded(project: Project) -> None:
@@ -186,6 +214,7 @@ def test_libro_takes_the_shortest_of_the_preferred(project: Project) -> None:
     judged = [prompt for prompt in answers.prompts if "<run>" in prompt]
     assert len(judged) == 3, "only drafts that fail are judged"
     assert any("NameError: name 'clamp_all' is not defined" in prompt for prompt in judged)
+    assert any("<object object at 0x...>" in prompt for prompt in judged), "the same each time"
 
 
 def test_libro_always_answers_where_anything_applies(project: Project) -> None:

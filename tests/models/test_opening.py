@@ -37,7 +37,7 @@ def test_specs(tmp_path: Path) -> None:
 
 def test_options_that_do_not_fit(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").touch()
-    with pytest.raises(InputError, match="--base-url is for openai:NAME"):
+    with pytest.raises(InputError, match="--base-url is for anthropic:NAME and openai:NAME"):
         open_model(f"replay:{tmp_path}/a.jsonl", base_url=SERVER)
     for options in ({"timeout": 0.0}, {"timeout": float("nan")}, {"concurrency": 0}):
         with pytest.raises(InputError, match="must be positive"):

@@ -12,7 +12,9 @@ from rich.text import Text
 
 from refute.cli import exit_statuses as status
 from refute.cli import output
+from refute.issue.contract import Reproduction
 from refute.issue.vet import Vetted
+from refute.problems import IssuePrediction
 from refute.report.consoles import SafeConsole
 from refute.report.issues import print_vetted
 from refute.workspace.contract import Failure, TestResult
@@ -89,9 +91,11 @@ def test_a_verdict_cannot_be_written_over(kind: str) -> None:
     vetted = Vetted("not fixed", text, (result,), (result,), (result,), (text,), (text,))
     stream = io.StringIO()
     console = SafeConsole(file=stream, force_terminal=True, color_system=None, width=300)
-    print_vetted("snippet", vetted, f"+{text}\n", console, notes=(text,))
+    found = Reproduction(IssuePrediction("a", "+", 0.6, notes=(text,)))
+    print_vetted("snippet", vetted, f"+{text}\n", console, found=found)
     out = stream.getvalue()
     assert all(char.isprintable() or char == "\n" for char in out), ascii(out)
+    assert "it rests on tests with confidence 60% (snippet)" in out
 
 
 def test_brackets_are_brackets(capsys: pytest.CaptureFixture[str]) -> None:

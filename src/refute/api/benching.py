@@ -25,7 +25,7 @@ from refute.issue.grading.tasks import default_jobs
 from refute.issue.workspaces import as_placed, check_engine
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
-from refute.presets import departures, preset_of
+from refute.presets import Preset, departures, preset_of
 from refute.prompts import digest_of, prompts_from
 from refute.registry import EXECUTORS
 from refute.remarks import remark, warn_of_gaps
@@ -176,8 +176,8 @@ class _Where:
     def folder(self, what: str) -> Path:
         return self.run or new_run(self.runs_dir, f"{Path(self.dataset).stem}-{what}")
 
-    def again(self, folder: Path) -> str:
-        return f"refute bench {self.dataset} --run {folder}"
+    def again(self, folder: Path, *more: str) -> str:
+        return " ".join(("refute bench", self.dataset, "--run", str(folder), *more))
 
 
 def _executor(executor: Executor | str | None, jobs: int | None) -> Executor | None:
@@ -197,10 +197,17 @@ def _started(
     asked = replace(asked, prompts=path_of(asked.prompts))
     who = ("method", "model", "tester", "preset", "prompts")
     named = {n for n in who if getattr(asked, n) is not None}
-    given = {*named, *mine, *asked.options}
+    given = {*named, *mine, *asked.options, "prompts"}  # a run's templates are not kept with it
     header = {} if where.run is None else read_header(where.run) or {}
     stored = {n: header[n] for n in ("method", "model", "tester") if n in header and n not in given}
     return replace(asked, **stored), mine, header, given
+
+
+def _preset_settings(preset: Preset, mine: Mapping[str, Any]) -> dict[str, Any]:
+    """What a preset says of a bench over issues: of a patch only where one is shown. What it says
+    of grading is taken there."""
+    shown = bool(mine.get("code_patch"))
+    return {n: v for n, v in preset.settings.items() if n == "patch_may_be_wrong" and shown}
 
 
 def _say_put_off(ending: Ending, what: str, again: str) -> None:
@@ -288,20 +295,23 @@ def _bench_issues(
     bounds = {field.name for field in fields(Bounds)}
     own = {field.name for field in fields(issues.IssueBenchSettings)} | bounds
     asked, mine, header, given = _started(where, asked, settings, own)
-    preset_of(asked.preset, "issue")
-    if asked.prompts is not None:
-        raise InputError("--prompts is for functions: it takes no templates of methods for issues")
     if where.executor is not None:
         raise InputError("--executor is for methods that compute; those for issues run tests")
     name, spec, options = chosen_reproducer(asked, graded=True)
     limits = Bounds(**{one: mine.pop(one) for one in bounds & mine.keys()})
+    preset = preset_of(asked.preset, "issue")
+    if told := departures(preset, spec, given, {}):
+        remark([f"preset {preset.name}: {told}"])
+    if asked.prompts is not None:
+        mine["prompts"] = digest_of(asked.prompts)
     made = issues.IssueBenchSettings(
         dataset=where.dataset,
         method=name,
         model=asked.model,
+        preset=asked.preset,
         options=options,
         bounds=limits,
-        **mine,
+        **{**_preset_settings(preset, mine), **mine},
     )
     made = resumed(made, header, given)
     if made.patch_may_be_wrong and not made.code_patch:
@@ -312,10 +322,11 @@ def _bench_issues(
     for one in given_away.values():
         check_given(spec, one)
     folder = where.folder(issues.variant(asdict(made)))
-    again, total = where.again(folder), len(items)
+    more = ("--grade",) if grade else ()  # no setting of the run: its journal does not keep it
+    again, total = where.again(folder, *more), len(items)
     problems = [as_placed(item.problem, made.workspace) for item in items]
     heading = made.header(problems, given_away)
-    with Run(folder, heading, issues.RECORDS, again=again) as run:
+    with prompts_from(asked.prompts), Run(folder, heading, issues.RECORDS, again=again) as run:
         remark([f"{total} issues into {folder}"])
         try:
             ending = issues.predict_issues(
@@ -342,6 +353,7 @@ def _bench_issues(
             files,
             made.dataset,
             folder / "grades",
+            preset=made.preset,
             workspace=made.workspace,
             jobs=where.jobs,
             progress=progress,

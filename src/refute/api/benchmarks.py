@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from refute.datasets.rows import read_rows
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.files import read_file
+from refute.issue.analysis import golden_run
 from refute.issue.benchmark import statistics as table1
 from refute.issue.benchmark.build import RECORDS, BuildSettings, BuiltBenchmark, Opener, build
 from refute.issue.benchmark.pull_requests import read_issues, read_pulls
@@ -73,16 +75,27 @@ class StatisticsResult(Shown):
     name: str
     instances: int
     figures: tuple[table1.BenchmarkFigure, ...]
+    repositories: Mapping[str, int] = field(default_factory=dict)
+    """Repository -> its instances (Figure 2), the largest first."""
+    changes: Mapping[str, int] = field(default_factory=dict)
+    """What golden tests do to tests (section 4.1) -> instances."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        return {"instances": self.instances, "figures": [asdict(one) for one in self.figures]}
+        return {
+            "instances": self.instances,
+            "figures": [asdict(one) for one in self.figures],
+            "repositories": dict(self.repositories),
+            "golden_tests": dict(self.changes),
+        }
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
-        from refute.report.benchmarks import print_statistics
+        from refute.report.benchmarks import print_shares, print_statistics
 
         print_statistics(f"{self.name}: {self.instances} instances", self.figures, console)
+        print_shares("instances by repository", self.repositories, console)
+        print_shares("golden tests that", self.changes, console)
 
 
 def build_swt(
@@ -140,23 +153,47 @@ def build_swt(
     return BuildResult(output, len(taken), built)
 
 
-def statistics(rows: Path | str, *, clones: Path | str | None = None) -> StatisticsResult:
-    """Figures about a benchmark of issues (SWT-Bench, Table 1).
+def statistics(
+    rows: Path | str,
+    *,
+    clones: Path | str | None = None,
+    data: Path | str | None = None,
+    graded: Path | str | None = None,
+) -> StatisticsResult:
+    """Figures about a benchmark of issues (SWT-Bench, Table 1, Figure 2, section 4.1).
 
-    `rows`: a file of SWE-bench rows. `clones`: where the repositories are, to count their files and
-    lines (REFUTE_REPOS; neither: they are not counted). Raises `InputError`.
+    `rows`: a dataset's name or a file of SWE-bench rows; `data` as in `refute.bench`. `clones`:
+    where the repositories are, to count their files and lines (REFUTE_REPOS; neither: they are not
+    counted). `graded`: the folder of a run that graded the golden tests, for existing tests and
+    coverage. Raises `InputError`.
     """
-    path, places = Path(rows), path_of(clones)
-    items = load_issues(path)
+    places = path_of(clones)
+    items = load_issues(str(rows), data=path_of(data))
     counted = places is not None or bool(os.environ.get("REFUTE_REPOS"))
     finder = (lambda repo: find_clone(repo, places)) if counted else None
-    figures = table1.statistics(_with_measures(path, items), finder)
-    return StatisticsResult(path.name, len(items), figures)
+    keys = [item.key for item in items]
+    told = _built(rows) if graded is None else golden_run.measured(Path(graded), keys)
+    figures = table1.statistics(_with_measures(items, told), finder)
+    repositories = Counter(item.problem.repo for item in items)
+    changes = Counter(golden_run.change_of_tests(key.test_patch) for key in keys)
+    return StatisticsResult(
+        Path(rows).name,
+        len(items),
+        figures,
+        dict(repositories.most_common()),
+        {one: changes[one] for one in ("adds", "modifies", "removes")},
+    )
 
 
-def _with_measures(path: Path, items: Sequence[IssueItem]) -> list[dict[str, Any]]:
+def _built(rows: Path | str) -> dict[str, Any]:
+    """What `build-swt` measured and wrote into the rows of a file, by instance."""
+    if not Path(rows).is_file():
+        return {}
+    return {row.fields["instance_id"]: row.fields.get("measured") for row in read_rows(Path(rows))}
+
+
+def _with_measures(items: Sequence[IssueItem], measured: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows with their lists read, whatever form they are in."""
-    measured = {row.fields["instance_id"]: row.fields.get("measured") for row in read_rows(path)}
     return [
         {
             "repo": item.problem.repo,
@@ -166,7 +203,7 @@ def _with_measures(path: Path, items: Sequence[IssueItem]) -> list[dict[str, Any
             "test_patch": item.key.test_patch,
             "FAIL_TO_PASS": item.key.fail_to_pass,
             "PASS_TO_PASS": item.key.pass_to_pass,
-            "measured": measured[item.problem.id],
+            "measured": measured.get(item.problem.id),
         }
         for item in items
     ]

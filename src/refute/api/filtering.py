@@ -122,7 +122,8 @@ def _fix_tasks(
         id = item.problem.id
         if id in work:
             tests = work[id].prediction
-            tasks.append(FilterTask(item, proposed[id].patch, tests.patch, tests.confidence))
+            sure = 1.0 if tests.confidence is None else tests.confidence  # kept at any threshold
+            tasks.append(FilterTask(item, proposed[id].patch, tests.patch, sure))
     if not tasks:
         raise InputError(f"{run}: no tests yet for any of the {len(chosen)} fixes")
     return tasks

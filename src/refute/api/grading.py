@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,15 +14,23 @@ from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
+from refute.issue.grading.coverage import Executable
 from refute.issue.grading.grade import Terms
 from refute.issue.grading.grade_records import RECORDS, grade_record, read_evidence, read_grade
-from refute.issue.grading.grade_summary import Grades, Summary, best_records, summarize
+from refute.issue.grading.grade_summary import (
+    Columns,
+    Grades,
+    Summary,
+    best_records,
+    summarize,
+)
 from refute.issue.grading.reference_logs import grade_logs
 from refute.issue.grading.reference_reports import reference_report, write_reports
 from refute.issue.grading.reference_reports import summary as reference_summary
 from refute.issue.grading.tasks import GradingSettings, GradingTask, grade_tasks
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
+from refute.presets import preset_of
 from refute.remarks import remark
 from refute.runs.journal import new_run
 from refute.runs.records import ErrorRecord
@@ -47,6 +55,8 @@ class GradeResult(Shown):
     """By instance: its grade, or why there is none."""
     directory: Path
     """The run's folder."""
+    columns: Columns = "later"
+    """Whose definitions the printed table has."""
     reference: Mapping[str, Any] | None = None
     """What the reference's own rules say, where its logs were judged."""
 
@@ -78,7 +88,7 @@ class GradeResult(Shown):
         """What the command prints on stdout."""
         from refute.report.grade import print_grades
 
-        print_grades(self.title, self.summary, console)
+        print_grades(self.title, self.summary, console, self.columns)
 
 
 def grade(
@@ -98,6 +108,9 @@ def grade(
     patch_types: Sequence[PatchType] = ("vanilla",),
     workspace: Backend = "local",
     compat: Literal["swtbench"] | None = None,
+    executable: Executable | None = None,
+    columns: Columns | None = None,
+    preset: str | None = None,
     jobs: int | None = None,
     progress: Progress = silent,
 ) -> GradeResult:
@@ -112,9 +125,13 @@ def grade(
     one is never F→P. `tests_only`: drop what patches do to other files. `patch_types`: how
     predictions are written; of several, the first that applies. `mode`: "reproduction" where a
     patch adds a `script` whose exit status decides. `compat`: also write the reference's reports.
+    `executable`: which lines of the golden patch ΔC counts ("own"; see `refute.issue.grading`).
+    `columns`: whose definitions the table has ("later"). `preset`: what the two are where they are
+    not given (`refute.presets`).
 
     Raises `InputError`, and `Unavailable` where no instance could be graded.
     """
+    ruled = _rules(preset, executable=executable, columns=columns)
     items = load_issues(str(dataset), data=path_of(data), ids=ids, limit=limit)
     if Path(predictions).is_dir():
         return _judged_logs(items, Path(predictions), mode)
@@ -129,7 +146,7 @@ def grade(
             str(predictions),
             str(dataset),
             folder=folder,
-            terms=Terms(timeout, repeat, tests_only, mode, script),
+            terms=Terms(timeout, repeat, tests_only, mode, script, ruled.executable),
             types=tuple(patch_types),
             workspace=workspace,
             jobs=jobs,
@@ -137,7 +154,7 @@ def grade(
         )
         if compat is not None:
             remark([f"the reference's reports: {_write_reports(result)}"])
-        return result
+        return replace(result, columns=ruled.columns)
 
     return apart(work)
 
@@ -182,6 +199,7 @@ def grade_samples(
     dataset: str,
     directory: Path,
     *,
+    preset: str | None = None,
     workspace: Backend = "local",
     jobs: int | None = None,
     progress: Progress = silent,
@@ -189,8 +207,10 @@ def grade_samples(
     """Grade the predictions that `bench` wrote, in folders below `directory`.
 
     The first file holds each issue's prediction, the others one sample of each issue: of these the
-    best counts (the oracle of pass@k). Returns the grades by the file's name and by `pass@K`.
+    best counts (the oracle of pass@k). `preset` as in `grade`. Returns the grades by the file's
+    name and by `pass@K`.
     """
+    ruled = _rules(preset)
     first, *samples = [
         grade_predictions(
             items,
@@ -198,6 +218,7 @@ def grade_samples(
             dataset,
             folder=directory / file.stem,
             again="the same command",
+            terms=Terms(executable=ruled.executable),
             workspace=workspace,
             jobs=jobs,
             progress=progress,
@@ -209,7 +230,23 @@ def grade_samples(
         name, title = f"pass@{len(samples)}", f"{Path(dataset).name}, pass@{len(samples)}"
         best = best_records([one.records for one in samples])
         found[name] = GradeResult(title, dataset, tuple(items), best, directory)
-    return found
+    return {name: replace(one, columns=ruled.columns) for name, one in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What a preset may say of grading."""
+
+    executable: Executable = "own"
+    columns: Columns = "later"
+
+
+def _rules(preset: str | None, **given: Any) -> _Rules:
+    """What was given, else what the preset says."""
+    told = {name: value for name, value in given.items() if value is not None}
+    known = {one.name for one in fields(_Rules)}
+    values = preset_of(preset, "issue").settings
+    return _Rules(**{**{n: v for n, v in values.items() if n in known}, **told})
 
 
 def _tasks(items: Sequence[IssueItem], predictions: str) -> tuple[list[GradingTask], str]:

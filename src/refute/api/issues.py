@@ -29,6 +29,7 @@ from refute.issue.vet import MOST, Vetted, vet_fix
 from refute.methods import Bounds, Context, MethodSpec, Spawn
 from refute.models.asking import Asked, askers, open_sessions
 from refute.problems import IssueProblem
+from refute.prompts import prompts_from
 from refute.workspace.contract import TestResult
 from refute.workspace.snapshot import apply_to_checkout
 
@@ -118,8 +119,7 @@ class VetResult(Shown):
         """What the command prints on stdout."""
         from refute.report.issues import print_vetted
 
-        notes = self.reproduction.prediction.notes if self.reproduction else ()
-        print_vetted(self.method, self.vetted, self.tests, console, notes=notes)
+        print_vetted(self.method, self.vetted, self.tests, console, found=self.reproduction)
         if self.changes is not None:
             from refute.report.diffs import print_changes
 
@@ -231,7 +231,8 @@ async def _reproduced(
     """What the method finds for one issue, with the model that is named, if any: tests only."""
     async with open_sessions(asked) as models:
         ctx = Context(workspace=spawn, bounds=bounds, **askers(models, problem.id))
-        found = await spec(problem, ctx=ctx, options=options)
+        with prompts_from(asked.prompts):
+            found = await spec(problem, ctx=ctx, options=options)
         return replace(found, prediction=only_tests(found.prediction))
 
 

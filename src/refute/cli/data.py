@@ -60,14 +60,25 @@ def build_swt(as_json: bool, **what: Any) -> int:
 
 
 @command.command("statistics")
-@click.argument("rows", type=FILE)
+@click.argument("rows")
+@click.option("--data", type=FILE, metavar="PATH", help="Its file or folder (or REFUTE_DATA).")
 @click.option(
     "--clones", type=FILE, metavar="DIR", help="Clones to count files in (or REFUTE_REPOS)."
 )
+@click.option(
+    "--graded", type=FILE, metavar="RUN",
+    help="Run of `refute grade ROWS gold`, for existing tests and coverage.",
+)  # fmt: skip
 @json_option
-def statistics_of(rows: Path, clones: Path | None, as_json: bool) -> int:
-    """Figures about a benchmark of issues (Table 1 of the SWT-Bench paper)."""
+def statistics_of(
+    rows: str, data: Path | None, clones: Path | None, graded: Path | None, as_json: bool
+) -> int:
+    """Figures about a benchmark of issues (SWT-Bench's Table 1 and Figure 2).
+
+    ROWS: a dataset (swt-lite...) or a file of SWE-bench rows. Words are counted with punctuation,
+    within about a per cent of the paper's tokenizer.
+    """
     from refute.api.benchmarks import statistics
 
-    show(statistics(rows, clones=clones), as_json=as_json)
+    show(statistics(rows, data=data, clones=clones, graded=graded), as_json=as_json)
     return 0

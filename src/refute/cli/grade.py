@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from refute.cli.options import json_option, with_options, workspace_option
+from refute.cli.options import json_option, preset_option, with_options, workspace_option
 from refute.cli.output import consoles, show
 from refute.cli.run_options import run_options, selecting_options, split_ids
 from refute.errors import UNAVAILABLE
@@ -64,6 +64,20 @@ _RULES = (
         type=click.Choice(["swtbench"]),
         help="Also write the reference harness's reports, by its rules.",
     ),
+    click.option(
+        "--executable",
+        type=click.Choice(["own", "golden", "printed"]),
+        help="Lines that ΔC counts: those that the predicted tests' files or the golden tests run "
+        "(own); the golden tests' files alone, the same for every method (golden); of these the "
+        "ones that run more than once, as the paper's formula says (printed).  [default: own]",
+    ),
+    click.option(
+        "--columns",
+        type=click.Choice(["later", "v1"]),
+        help="Whose F→P, F→× and P→P the table has: SWT-Bench's as it is now, or those of the "
+        "paper's first version.  [default: later]",
+    ),
+    preset_option,
 )
 """Each is a parameter of `refute.grade`."""
 
@@ -78,9 +92,10 @@ _RULES = (
 def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **how: Any) -> int:
     """Grade predicted test patches (SWT-Bench).
 
-    DATASET: swt-lite, swt-verified, swt-full, or a file of SWE-bench rows. PREDICTIONS: a JSON or
-    JSONL file of the reference's form; `gold`, the golden tests; or a folder of the reference's
-    logs, run_instance_swt_logs/RUN/MODEL, which are judged without running anything.
+    DATASET: swt-lite, swt-verified, swt-full, those of the paper's first version (swt-lite-v1,
+    swt-full-v1), or a file of SWE-bench rows. PREDICTIONS: a JSON or JSONL file of the reference's
+    form; `gold`, the golden tests; or a folder of the reference's logs,
+    run_instance_swt_logs/RUN/MODEL, which are judged without running anything.
 
     An instance without a prediction counts as one with an empty patch. A run that was interrupted
     resumes with `--run DIR`.

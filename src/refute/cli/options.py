@@ -22,6 +22,7 @@ __all__ = [
     "given_names",
     "json_option",
     "model_options",
+    "preset_option",
     "python_option",
     "reproducer_options",
     "seed_option",
@@ -83,7 +84,11 @@ def given_names(context: click.Context) -> set[str]:
 
 _COUNT = click.IntRange(1)
 _SESSION_OPTIONS = (
-    click.option("--model", metavar="SPEC", help="openai:NAME, hf:PATH, batch:DIR, replay:FILE."),
+    click.option(
+        "--model",
+        metavar="SPEC",
+        help="openai:NAME, anthropic:NAME, hf:PATH, batch:DIR, replay:FILE.",
+    ),
     click.option("--base-url", metavar="URL", help="Server of openai: (or OPENAI_BASE_URL)."),
     click.option(
         "--concurrency",
@@ -124,15 +129,19 @@ _SESSION_FIELDS = (
     "budget_tokens",
 )
 method_option = click.option("--method", metavar="NAME", help="By name: see `refute methods`.")
-_METHOD_OPTIONS = (
-    method_option,
-    click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
-    click.option(
-        "--preset", metavar="NAME", help="A paper's values: paper, released, released-intrinsic."
-    ),
+preset_option = click.option(
+    "--preset", metavar="NAME", help="A paper's values: paper, released, released-intrinsic."
+)
+_WHOSE = (
+    preset_option,
     click.option(
         "--prompts", type=FILE, metavar="DIR", help="Templates of your own, named as ours are."
     ),
+)
+_METHOD_OPTIONS = (
+    method_option,
+    *_WHOSE,
+    click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
 )
 
 
@@ -144,8 +153,8 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def reproducer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same for methods of issues, which have one model."""
-    options = (*_SESSION_OPTIONS, method_option)
-    return gathering(command, "asked", _asked("method"), options)
+    options = (*_SESSION_OPTIONS, method_option, *_WHOSE)
+    return gathering(command, "asked", _asked("method", "preset", "prompts"), options)
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@
 | ``test_patch`` or ``golden_test_patch`` | needed | its tests |
 | ``FAIL_TO_PASS``, ``PASS_TO_PASS`` | | a list, or a string that holds one (JSON or Python) |
 | ``created_at``, ``version`` | | |
+| ``text`` | | a prompt about the issue, for `--row-prompt` |
 | ``environment``, ``image``, ... | | how tests are run: see `refute.workspace.recipes` |
 
 ``hints_text`` is never shown: it holds comments that were written after the issue was opened. The
@@ -117,11 +118,7 @@ def load_issues(
             return found
         found.append(item)
     if wanted is not None and wanted - seen:
-        dropped = (
-            excluded(name.removeprefix("swt-"))
-            if name.removeprefix("swt-") in _STARTS
-            else frozenset[str]()
-        )
+        dropped = _dropped(name) if name in known else frozenset[str]()
         missing = (
             f"{one} ({name} leaves it out)" if one in dropped else one for one in wanted - seen
         )
@@ -138,10 +135,10 @@ def _in_file(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[
 
 def _published(name: str) -> Items[IssueItem]:
     """What reads a subset of SWE-bench, or of SWT-Bench, which leaves some instances out."""
-    kind, _, subset = name.partition("-")
+    kind, subset, version = _parts(name)
     swe = tuple(start.replace("SWT", "SWE").replace("swt", "swe") for start in _STARTS[subset])
-    starts = (*_STARTS[subset], *swe) if kind == "swt" else swe
-    dropped = excluded(subset) if kind == "swt" else frozenset[str]()
+    starts = (*_STARTS[subset], *swe) if kind == "swt" and not version else swe
+    dropped = _dropped(name)
 
     def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[IssueItem]:
         if path is not None and find_file(path, *starts) is None:
@@ -151,6 +148,18 @@ def _published(name: str) -> Items[IssueItem]:
         return made(filter(keep, there), _item)
 
     return items
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """swt or swe, the subset, and the version of the paper ("": the list of today)."""
+    kind, subset, version = (*name.split("-"), "")[:3]
+    return kind, subset, version
+
+
+def _dropped(name: str) -> frozenset[str]:
+    """Ids of SWE-bench's subset that the dataset leaves out."""
+    kind, subset, version = _parts(name)
+    return excluded(version or subset) if kind == "swt" else frozenset()
 
 
 def _item(row: Row) -> IssueItem:
@@ -164,6 +173,7 @@ def _item(row: Row) -> IssueItem:
         recipe=_complaining(row, "environment", lambda: recipe_of_row(row.fields)),
         created_at=row.optional_text("created_at") or "",
         version=row.optional_text("version") or "",
+        prompt=text if isinstance(text := row.fields.get("text"), str) else "",
     )
     key = IssueKey(
         id=identity,
@@ -219,11 +229,13 @@ def _complaining(row: Row, field: str, read: Callable[[], Any]) -> Any:
 
 
 def _spec(name: str) -> DatasetSpec[IssueItem]:
-    kind, _, subset = name.partition("-")
+    kind, subset, version = _parts(name)
     of = "SWT-Bench" if kind == "swt" else "SWE-bench"
-    summary = f"{of} {subset.capitalize()}: issues of Python repositories"
+    listed = f" as the paper's {version} has it" if version else ""
+    summary = f"{of} {subset.capitalize()}{listed}: issues of Python repositories"
     return DatasetSpec(name=name, summary=summary, items=_published(name), level="issue")
 
 
 SWT_LITE, SWT_VERIFIED, SWT_FULL = (_spec(f"swt-{subset}") for subset in _STARTS)
+SWT_LITE_V1, SWT_FULL_V1 = (_spec(f"swt-{subset}-v1") for subset in ("lite", "full"))
 SWE_LITE, SWE_VERIFIED, SWE_FULL = (_spec(f"swe-{subset}") for subset in _STARTS)

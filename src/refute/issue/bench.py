@@ -60,7 +60,7 @@ class StoredPrediction:
     """A predicted test patch; see `refute.problems.IssuePrediction`."""
 
     patch: str
-    confidence: Number
+    confidence: Number | None
     tests: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -91,6 +91,10 @@ class IssueBenchSettings:
     dataset: str
     method: str
     model: str | None = None
+    preset: str | None = None
+    """Whose values the options that were not given have (`refute.presets`)."""
+    prompts: str | None = None
+    """A digest of the user's own templates (`refute.prompts`)."""
     limit: int | None = None
     ids: tuple[str, ...] | None = None
     test_files: str = "none"
@@ -273,8 +277,9 @@ def _record(found: Reproduction, tally: Tally | None, seconds: float) -> Predict
 
 
 def _stored(prediction: IssuePrediction) -> StoredPrediction:
-    confidence = round(prediction.confidence, 4)
-    return StoredPrediction(prediction.patch, confidence, prediction.tests, prediction.notes)
+    sure = prediction.confidence
+    rounded = None if sure is None else round(sure, 4)
+    return StoredPrediction(prediction.patch, rounded, prediction.tests, prediction.notes)
 
 
 def _prediction(record: PredictionRecord, name: str, prediction: StoredPrediction) -> Prediction:

@@ -61,6 +61,15 @@ class _LeftOut(Exception):
 class OpenAIModel:
     """A served model. For one event loop at a time; any number of requests at once."""
 
+    KIND = "openai"
+    HOME = _OWN
+    """The service's own address, which wants a key."""
+    KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+    """Variables of the environment."""
+    PATH = "/chat/completions"
+    NEVER: frozenset[str] = frozenset()
+    """Parameters that no server of the kind takes."""
+
     def __init__(
         self,
         served_name: str,
@@ -69,38 +78,36 @@ class OpenAIModel:
         concurrency: int = 64,
         retry: RetryPolicy | None = None,
     ) -> None:
-        """`base_url` None: OPENAI_BASE_URL, else OpenAI's. The key is OPENAI_API_KEY.
+        """`base_url` None: that of the environment, else the service's own.
 
-        Raises `InputError` for an address that is none, `ModelUnavailable` where OpenAI's own
-        service is asked without a key.
+        Raises `InputError` for an address that is none, `ModelUnavailable` where the service itself
+        is asked without a key.
         """
         self.served_name = served_name
-        self.base_url = (base_url or os.environ.get("OPENAI_BASE_URL") or _OWN).rstrip("/")
+        self.base_url = (base_url or os.environ.get(self.ADDRESS) or self.HOME).rstrip("/")
         parts = urlsplit(self.base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(f"{self.base_url}: the base URL must be like http://host:port/v1")
-        self._key = os.environ.get("OPENAI_API_KEY", "").strip()
+        self._key = os.environ.get(self.KEY, "").strip()
         if not (self._key.isascii() and self._key.isprintable()):
-            raise InputError("OPENAI_API_KEY holds characters that no key has")
-        if not self._key and self.base_url == _OWN:
-            raise ModelUnavailable(
-                "no key: set OPENAI_API_KEY, or OPENAI_BASE_URL for another server"
-            )
+            raise InputError(f"{self.KEY} holds characters that no key has")
+        if not self._key and self.base_url == self.HOME:
+            raise ModelUnavailable(f"no key: set {self.KEY}, or {self.ADDRESS} for another server")
         self._retry = retry or RetryPolicy()
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._client: AsyncOpenAI | None = None
         self._answered = False
         self._not_before = 0.0
-        self._left_out: set[str] = set()
+        self._left_out: set[str] = set(self.NEVER)
         self._continues: bool | None = None
         self._trying = asyncio.Lock()
 
     @property
     def name(self) -> str:
-        """`openai:` and the name that the server knows. The address is no part of it, so that a
-        server may move to another port without being paid again."""
-        return f"openai:{self.served_name}"
+        """The kind (`openai:`) and the name that the server knows. The address is no part of it, so
+        that a server may move to another port without being paid again."""
+        return f"{self.KIND}:{self.served_name}"
 
     async def generate(
         self, messages: Sequence[Message], *, n: int, sampling: Sampling, first: int = 0
@@ -209,7 +216,10 @@ class OpenAIModel:
         limit = min(self._retry.attempt, deadline - time.monotonic())
         try:
             async with asyncio.timeout(limit):  # over the whole answer, however slowly it drips
-                text = await self._opened().post("/chat/completions", cast_to=str, body=body)
+                headers: Any = {"headers": self._headers()}
+                text = await self._opened().post(
+                    self.PATH, cast_to=str, body=self._sent(body), options=headers
+                )
         except TimeoutError:
             cut = limit < self._retry.attempt
             raise _Failed(f"no answer within {max(0.0, limit):.0f} s", cut=cut) from None
@@ -238,7 +248,7 @@ class OpenAIModel:
     ) -> list[Completion]:
         """The choices in an answer of status 200."""
         try:
-            answer = parse_json(text)
+            answer = self._received(parse_json(text))
             if isinstance(answer, dict) and answer.get("error") and not answer.get("choices"):
                 code = answer["error"].get("code") if isinstance(answer["error"], dict) else None
                 status = code if isinstance(code, int) and 400 <= code < 600 else 500
@@ -259,7 +269,7 @@ class OpenAIModel:
             self._leave_out(complaint.parameter)
             return _LeftOut()
         if kind == "key":
-            return self._unavailable("the key is not accepted: set OPENAI_API_KEY")
+            return self._unavailable(f"the key is not accepted: set {self.KEY}")
         if kind == "model":
             hint = "" if self.base_url.endswith("/v1") else "; does the base URL lack /v1?"
             return self._unavailable(f"no such model or address: {detail}{hint}")
@@ -294,6 +304,18 @@ class OpenAIModel:
                 ),
             )
         return self._client
+
+    def _headers(self) -> dict[str, Any]:
+        """What a request carries besides the client's own."""
+        return {}
+
+    def _sent(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A body of `chat` as the server takes it."""
+        return body
+
+    def _received(self, answer: object) -> object:
+        """An answer as `chat` reads it."""
+        return answer
 
     def _optional(self, body: dict[str, Any]) -> list[str]:
         return [name for name in _OPTIONAL if name in body]

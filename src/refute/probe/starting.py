@@ -43,7 +43,8 @@ def command(
     if runner == "pytest":
         stay = ["--maxfail=0", "--continue-on-collection-errors"]
         plugin = ["-p", f"{_MODULE}.with_pytest"]
-        return [*start, "pytest", *plugin, *stay, *options, *(tests or files)]
+        plain = "--color=no"  # what a repository's own options say of colours goes into messages
+        return [*start, "pytest", *plugin, *stay, *options, plain, *(tests or files)]
     if runner == "unittest":
         return [*start, "unittest", *options, *(tests or files)]
     if runner == "django":

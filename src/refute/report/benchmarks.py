@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -10,7 +10,7 @@ from rich.table import Table
 from refute.issue.benchmark.build import REASONS, BuiltBenchmark
 from refute.issue.benchmark.statistics import BenchmarkFigure
 
-__all__ = ["print_built", "print_statistics"]
+__all__ = ["print_built", "print_shares", "print_statistics"]
 
 
 def print_built(title: str, built: BuiltBenchmark, console: Console) -> None:
@@ -33,4 +33,13 @@ def print_statistics(title: str, figures: Sequence[BenchmarkFigure], console: Co
         name = one.group if one.group != group else ""
         group = one.group
         table.add_row(name, one.name, f"{one.mean:,.1f}", f"{one.max:,.0f}", str(one.instances))
+    console.print(table)
+
+
+def print_shares(title: str, counts: Mapping[str, int], console: Console) -> None:
+    """How many instances are of each kind."""
+    total = sum(counts.values())
+    table = Table("", "instances", "%", title=title)
+    for name, count in counts.items():
+        table.add_row(name, str(count), f"{100 * count / total:.1f}")
     console.print(table)

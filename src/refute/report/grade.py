@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from refute.figures import Figure
 from refute.issue.grading.grade_records import GradeRecord, read_grade
-from refute.issue.grading.grade_summary import FIGURES, Grades, Summary
+from refute.issue.grading.grade_summary import COLUMNS, Columns, Grades, Summary
 from refute.runs.records import ErrorRecord
 
 __all__ = ["STATUSES", "grade_document", "print_grades"]
@@ -42,7 +42,7 @@ def grade_document(
     return {
         "dataset": dataset,
         "n": summary.n,
-        "metrics": {name: _figure(summary.figures[name]) for name in FIGURES},
+        "metrics": {name: _figure(figure) for name, figure in summary.figures.items()},
         "statuses": dict(summary.statuses),
         "errors": dict(summary.errors),
         "flaky": summary.flaky,
@@ -76,11 +76,13 @@ def _instance(record: GradeRecord | ErrorRecord) -> dict[str, Any]:
     }
 
 
-def print_grades(title: str, summary: Summary, console: Console) -> None:
+def print_grades(
+    title: str, summary: Summary, console: Console, columns: Columns = "later"
+) -> None:
     """The figures, then why instances failed, then what to be careful about."""
     console.print(Text(f"{title}, {summary.n} instances", style="bold"), soft_wrap=True)
     if summary.n:
-        console.print(_table(summary))
+        console.print(_table(summary, COLUMNS[columns]))
     for status, count in summary.statuses.items():
         console.print(Text(f"{count:5}  {STATUSES.get(status, status)}"))
     if summary.errors:
@@ -89,12 +91,12 @@ def print_grades(title: str, summary: Summary, console: Console) -> None:
         console.print(Text(f"note: {text}", style="dim"))
 
 
-def _table(summary: Summary) -> Table:
+def _table(summary: Summary, figures: Mapping[str, str]) -> Table:
     table = Table()
     table.add_column("")
     table.add_column("%", justify="right")
     table.add_column("standard error", justify="right")
-    for name, label in FIGURES.items():
+    for name, label in figures.items():
         figure = summary.figures[name]
         table.add_row(label, _percent(figure.value), _percent(figure.stderr))
     return table

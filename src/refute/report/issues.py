@@ -40,7 +40,7 @@ def reproduction_document(
         "method": method,
         "found": bool(trial and trial.failing),
         "patch": prediction.patch,
-        "confidence": round(prediction.confidence, 4) if prediction.patch else 0.0,
+        "confidence": _rounded(prediction.confidence) if prediction.patch else 0.0,
         "tests": failing_tests(trial.failing if trial else ()),
         "notes": list(prediction.notes),
         "steps": list(found.steps),
@@ -72,9 +72,20 @@ def print_reproduction(
     if trial is None or not trial.failing:
         console.print(Text(f"{method}: no test that fails for the issue's reason", style="bold"))
     else:
-        console.print(Text(f"confidence {prediction.confidence:.0%} ({method})"))
+        console.print(Text(_confidence_text(prediction.confidence, method)))
     for note in prediction.notes:
         console.print(Text(f"note: {note}", style="dim"))
+
+
+def _confidence_text(confidence: float | None, method: str) -> str:
+    """How sure a method is of its tests, in a few words."""
+    if confidence is None:
+        return f"no confidence: {method} has no evidence besides"
+    return f"confidence {confidence:.0%} ({method})"
+
+
+def _rounded(confidence: float | None) -> float | None:
+    return None if confidence is None else round(confidence, 4)
 
 
 def _print_trial(trial: TrialRun, console: Console) -> None:
@@ -110,14 +121,16 @@ def vetted_document(
         "notes": list(vetted.notes),
         "method": method,
         "tests": tests,
-        "confidence": round(found.prediction.confidence, 4) if found else None,
+        "confidence": _rounded(found.prediction.confidence) if found else None,
     }
 
 
 def print_vetted(
-    method: str, vetted: Vetted, tests: str, console: Console, *, notes: Sequence[str] = ()
+    method: str, vetted: Vetted, tests: str, console: Console, *, found: Reproduction | None = None
 ) -> None:
-    """The verdict, and the tests with their output as evidence."""
+    """The verdict, and the tests with their output as evidence; `found`: where they were written
+    for it."""
+    notes = found.prediction.notes if found else ()
     if tests.strip() and vetted.reproducing:
         console.print(Syntax(tests, "diff", background_color="default", word_wrap=True))
     still = {result.id for result in vetted.still_failing}
@@ -132,6 +145,9 @@ def print_vetted(
         console.print(Text(f"run for regressions: {', '.join(vetted.neighbours)}", style="dim"))
     for note in (*vetted.notes, *notes):
         console.print(Text(f"note: {note}", style="dim"))
+    if found is not None and vetted.reproducing:
+        rests = _confidence_text(found.prediction.confidence, method)
+        console.print(Text(f"it rests on tests with {rests}"))
     colour = "green" if vetted.verdict == "fixed" else "red"
     console.print(Text.assemble((f"{vetted.verdict}: ", f"bold {colour}"), vetted.reason))
 

@@ -10,7 +10,8 @@ import pytest
 from refute.issue.aci import Action, Actions, Misused, documentation, native_tools, read_text
 from refute.issue.aci.checks import broken_syntax, undefined_names
 from refute.issue.aci.file_viewer import replaced, shown
-from refute.issue.aci.shell import LONGEST_COMMAND, OUTPUT, runs_tests, steady
+from refute.issue.aci.shell import LONGEST_COMMAND, OUTPUT, runs_tests
+from refute.issue.drafting.steady import steady
 from refute.workspace.contract import Workspace
 
 from ..projects import Project
@@ -218,7 +219,7 @@ def test_checks() -> None:
 def test_output_is_steady() -> None:
     root = "/tmp/cache/trees/x-1/x"
     text = f"{root}/a.py:3 in {root}\n{root}.py <A at 0x7f31aa01> 2 passed in 0.31s\x1b[0m"
-    assert steady(text, root) == f"a.py:3 in .\n{root}.py <A at 0x...> 2 passed in 0.00 s[0m"
+    assert steady(text, root) == f"a.py:3 in .\n{root}.py <A at 0x...> 2 passed in 0.00 s"
     for bar in ("=" * 20 + " 1 failed in 0.31s " + "=" * 19, "=" * 18 + " 1 failed in 100.31s ==="):
         assert steady(bar, root) == "=== 1 failed in 0.00 s ==="
     assert steady("Ran 3 tests in 12.001s", root) == "Ran 3 tests in 0.00 s"

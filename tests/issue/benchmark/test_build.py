@@ -331,7 +331,7 @@ def test_statistics_of_rows_without_measurements() -> None:
            "FAIL_TO_PASS": ["a", "b"], "PASS_TO_PASS": []}  # fmt: skip
     figures = {(f.group, f.name): f.mean for f in statistics([row])}
     assert figures["issue", "words"] == 4
-    assert figures["golden tests", "F→P"] == 2
+    assert figures["listed tests", "F→P"] == 2
     assert ("existing tests", "total") not in figures
     assert statistics([]) == ()
 

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from refute.issue.grading.coverage import change_coverage, counted_lines
+from dataclasses import replace
+
+from refute.issue.grading.coverage import change_coverage, counted_lines, executable_lines
+from refute.issue.grading.golden_lines import with_golden_lines
+from refute.issue.grading.grade import Evidence, IssueGrade, covered_by
+from refute.issue.grading.grade_records import GradeRecord
+from refute.issue.grading.grade_summary import summarize
 from refute.issue.grading.statuses import NO_TESTS
+from refute.issue.grading.verdict import Verdict
+from refute.problems import IssueKey
 from refute.workspace.contract import TestReport
 
 PATCH = """\
@@ -89,3 +97,65 @@ def test_a_patch_without_executable_lines_is_excluded() -> None:
     none = (NO_TESTS, NO_TESTS)
     found = change_coverage(PATCH, before=counts(l2=5), after=NO_TESTS, base=none, golden=none)
     assert found.value is None
+
+
+def test_which_lines_are_executable() -> None:
+    base = counts(l2=1), counts(l2=1)
+    golden = counts(l2=1, l3=1), counts(l2=2, l3=2, l4=1)
+    found = executable_lines(PATCH, base=base, golden=golden)
+    assert (found.removed, found.added) == (lines(2, 3), lines(2, 3, 4))
+    printed = executable_lines(PATCH, base=base, golden=golden, rule="printed")
+    assert (printed.removed, printed.added) == (lines(2), lines(2, 3)), "more than once together"
+
+
+def test_one_denominator_for_every_prediction() -> None:
+    base, golden = (NO_TESTS, NO_TESTS), (counts(l2=1), counts(l2=1, l4=1))
+    gold = Evidence(((golden[0],), (golden[1],)), base, golden)
+    key = IssueKey("a", PATCH, "")
+    empty = with_golden_lines(IssueGrade("a", Verdict("empty")), key, gold, "golden")
+    assert empty.coverage is not None
+    assert (empty.coverage.value, empty.coverage.added) == (0, lines(2, 4))
+    # Its own base runs line 3 besides, which neither golden state does.
+    own = counts(l3=1), counts(l3=1)
+    run = Evidence(((counts(l2=1, l3=2),), (counts(l3=2),)), own, golden)
+    graded = IssueGrade("a", Verdict("success"), covered_by(key, run), evidence=run)
+    assert graded.coverage is not None
+    assert graded.coverage.value == 3 / 5
+    fixed = with_golden_lines(graded, key, gold, "golden")
+    assert fixed.coverage is not None
+    assert fixed.coverage.value == 1 / 3
+    assert fixed.golden_coverage is not None
+    assert fixed.golden_coverage.value == 1
+    # What the golden run does not execute at all leaves the instance out for every prediction.
+    nothing = Evidence(((NO_TESTS,), (NO_TESTS,)))
+    out = with_golden_lines(graded, key, nothing, "golden").coverage
+    assert out is not None
+    assert out.value is None
+
+
+def lines(*numbers: int) -> tuple[tuple[str, int], ...]:
+    return tuple(("lib/m.py", number) for number in numbers)
+
+
+def test_the_first_versions_columns_add_up() -> None:
+    ran = GradeRecord(
+        id="a", status="fails_after", own=(), broken=(), remarks=(), others=(),
+        coverage=None, golden_coverage=None,
+    )  # fmt: skip
+    both = (("t", "fail", "pass", False), ("u", "pass", "pass", False))
+    records = {
+        "mixed": replace(ran, status="success", own=both, fails_before=True),
+        "broken": replace(ran, status="collection_error", broken=("t.py",), fails_before=True),
+        "green": replace(ran, status="passes_before", own=both[1:]),
+        "none": replace(ran, status="not_applicable"),
+        "old": replace(ran, status="success", own=both),
+    }
+    records = {id: replace(one, id=id) for id, one in records.items()}
+    figures = summarize([IssueKey(id, PATCH, "") for id in records], records).figures
+    values = {
+        name: round(5 * figure.value) for name, figure in figures.items() if "cov" not in name
+    }
+    assert values == {
+        "applicable": 4, "fail_to_any": 2, "fail_to_pass": 2, "pass_to_pass": 3, "success": 2,
+        "fail_to_any_v1": 3, "pass_to_pass_v1": 1,
+    }  # fmt: skip

@@ -42,6 +42,7 @@ def test_partial_coverage_without_success(shop: Shop) -> None:
     grade = shop.grade(new_file(GOOD.replace("2) == 0", "1) == 0")))
     assert grade.verdict.status == "passes_before"
     assert grade.verdict.pass_to_pass == (f"{NEW}::test_it",)
+    assert not grade.verdict.fails_before
     assert grade.coverage is not None
     assert grade.coverage.value == 1 / 2  # the condition, not the return
 
@@ -101,6 +102,7 @@ def test_a_patch_that_conflicts_with_the_golden_patch(shop: Shop) -> None:
     probe = CART.replace("    return result", "    # here\n    return result")
     grade = shop.grade(diff("shop/cart.py", CART, probe) + new_file(GOOD))
     assert grade.verdict.status == "conflict"
+    assert grade.verdict.fails_before, "it ran on the original code"
     assert grade.others == ("shop/cart.py",)
     # Only its tests: no conflict is left.
     grade = shop.grade(diff("shop/cart.py", CART, probe) + new_file(GOOD), tests_only=True)
@@ -112,6 +114,8 @@ def test_a_file_that_cannot_be_imported(shop: Shop) -> None:
     grade = shop.grade(new_file("import no_such_module\n" + GOOD))
     assert grade.verdict.status == "collection_error"
     assert grade.verdict.broken == (NEW,)
+    assert grade.verdict.fail_to_any == (), "no test of it is known"
+    assert grade.verdict.fails_before
 
 
 def test_import_of_what_the_fix_adds(shop: Shop) -> None:

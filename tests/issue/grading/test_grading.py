@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from refute.issue.grading.grade_records import read_evidence
+from refute.runs.journal import read_header
 
 from ..shop import PATCH, TEST_PATCH, TESTS, Shop, diff, new_file
 
@@ -118,6 +119,8 @@ def test_gold_and_others(bench: Bench) -> None:
         "fail_to_any": 0.4,
         "fail_to_pass": 0.2,
         "pass_to_pass": 0.0,
+        "fail_to_any_v1": 0.4,
+        "pass_to_pass_v1": 0.0,
         "success": 0.2,
         "coverage": 0.4,
         "coverage_success": 1.0,
@@ -147,9 +150,12 @@ def test_golden_tests_are_predictions_too(bench: Bench) -> None:
     found = bench.run("gold", "--limit", "2")
     assert found["statuses"] == {"success": 2}
     assert found["metrics"]["coverage"]["value"] == 1
-    assert bench.run(bench.predict("none", {"shop-0": ""}), "--limit", "1")["statuses"] == {
-        "empty": 1
-    }
+    none = bench.run(bench.predict("none", {"shop-0": ""}), "--limit", "1", "--preset", "paper")
+    assert none["statuses"] == {"empty": 1}
+    assert none["metrics"]["coverage"]["value"] == 0
+    header = read_header(Path(none["run"]))
+    assert header is not None
+    assert header["terms"]["executable"] == "printed"
 
 
 def test_an_instance_that_cannot_be_graded_stops_no_other(bench: Bench) -> None:

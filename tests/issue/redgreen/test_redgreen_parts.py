@@ -8,6 +8,7 @@ import pytest
 
 from refute.issue.context.ranking import estimated_tokens, numbered
 from refute.issue.drafting.original import TrialRun, described, runnable_id
+from refute.issue.drafting.steady import scrubbed
 from refute.issue.redgreen.dependencies import companions
 from refute.issue.redgreen.edits_read import TestOpinion, read_steps, read_verdicts
 from refute.issue.redgreen.excerpt import excerpt, outline
@@ -29,7 +30,7 @@ from refute.issue.redgreen.ranking import (
     telling_fixes,
     without_shared,
 )
-from refute.issue.redgreen.testbed import CandidateFix, scrubbed
+from refute.issue.redgreen.testbed import CandidateFix
 from refute.issue.redgreen.uncovered import statements_at
 from refute.workspace.contract import Failure, TestReport, TestResult
 
@@ -326,6 +327,7 @@ def test_what_an_id_stands_for(id: str, name: str) -> None:
 
 def test_runs_are_told_the_same_each_time() -> None:
     one = "/x/tree/a.py <A object at 0x7f01beef> /tmp/pytest-of-me/pytest-3/t0 3 passed in 0.12s"
+    one = one.replace("passed", "\x1b[31mpassed\x1b[0m")
     two = "/x/tree/a.py <A object at 0x55aa0000> /tmp/pytest-of-me/pytest-9/t0 3 passed in 1.4 s"
     assert scrubbed(one, "/x/tree") == scrubbed(two, "/x/tree")
     assert scrubbed(one, "/x/tree").startswith("a.py <A object at 0x...> /tmp/... 3 passed")

@@ -93,6 +93,12 @@ def test_the_expected_value_needs_the_wrong_one() -> None:
     assert claimed(CLAMP + "I expected 9.", Seen({1: Value("9", "9")})) == []
 
 
+def test_a_value_belongs_to_the_expression_of_its_sentence() -> None:
+    seen = Seen({1: Value("0", "0")})
+    assert [one.expected for one in claimed(CLAMP + "Strange. I expected 9.", seen)] == ["9"]
+    assert claimed(CLAMP + "I called `mix(1, 2)`, too, and expected 9.", seen) == []
+
+
 def test_an_expected_value_of_another_kind_is_none() -> None:
     assert claimed(CLAMP + "I expected it to be better.", Seen({1: Value("0", "0")})) == []
 

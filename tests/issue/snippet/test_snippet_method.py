@@ -164,3 +164,12 @@ def test_no_time_no_run(project: Project) -> None:
 def test_it_is_the_default_without_a_model() -> None:
     assert default_method("issue", None) == "snippet"
     assert issue_method("snippet") is snippet
+
+
+def test_a_package_that_cannot_be_imported_is_no_answer(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {"shapes/__init__.py": "import no_such_dependency\n"})
+    text = "Clamp\n\n>>> from shapes.line import clamp\n>>> clamp(10, 0, 9)\n0\n\nI expected 9.\n"
+    problem = replace(project.problem, text=text)
+    work = snippet(problem, ctx=Context(workspace=project.spawn, bounds=BOUNDS))
+    with pytest.raises(WorkspaceUnavailable, match=r"shapes cannot be imported .*no_such_dep"):
+        asyncio.run(work)

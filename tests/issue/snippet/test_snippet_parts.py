@@ -16,6 +16,7 @@ from refute.issue.snippet.missing_dunder import missing_attribute
 from refute.issue.snippet.placement import frame_files, home_for_models, homes_for_tests, styles_of
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
+from refute.issue.snippet.subject import _homes_of_attributes
 
 FILES = {
     "shop/__init__.py": "",
@@ -321,3 +322,18 @@ def test_models_of_the_repositorys_tests(query: str, text: str, folder: str | No
     assert borrowed_from({"Author"}, used, text, APPS) == folder
     assert borrowed_from({"Author", "Shelf"}, used, text, APPS) is None
     assert homes_in("tests/b", ["tests/a/tests.py", "tests/b/tests.py"]) == ["tests/b/tests.py"]
+
+
+def test_a_name_that_a_package_passes_on_is_tested_where_it_is_defined() -> None:
+    files = {
+        "pack/__init__.py": "from pack.sizes import natural\n",
+        "pack/sizes.py": "def natural(n):\n    return str(n)\n",
+        "pack/times.py": "def natural_time(n):\n    return n\n",
+        "other/sizes.py": "def natural(n):\n    return n\n",
+        "tests/test_times.py": "import pack\n\ndef test_t():\n    assert pack.natural_time(1)\n",
+        "tests/test_sizes.py": "import pack\n\ndef test_s():\n    assert pack.natural(1)\n",
+    }
+    code = _homes_of_attributes(rows("import pack as p\np.natural(3)\n"), Names(files))
+    assert code == ["pack/sizes.py"]
+    assert _homes_of_attributes(rows("import pack\npack.nothing(3)\n"), Names(files)) == []
+    assert homes_for_tests("time sizes", code, files)[0] == "tests/test_sizes.py"

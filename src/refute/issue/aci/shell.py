@@ -1,8 +1,7 @@
 """An agent's shell: commands in the contained workspace, and output that is the same every time.
 
 The same command on the same tree has to give the same text, for the text is part of the next
-question, and an answer that is paid for is found again by its question. So paths of the tree are
-shown relative to it, and times, addresses and random names are taken out.
+question (`refute.issue.drafting.steady`).
 """
 
 from __future__ import annotations
@@ -13,24 +12,16 @@ import shlex
 from dataclasses import dataclass
 
 from refute.issue.drafting.original import shortened
+from refute.issue.drafting.steady import steady
 from refute.workspace.contract import CommandResult, Workspace
 
-__all__ = ["OUTPUT", "ShellRun", "run_in", "runs_tests", "steady"]
+__all__ = ["OUTPUT", "ShellRun", "run_in", "runs_tests"]
 
 OUTPUT = 10_000
 """Characters of a command's output that are shown."""
 LONGEST_COMMAND = 60_000
 
 _MARK = "@@refute-folder@@"
-_STEADY = (
-    (re.compile(r"\bin \d+(?:\.\d+)? ?(s\b|seconds?\b)(?: \(\d+:\d\d:\d\d\))?"), r"in 0.00 \1"),
-    (re.compile(r"\b0x[0-9a-fA-F]{5,16}\b"), "0x..."),
-    # a bar is as long as the line leaves room for, and the time in it has more digits or fewer
-    (re.compile(r"^=+ (.*\bin 0\.00 s.*?) =+$", re.M), r"=== \1 ==="),
-    (re.compile(r"(random seed: +)\d+"), r"\g<1>0"),
-    (re.compile(r"/tmp/tmp[a-z0-9_]{8}\b"), "/tmp/tmp........"),
-    (re.compile(r"/pytest-of-\w+/pytest-\d+\b"), "/pytest-of-root/pytest-0"),
-)
 _TESTING = re.compile(
     r"\b(pytest|py\.test|unittest|runtests(\.py)?|nosetests|tox|doctest)\b|\bbin/test\b"
     r"|\bpython[\d.]*\s+(-\S+\s+)*\S*tests?\S*\.py\b|\bmanage\.py\s+test\b"
@@ -64,15 +55,6 @@ def run_in(workspace: Workspace, folder: str, command: str, *, timeout: float) -
     output, end = _end_folder(result.output, root)
     text = steady(output.strip("\n"), root)
     return ShellRun(result, shortened(text, OUTPUT), folder if end is None else end)
-
-
-def steady(text: str, root: str) -> str:
-    """The text without what differs from run to run; see the module."""
-    text = text.replace(f"{root}/", "")
-    text = re.sub(rf"{re.escape(root)}(?![\w.-])", ".", text)
-    for pattern, replacement in _STEADY:
-        text = pattern.sub(replacement, text)
-    return "".join(c for c in text if c in "\n\t" or ord(c) >= 32)
 
 
 def runs_tests(command: str) -> bool:

@@ -37,7 +37,9 @@ def statistics(
     """Table 1's figures, those of which nothing is known left out.
 
     `rows`: SWE-bench's fields; the counts of existing and of added tests come from `measured`,
-    which `refute data build-swt` writes. `finder`: where to count the files and lines of the
+    which `refute data build-swt` writes and a golden run tells. Without it the lists of the row are
+    counted: its PASS_TO_PASS are the tests that pass in both states, most of them existing ones.
+    `finder`: where to count the files and lines of the
     repositories; None: they are not counted. Words are counted with punctuation, as the paper's
     tokenizer does, within about a per cent.
     """
@@ -68,9 +70,13 @@ def statistics(
     )
 
 
-_ORDER = ("issue", "codebase", "existing tests", "golden tests", "golden patch")
+_ORDER = ("issue", "codebase", "listed tests", "existing tests", "golden tests", "golden patch")
 _NAMES = {"f2p": "F→P", "f2f": "F→F", "p2p": "P→P", "p2f": "P→F"}
-_INNER = (*_NAMES.values(), "total", "added", "removed", "files", "lines", "files edited")
+_INNER = (
+    *_NAMES.values(),
+    *("total", "added", "removed", "coverage %", "coverage % besides"),
+    *("files", "lines", "files edited"),
+)
 
 
 def _order(group: str, name: str) -> tuple[int, int]:
@@ -82,7 +88,7 @@ def _note_tests(row: Mapping[str, Any], note: Callable[[str, str, float], None])
     if not isinstance(measured, Mapping) or "existing" not in measured:
         for field, name in (("FAIL_TO_PASS", "F→P"), ("PASS_TO_PASS", "P→P")):
             if row.get(field) is not None:
-                note("golden tests", name, len(row[field]))
+                note("listed tests", name, len(row[field]))
         return
     for group, field in (("existing tests", "existing"), ("golden tests", "golden")):
         for kind, name in _NAMES.items():
@@ -90,6 +96,9 @@ def _note_tests(row: Mapping[str, Any], note: Callable[[str, str, float], None])
     note("existing tests", "total", sum(measured["existing"].values()))
     note("golden tests", "added", measured["added"])
     note("golden tests", "removed", measured["removed"])
+    if measured.get("coverage") is not None:  # of X*, so that the two are 100
+        note("existing tests", "coverage %", 100 * measured["coverage"])
+        note("golden tests", "coverage % besides", 100 - 100 * measured["coverage"])
 
 
 def _lines(part: FilePatch) -> int:

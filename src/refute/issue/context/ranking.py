@@ -82,8 +82,10 @@ def relevant(
     *,
     tokens: int = CONTEXT_TOKENS,
     first: Sequence[str] = (),
+    alone: bool = False,
 ) -> list[RankedFile]:
-    """The files to show: those of `first`, then the highest ranked, whole, while they fit.
+    """The files to show: those of `first`, then the highest ranked, whole, while they fit. `alone`:
+    those of `first` and no others, where there are any.
 
     A file that does not fit is passed over for the next that does; of a `first` one that does not
     fit, the beginning is shown.
@@ -95,6 +97,8 @@ def relevant(
         if text:
             chosen.append(RankedFile(path, text))
             left -= _cost(path, text)
+    if alone and chosen:
+        return chosen
     smallest = 50
     for path in ranked(query, files):
         if left < smallest:

@@ -4,22 +4,49 @@ X*_r are the lines that the golden patch removes, counted on the original code; 
 adds, counted on the fixed code. A line is executable when the original tests or the golden tests
 execute it. It is covered when the tests execute it more often with the predicted patch than
 without.
+
+`Executable` names three readings of the first rule. The original tests are those of the predicted
+files (`own`, as the reference's code has it) or those of the golden tests' files (`golden`, the
+same lines for every prediction). The formula that is printed asks for more than one execution by
+both suites together (`printed`), against the text beside it: a line that golden tests reach once is
+not executable then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from refute.issue.patches import added_lines, removed_lines
 from refute.workspace.contract import TestReport
 
-__all__ = ["ChangeCoverage", "Counts", "Line", "change_coverage", "counted_lines"]
+__all__ = [
+    "ChangeCoverage",
+    "Counts",
+    "Executable",
+    "ExecutableLines",
+    "Line",
+    "change_coverage",
+    "counted_lines",
+    "executable_lines",
+]
+
+Executable = Literal["own", "golden", "printed"]
+"""How the executable lines of a golden patch are found; see above."""
 
 Line = tuple[str, int]
 """A file and a 1-based line number."""
 Counts = Mapping[str, Mapping[int, int]]
 """File -> line -> number of executions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutableLines:
+    """X*: lines of a golden patch that count."""
+
+    removed: tuple[Line, ...]
+    added: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +92,44 @@ def change_coverage(
     after: TestReport,
     base: tuple[TestReport, TestReport],
     golden: tuple[TestReport, TestReport],
+    executable: ExecutableLines | None = None,
 ) -> ChangeCoverage:
     """ΔC of the tests that were run in `before` (original code) and `after` (fixed code).
 
     `patch` is the golden patch; `base` and `golden` are reports on the original and fixed code.
+    `executable`: the lines that count; None: those that `base` or `golden` execute.
     """
-    removed = _executed(removed_lines(patch), base[0].lines, golden[0].lines)
-    added = _executed(added_lines(patch), base[1].lines, golden[1].lines)
+    lines = executable or executable_lines(patch, base=base, golden=golden)
     return ChangeCoverage(
-        removed,
-        added,
-        _more_often(removed, before.lines, base[0].lines),
-        _more_often(added, after.lines, base[1].lines),
+        lines.removed,
+        lines.added,
+        _more_often(lines.removed, before.lines, base[0].lines),
+        _more_often(lines.added, after.lines, base[1].lines),
     )
 
 
-def _executed(lines: Mapping[str, Sequence[int]], *counts: Counts) -> tuple[Line, ...]:
+def executable_lines(
+    patch: str,
+    *,
+    base: tuple[TestReport, TestReport],
+    golden: tuple[TestReport, TestReport],
+    rule: Executable = "own",
+) -> ExecutableLines:
+    """X* of a golden patch, from reports on the original and fixed code. Where they are of the
+    golden tests' files, `own` is `golden`."""
+    least = 2 if rule == "printed" else 1
+    return ExecutableLines(
+        _executed(removed_lines(patch), least, base[0].lines, golden[0].lines),
+        _executed(added_lines(patch), least, base[1].lines, golden[1].lines),
+    )
+
+
+def _executed(lines: Mapping[str, Sequence[int]], least: int, *counts: Counts) -> tuple[Line, ...]:
     return tuple(
         (file, line)
         for file, numbers in lines.items()
         for line in numbers
-        if any(_count(one, (file, line)) for one in counts)
+        if sum(_count(one, (file, line)) for one in counts) >= least
     )
 
 

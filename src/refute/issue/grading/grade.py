@@ -14,7 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.issue.grading.coverage import ChangeCoverage, change_coverage, counted_lines
+from refute.issue.grading.coverage import (
+    ChangeCoverage,
+    Executable,
+    ExecutableLines,
+    change_coverage,
+    counted_lines,
+)
 from refute.issue.grading.states import (
     PatchedState,
     StateStore,
@@ -23,12 +29,20 @@ from refute.issue.grading.states import (
     test_files,
 )
 from refute.issue.grading.statuses import NO_TESTS
-from refute.issue.grading.verdict import Status, Verdict, judge
+from refute.issue.grading.verdict import Status, Verdict, fails_before, judge
 from refute.issue.patches import file_patches, is_test_file, touched_files
 from refute.problems import IssueKey, IssuePrediction
 from refute.workspace.contract import TestReport, Workspace
 
-__all__ = ["Evidence", "IssueGrade", "Mode", "Terms", "grade_evidence", "grade_prediction"]
+__all__ = [
+    "Evidence",
+    "IssueGrade",
+    "Mode",
+    "Terms",
+    "covered_by",
+    "grade_evidence",
+    "grade_prediction",
+]
 
 Mode = Literal["tests", "reproduction"]
 """`reproduction`: the patch adds a script, and its exit status decides."""
@@ -47,6 +61,8 @@ class Terms:
     mode: Mode = "tests"
     script: str | None = None
     """The script of `reproduction`; None: the one Python file that the patch adds."""
+    executable: Executable = "own"
+    """Which lines of the golden patch ΔC counts (`refute.issue.grading.coverage`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +128,10 @@ def grade_prediction(
     if not runnable:
         return _without_run(key, "no_test", others, "no touched file holds a test")
     before, after = _states(patch, key, files, script, terms)
-    try:
-        evidence = _run(before, after, spawn, store, terms, slot)
-    except PatchRejected as error:
-        return _without_run(key, "conflict", others, str(error))
+    evidence = _run(before, after, spawn, store, terms, slot)
+    if isinstance(evidence, _Conflict):
+        verdict = Verdict("conflict", remarks=(evidence.why,), fails_before=evidence.fails_before)
+        return IssueGrade(key.id, verdict, others=others)
     return grade_evidence(evidence, key, others=others, counted=script is None)
 
 
@@ -138,12 +154,25 @@ def grade_evidence(
     verdict = judge(*evidence.predicted, *evidence.base)
     coverage = golden = None
     if counted:
-        pairs = {"base": evidence.base, "golden": evidence.golden}
-        before, after = (reports[0] for reports in evidence.predicted)
-        coverage = change_coverage(key.patch, before=before, after=after, **pairs)
-        before, after = evidence.golden
-        golden = change_coverage(key.patch, before=before, after=after, **pairs)
+        coverage = covered_by(key, evidence)
+        first, last = evidence.golden
+        golden = covered_by(key, replace(evidence, predicted=((first,), (last,))))
     return IssueGrade(key.id, verdict, coverage, golden, tuple(others), evidence)
+
+
+def covered_by(
+    key: IssueKey, evidence: Evidence, executable: ExecutableLines | None = None
+) -> ChangeCoverage:
+    """ΔC of the predicted tests in the evidence; see `change_coverage`."""
+    before, after = (reports[0] for reports in evidence.predicted)
+    return change_coverage(
+        key.patch,
+        before=before,
+        after=after,
+        base=evidence.base,
+        golden=evidence.golden,
+        executable=executable,
+    )
 
 
 def _prepared(patch: str, terms: Terms) -> tuple[str, tuple[str, ...]]:
@@ -198,6 +227,14 @@ def _states(
     return lanes[0], lanes[1]
 
 
+@dataclass(frozen=True, slots=True)
+class _Conflict:
+    """The patch applies to the original code alone."""
+
+    why: str
+    fails_before: bool
+
+
 def _run(
     before: Sequence[PatchedState],
     after: Sequence[PatchedState],
@@ -205,14 +242,19 @@ def _run(
     store: StateStore,
     terms: Terms,
     slot: AbstractContextManager[Any] | None,
-) -> Evidence:
+) -> Evidence | _Conflict:
     with ThreadPoolExecutor(2) as lanes:
         futures = [
             lanes.submit(run_lane, states, spawn, store, timeout=terms.timeout, slot=slot)
             for states in (before, after)
         ]
-        first, last = (future.result() for future in futures)
     n = terms.repeat
+    first = futures[0].result()
+    try:
+        last = futures[1].result()
+    except PatchRejected as error:
+        base = first[n] if len(first) > n else NO_TESTS
+        return _Conflict(str(error), fails_before(first[:n], base))
     predicted = tuple(first[:n]), tuple(last[:n])
     if len(first) == n:
         return Evidence(predicted)

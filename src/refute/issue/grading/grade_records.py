@@ -69,6 +69,7 @@ class GradeRecord:
     golden: GoldenCheck | None = None
     seconds: Number | None = None
     repo: str | None = None
+    fails_before: bool = False
 
 
 RECORDS = Schema("grade", GradeRecord)
@@ -95,6 +96,7 @@ def grade_record(
         golden=golden,
         seconds=None if seconds is None else round(seconds, 3),
         repo=repo,
+        fails_before=verdict.fails_before,
     )
 
 
@@ -103,7 +105,7 @@ def read_grade(record: GradeRecord, evidence: Evidence | None = None) -> IssueGr
     own = tuple(Transition(*row) for row in record.own)
     return IssueGrade(
         record.id,
-        Verdict(record.status, own, record.broken, record.remarks),
+        Verdict(record.status, own, record.broken, record.remarks, record.fails_before),
         _coverage(record.coverage),
         _coverage(record.golden_coverage),
         record.others,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from refute.figures import Figure, mean
 from refute.issue.grading.coverage import counted_lines
@@ -13,7 +14,16 @@ from refute.issue.grading.grade_records import GradeRecord, read_grade
 from refute.problems import IssueKey
 from refute.runs.records import ErrorRecord
 
-__all__ = ["FIGURES", "Grades", "Summary", "best_records", "summarize"]
+__all__ = [
+    "COLUMNS",
+    "FIGURES",
+    "FIGURES_V1",
+    "Columns",
+    "Grades",
+    "Summary",
+    "best_records",
+    "summarize",
+]
 
 Grades = Mapping[str, GradeRecord | ErrorRecord]
 """Instance id -> its grade, or why there is none."""
@@ -28,7 +38,22 @@ FIGURES: Mapping[str, str] = {
     "coverage_success": "ΔC  successful",
     "coverage_other": "ΔC  other",
 }
-"""Name of a figure -> its label."""
+"""Name of a figure -> its label: as the benchmark's later versions define them."""
+
+FIGURES_V1: Mapping[str, str] = {
+    "applicable": "A   applicable",
+    "fail_to_any_v1": "F→×",
+    "success": "F→P",
+    "pass_to_pass_v1": "P→P",
+    "coverage": "ΔC  all",
+    "coverage_success": "ΔC  F→P",
+    "coverage_other": "ΔC  not F→P",
+}
+"""As the paper's first version defines them (Tables 2 and 3): its F→P is our S; F→× counts a file
+that cannot be imported, and P→P is every other patch that applies, so that A = F→× + P→P."""
+
+Columns = Literal["v1", "later"]
+COLUMNS: Mapping[Columns, Mapping[str, str]] = {"v1": FIGURES_V1, "later": FIGURES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +97,8 @@ def summarize(keys: Sequence[IssueKey], records: Grades) -> Summary:
             "fail_to_any": share(lambda g: bool(g.verdict.fail_to_any)),
             "fail_to_pass": share(lambda g: bool(g.verdict.fail_to_pass)),
             "pass_to_pass": share(lambda g: bool(g.verdict.pass_to_pass)),
+            "fail_to_any_v1": share(lambda g: g.applicable and _fails_before(g)),
+            "pass_to_pass_v1": share(lambda g: g.applicable and not _fails_before(g)),
             "success": share(lambda g: g.verdict.success),
             "coverage": mean(value for _, value in covered),
             "coverage_success": mean(v for g, v in covered if g.verdict.success),
@@ -106,6 +133,11 @@ def _goodness(record: GradeRecord) -> tuple[bool, bool, float, bool]:
     delta = grade.coverage.value if grade.coverage is not None else None
     verdict = grade.verdict
     return verdict.success, bool(verdict.fail_to_pass), delta or 0.0, grade.applicable
+
+
+def _fails_before(grade: IssueGrade) -> bool:
+    """A record that was made before `fails_before` was told at least says what its tests do."""
+    return grade.verdict.fails_before or bool(grade.verdict.fail_to_any)
 
 
 def _delta(grade: IssueGrade, key: IssueKey) -> float | None:

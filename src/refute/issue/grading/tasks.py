@@ -22,6 +22,7 @@ from refute.datasets.swe import IssueItem
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.gold_check import missing_fail_to_pass, works
+from refute.issue.grading.golden_lines import golden_reports, with_golden_lines
 from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
 from refute.issue.grading.grade_records import (
     GoldenCheck,
@@ -79,7 +80,10 @@ class GradingSettings:
         digest = hashlib.sha256()
         for task in tasks:
             digest.update(repr((task.item, task.prediction)).encode(errors="surrogatepass"))
-        return {"kind": "grades", **asdict(self), "content": digest.hexdigest()[:32]}
+        settings = asdict(self)
+        if self.terms.executable == Terms().executable:
+            del settings["terms"]["executable"]  # as runs were started with before there was it
+        return {"kind": "grades", **settings, "content": digest.hexdigest()[:32]}
 
 
 def default_jobs() -> int:
@@ -165,15 +169,14 @@ def _grade(
     if patch.strip() and settings.types != ("vanilla",):
         with spawn() as workspace:
             patch = _read(prediction, settings.types, workspace)
+    key, terms = task.item.key, settings.terms
     store = StateStore(cache_folder() / "states", problem, settings.workspace)
-    return grade_prediction(
-        IssuePrediction(problem.id, patch),
-        task.item.key,
-        spawn,
-        store=store,
-        terms=settings.terms,
-        slot=slots,
-    )
+    predicted = IssuePrediction(problem.id, patch)
+    grade = grade_prediction(predicted, key, spawn, store=store, terms=terms, slot=slots)
+    if terms.executable == "own" or terms.mode != "tests":
+        return grade
+    golden = golden_reports(key, spawn, store=store, timeout=terms.timeout, slot=slots)
+    return with_golden_lines(grade, key, golden, terms.executable)
 
 
 def _read(prediction: Prediction, types: Sequence[PatchType], workspace: Workspace) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "Transition",
     "Verdict",
     "combined",
+    "fails_before",
     "judge",
     "own_tests",
     "transitions",
@@ -63,6 +64,10 @@ class Verdict:
     broken: tuple[str, ...] = ()
     """Files that cannot be imported on the fixed code, because of the patch."""
     remarks: tuple[str, ...] = ()
+    fails_before: bool = False
+    """Whether anything of the patch fails on the original code: a test, a file that cannot be
+    imported there (nor on the fixed code, so that no test of it is known), a run that does not end.
+    The first version of the paper takes any such error for F (section 3.1)."""
 
     @property
     def success(self) -> bool:
@@ -141,7 +146,18 @@ def judge(
     broken = tuple(sorted(last.statuses.broken - base_last.broken))
     verdict = Verdict("passes_before", own, broken, _remarks((*before, *after)))
     status = _status(verdict, before, after)
-    return Verdict(status, own, broken, verdict.remarks)
+    failed = bool(verdict.fail_to_any) or fails_before(before, base_before)
+    return Verdict(status, own, broken, verdict.remarks, failed)
+
+
+def fails_before(before: Sequence[TestReport], base_before: TestReport) -> bool:
+    """Whether something fails on the original code that does not fail there without the patch."""
+    first, base = combined(before, best=True).statuses, statuses(base_before)
+    failing = (
+        status == "fail" and base.of(test, first.files.get(test, "")) != "fail"
+        for test, status in first.tests.items()
+    )
+    return not first.finished or bool(first.broken - base.broken) or any(failing)
 
 
 def _status(verdict: Verdict, before: Sequence[TestReport], after: Sequence[TestReport]) -> Status:

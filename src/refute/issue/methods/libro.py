@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from refute.errors import ContextTooLong
-from refute.issue.context.ranking import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original, TrialRun, described, shortened
-from refute.issue.methods.zeroshot import drafts
+from refute.issue.drafting.steady import scrubbed
+from refute.issue.methods.zeroshot import PromptOptions, drafts
 from refute.methods import Context, method
 from refute.models.contract import Asker, Message, Sampling
 from refute.models.gather import together
@@ -51,13 +51,10 @@ class JudgedDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LibroOptions:
+class LibroOptions(PromptOptions):
     """What the method's figures depend on."""
 
     samples: int = parameter(5, "Drafts.", at_least=1)
-    context_tokens: int = parameter(
-        CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
-    )
 
 
 @method(
@@ -80,14 +77,15 @@ async def libro(problem: IssueProblem, *, ctx: Context, options: LibroOptions) -
             ctx=ctx,
             form="custom",
             samples=options.samples,
-            context_tokens=options.context_tokens,
+            options=options,
         )
         # samples repeat each other: what a patch does on the original code is found out once
         ran: dict[str, TrialRun] = {}
         for patch in dict.fromkeys(draft.patch for draft in answers):
             ran[patch] = await asyncio.to_thread(original.attempt, patch)
         trials = [ran[draft.patch] for draft in answers]
-    judged = await together(_judged(problem.text, trial, ctx.model) for trial in trials)
+        root = str(workspace.root)
+    judged = await together(_judged(problem.text, trial, root, ctx.model) for trial in trials)
     best = chosen(judged)
     steps = [_step(draft.answer, one) for draft, one in zip(answers, judged, strict=True)]
     if best is None:
@@ -115,13 +113,13 @@ def says_yes(answer: str) -> bool:
     return bool(words) and words[-1].lower() == "yes"
 
 
-async def _judged(issue: str, trial: TrialRun, ask: Asker) -> JudgedDraft:
+async def _judged(issue: str, trial: TrialRun, root: str, ask: Asker) -> JudgedDraft:
     if not trial.failing:
         return JudgedDraft(trial)
     try:
-        answer = await _opinion(issue, trial.patch, described(trial), ask)
+        answer = await _opinion(issue, trial.patch, scrubbed(described(trial), root), ask)
     except ContextTooLong:
-        short = described(trial, _SHORT)
+        short = scrubbed(described(trial, _SHORT), root)
         answer = await _opinion(issue, shortened(trial.patch, _SHORT), short, ask)
     return JudgedDraft(trial, says_yes(answer))
 

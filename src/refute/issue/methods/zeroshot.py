@@ -3,6 +3,10 @@
 ZeroShot answers with a unified diff, ZeroShotPlus with the custom diff of section 4.2. The variants
 of Table 5 are settings of `Given`: the test files to write to, a code patch (golden, or somebody's
 proposal), and being told that the patch may be wrong.
+
+Two things are ours unless the preset `paper` is chosen: a diff whose numbers or context are wrong
+is put right (the paper's is applied as it stands), and files that are given come before those that
+BM25 finds (the paper's take their place).
 """
 
 from __future__ import annotations
@@ -12,11 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refute.errors import ContextTooLong
+from refute.errors import ContextTooLong, InputError
 from refute.issue.context.ranking import CONTEXT_TOKENS, RankedFile, numbered, relevant
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
 from refute.issue.edits import Form, read_edits
+from refute.issue.edits.written import written_diff
 from refute.issue.patches import touched_files
 from refute.methods import Context, Given, method
 from refute.models.contract import Message, Sampling
@@ -24,7 +29,15 @@ from refute.parameters import parameter
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
 
-__all__ = ["LEAST_TOKENS", "ZeroshotOptions", "drafts", "zeroshot", "zeroshotplus"]
+__all__ = [
+    "LEAST_TOKENS",
+    "PromptOptions",
+    "StrictOptions",
+    "ZeroshotOptions",
+    "drafts",
+    "zeroshot",
+    "zeroshotplus",
+]
 
 GREEDY = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
@@ -49,14 +62,36 @@ class ReadAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZeroshotOptions:
-    """What the figures of the zero-shot methods depend on."""
+class PromptOptions:
+    """What the zero-shot prompt depends on, of LIBRO's drafts as well."""
 
     context_tokens: int = parameter(
         CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
     )
+    given_alone: bool = parameter(
+        False, "Show the files of --given-tests and --given-patch in place of those of BM25."
+    )
+    row_prompt: bool = parameter(
+        False, "Ask the prompt that the dataset's row holds (its field `text`) instead of ours."
+    )
+    """The authors publish theirs with their data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroshotOptions(PromptOptions):
+    """What the figures of the zero-shot methods depend on."""
+
     answers: int = parameter(1, "Answers to the prompt; the first is the prediction.", at_least=1)
     """More than one: those of pass@k, from which only an oracle can choose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrictOptions(ZeroshotOptions):
+    """ZeroShot's besides."""
+
+    strict_diff: bool = parameter(
+        False, "Take the diff as it is written, so that git alone decides whether it applies."
+    )
 
 
 @method(
@@ -65,11 +100,9 @@ class ZeroshotOptions:
     asks_model=True,
     takes_given=True,
 )
-async def zeroshot(
-    problem: IssueProblem, *, ctx: Context, options: ZeroshotOptions
-) -> Reproduction:
+async def zeroshot(problem: IssueProblem, *, ctx: Context, options: StrictOptions) -> Reproduction:
     """ZeroShot (section 4.1)."""
-    return await _answered(problem, ctx, options, "diff")
+    return await _answered(problem, ctx, options, None if options.strict_diff else "diff")
 
 
 @method(
@@ -86,14 +119,14 @@ async def zeroshotplus(
 
 
 async def _answered(
-    problem: IssueProblem, ctx: Context, options: ZeroshotOptions, form: Form
+    problem: IssueProblem, ctx: Context, options: ZeroshotOptions, form: Form | None
 ) -> Reproduction:
     """One prompt; the first answer is the prediction."""
-    samples, tokens = options.answers, options.context_tokens
+    samples = options.answers
     with await asyncio.to_thread(ctx.workspace) as workspace:
         original = Original(workspace, ctx.bounds)
         answers = await drafts(
-            problem, original, ctx=ctx, form=form, samples=samples, context_tokens=tokens
+            problem, original, ctx=ctx, form=form, samples=samples, options=options
         )
     predictions = tuple(
         IssuePrediction(problem.id, draft.patch, notes=draft.problems) for draft in answers
@@ -110,20 +143,22 @@ async def drafts(
     original: Original,
     *,
     ctx: Context,
-    form: Form,
+    form: Form | None,
     samples: int,
-    context_tokens: int,
+    options: PromptOptions,
 ) -> list[ReadAnswer]:
-    """`samples` answers to the zero-shot prompt, each read as a patch of the original code.
+    """`samples` answers to the zero-shot prompt, each read as a patch of the original code; `form`
+    None: a diff that is taken as it is written.
 
     Where the prompt does not fit into the model's context, it is put again with half as much of the
-    repository. Raises `ContextTooLong` where even a little is too much.
+    repository. Raises `ContextTooLong` where even a little is too much, and `InputError` where the
+    row's own prompt is asked for and there is none.
     """
     sampling = GREEDY if samples == 1 else VARIED
-    tokens = context_tokens
+    tokens = options.context_tokens
     while True:
         prompt = await asyncio.to_thread(
-            _prompt, problem.text, original, form=form, given=ctx.given, tokens=tokens
+            _prompt, problem, original, form=form, given=ctx.given, tokens=tokens, options=options
         )
         try:
             completions = await ctx.model.ask(
@@ -131,6 +166,8 @@ async def drafts(
             )
             break
         except ContextTooLong:
+            if options.row_prompt:
+                raise
             tokens //= 2
             if tokens < LEAST_TOKENS:
                 raise
@@ -140,15 +177,32 @@ async def drafts(
     ]
 
 
-def _read(answer: str, original: Original, form: Form, tokens: int) -> ReadAnswer:
+def _read(answer: str, original: Original, form: Form | None, tokens: int) -> ReadAnswer:
     """The edits of an answer as one patch of the original code."""
+    if form is None:
+        patch = written_diff(answer)
+        return ReadAnswer(answer, patch, () if patch else ("the answer holds no diff",), tokens)
     applied = read_edits(answer, form).apply(original.source)
     return ReadAnswer(answer, applied.patch, tuple(applied.problems), tokens)
 
 
-def _prompt(issue: str, original: Original, *, form: Form, given: Given, tokens: int) -> str:
+def _prompt(
+    problem: IssueProblem,
+    original: Original,
+    *,
+    form: Form | None,
+    given: Given,
+    tokens: int,
+    options: PromptOptions,
+) -> str:
+    if options.row_prompt:
+        if not problem.prompt:
+            raise InputError(f"{problem.id}: --row-prompt: the row has no field `text`")
+        return problem.prompt
+    issue = problem.text
     first = (*given.test_files, *touched_files(given.code_patch))
-    files = relevant(issue, original.sources(), tokens=tokens, first=first)
+    sources, alone = original.sources(), options.given_alone
+    files = relevant(issue, sources, tokens=tokens, first=first, alone=alone)
     return render(
         "zeroshotplus" if form == "custom" else "zeroshot",
         issue=issue,

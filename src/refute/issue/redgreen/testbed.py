@@ -6,7 +6,6 @@ seconds are used up.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from refute.issue.drafting.original import (
     runnable_id,
     shortened,
 )
+from refute.issue.drafting.steady import scrubbed
 from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.grading.statuses import TestStatus, newly_failing, statuses
 from refute.issue.patches import added_lines, touched_files
@@ -27,7 +27,7 @@ from refute.methods import Bounds
 from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
-__all__ = ["CandidateFix", "Row", "TestBed", "scrubbed"]
+__all__ = ["CandidateFix", "Row", "TestBed"]
 
 Row = Mapping[str, TestStatus]
 """How each test of a draft stands with a fix applied."""
@@ -38,12 +38,6 @@ _OUTPUT = 2000
 """Characters of a run's output in a prompt."""
 _SAID = 300
 """Characters of a failure in one line."""
-_SCRUBBED = (
-    (re.compile(r"\b0x[0-9a-fA-F]{4,}\b"), "0x..."),
-    (re.compile(r"/tmp/[\w./+-]+|/private/var/[\w./+-]+"), "/tmp/..."),
-    (re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|seconds?)\b"), "some time"),
-    (re.compile(r"\b(?:pid|process) \d+\b"), "pid"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +218,3 @@ class TestBed:
         with applied(self.workspace, *patches):
             there = TestSelection(files_with_tests(self.workspace, files), tuple(tests))
             return self.workspace.run_tests(there, count_lines=counted, timeout=self._seconds)
-
-
-def scrubbed(text: str, root: str) -> str:
-    """Text of a run without what differs from run to run: addresses, folders, times."""
-    text = text.replace(f"{root}/", "")
-    for pattern, plain in _SCRUBBED:
-        text = pattern.sub(plain, text)
-    return text

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from refute.issue.snippet.evidence import Seen, Value
+from refute.issue.snippet.inline_code import inline_expressions
 from refute.issue.snippet.issue_reader import Piece
 from refute.issue.snippet.script import Script, Statement, missing_names
 from refute.issue.snippet.slicing import changed
@@ -95,12 +96,17 @@ def expectations(
         elif reproduced:
             why = "the issue shows another output beside the one that we see"
             yield ExpectedText(output, 0.6, why)
+    before = ""
     for place in nearby if last else []:
         if pieces[place].kind == "prose":
-            for match in _STATED.finditer(pieces[place].text):
+            text = pieces[place].text
+            for match in _STATED.finditer(text):
+                if inline_expressions(before + text[: match.start()]):
+                    break  # what is stated from there on is said of another expression
                 value = _clean(match[1])
-                if alike(value, actual) and (reproduced or actual.str in pieces[place].text):
+                if alike(value, actual) and (reproduced or actual.str in text):
                     yield ExpectedText(value, 0.6, "the issue says in words what it should be")
+            before += text + "\n"
     yield from _from_sibling(pieces, script, seen, index, reproduced)
     yield from _of_equality(title, pieces, row, actual)
     if reproduced and last and actual.repr in ("True", "False"):

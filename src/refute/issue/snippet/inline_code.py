@@ -16,7 +16,7 @@ from refute.issue.snippet.issue_reader import Piece, SessionStep
 from refute.issue.snippet.shown_errors import shown_errors
 from refute.syntax import parse_module
 
-__all__ = ["with_inline_code"]
+__all__ = ["inline_expressions", "with_inline_code"]
 
 _QUOTED = re.compile(r"(?<!`)(`{1,2})(?!`)([^`]{3,400}?)\1(?!`)")
 _CALL = re.compile(r"(?<![\w.`'\"])[A-Za-z_][\w.]*\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))+\)")
@@ -47,6 +47,11 @@ def with_inline_code(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     for piece in pieces:
         made += _split(piece.text) if piece.kind == "prose" else [piece]
     return tuple(made)
+
+
+def inline_expressions(text: str) -> list[str]:
+    """The expressions that a text names, in their order: sources as they stand there."""
+    return [found.source for found in _expressions(text)]
 
 
 def _split(text: str) -> Iterator[Piece]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from refute.errors import WorkspaceUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import WHOLE, Original
 from refute.issue.snippet.assertion import claims
@@ -78,6 +79,8 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
             found = case.second(subject.with_models_inside())
         if found is None and more:
             found = case.second(subject.read_as(more, statements(more)))
+        if found is None and case.silent and (fault := case.fault()):
+            raise WorkspaceUnavailable(fault)
         if found is None:
             return _abstained(problem, case.reason, case.steps)
         patch, path, tests = case.placed(found)
@@ -108,6 +111,10 @@ class Case:
         self._probed: set[tuple[str, ...]] = set()
         """Sources of the scripts that were run."""
         self.reason = "the issue's code cannot be completed from the repository"
+        self.silent = False
+        """Scripts were run, and none of them came to its end."""
+        self._packages: set[str] = set()
+        """What they import of the repository."""
 
     def best(self) -> Found | None:
         """The test with the best evidence; None where nothing has enough."""
@@ -184,6 +191,13 @@ class Case:
             self.subject.title,
         )
         by_name = {one.draft.name: one for one in ran}
+        self.silent = all((seen := one.seen(path)) is None or seen.raised for one in ran)
+        lines = [line for one in ready for line in (*one.imports, *one.script.sources)]
+        self._packages |= {
+            line.split()[1].partition(".")[0].rstrip(",")
+            for line in lines
+            if line.startswith(("import ", "from ")) and self.subject.names.of_repository(line)
+        }
         found: list[tuple[Claim, tuple[str, ...]]] = []
         self.reason = "what the issue shows is not what the code does here"
         for draft, one in zip(drafts, ready, strict=True):
@@ -199,6 +213,34 @@ class Case:
                         found += [(c, one.imports) for c in (claim, *_in_full(claim, one.script))]
         found.sort(key=lambda pair: (-pair[0].confidence, len(pair[0].setup)))
         return found
+
+    def fault(self) -> str:
+        """Why no test can be run here, whatever the issue is; "" where one can.
+
+        A test of nothing tries the runner, and one that only imports a package the environment.
+        """
+        tests = [TestSketch("control", (), ("pass",))]
+        for name in sorted(self._packages):
+            tests.append(TestSketch(f"import_of_{name}", (), (f"import {name}",)))
+        path = self.subject.new_path(self.subject.homes[0])
+        text = with_tests("", tests, self.subject.styles[0], title=self.subject.title)
+        trial = self.bench.attempt(patch_of(path, text, self.bench.original.source))
+        report = trial.report
+        if report is None:
+            return ""
+        if result_of(tests[0], report.results) is None:
+            said = report.remark or (report.output.strip().splitlines() or [report.status])[-1]
+            return f"no test can be run with this interpreter: {said.strip()[:300]}"
+        for test in tests[1:]:
+            result = result_of(test, report.results)
+            failure = None if result is None else result.failure
+            if failure is None:
+                continue
+            if likeness(failure.type, failure.message, self.subject.errors) < 0.75:
+                package = test.body[0].removeprefix("import ")
+                why = _line(failure.type, failure.message)
+                return f"{package} cannot be imported by this interpreter: {why}"
+        return ""
 
     def _of_repository(self, claim: Claim, imports: tuple[str, ...]) -> bool:
         """Whether what the claim runs has to do with the repository, not with Python alone."""

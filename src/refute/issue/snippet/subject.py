@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from refute.issue.drafting.original import Original
@@ -130,6 +131,7 @@ class IssueSubject:
     @cached_property
     def _by_text(self) -> list[str]:
         code = frame_files(self.text, self.files)
+        code += _homes_of_attributes(self.rows, self.names)
         for row in self.rows:
             if row.source.startswith(("import ", "from ")):
                 code += _homes_of(row.source, self.names)
@@ -152,6 +154,24 @@ class IssueSubject:
     def new_path(self, home: str) -> str:
         """A path for a new test file beside `home`."""
         return free_path(home, self.slug, self._paths)
+
+
+def _homes_of_attributes(rows: Sequence[Statement], names: Names) -> list[str]:
+    """Paths of the files that define what is taken from a package as its attribute: a package
+    passes on what its modules define, and their tests are named after the modules."""
+    bound = {name: name for name in Script(tuple(rows), ()).missing()}
+    for row in rows:
+        if isinstance(row.node, ast.Import):
+            for one in row.node.names:
+                bound[one.asname or one.name.partition(".")[0]] = one.name
+    paths: list[str] = []
+    for node in (node for row in rows for node in ast.walk(row.node)):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            continue
+        for package in names.modules(bound.get(node.value.id, "")):
+            folder = package.rpartition("/")[0]
+            paths += [path for path in names.home_of(node.attr) if path.startswith(f"{folder}/")]
+    return paths
 
 
 def _homes_of(statement: str | None, names: Names) -> list[str]:
