@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from pathlib import PurePosixPath
 
 from refute.issue.context.commits import NO_HISTORY, History
 from refute.issue.context.neighbours import neighbouring_tests
@@ -50,6 +51,8 @@ _CODE_SHARE = 0.55
 """Of the context; the rest is for tests."""
 _COMPANION_SHARE = 8
 """What tests take from the files beside them may have one part in so many of the context."""
+_TELLING = 4
+"""Letters from which a file's name, without its suffix, tells what it is about."""
 _RARE = 3
 """Definitions of one name, up to which the name says where they are."""
 _ASIDE = frozenset(
@@ -65,7 +68,11 @@ _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _IDENTIFIER = re.compile(r"`(\w{3,})`|\b(\w{3,})(?=\()|\b(\w*[a-z0-9]_\w+|\w*[a-z][A-Z]\w*)")
 """What an issue writes as code: in backticks, called, or with an underscore or inner capital."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
-_FRAME = re.compile(r'File "([^"\n]+\.py)", line \d+, in (\w+)|^([\w./-]+\.py):\d+: in (\w+)', re.M)
+_FRAME = re.compile(
+    r"""File "([^"\n]+\.py)", line \d+, in (\w+)|^(\S+\.py):\d+: in (\w+)|^(\S+\.py) in (\w+)\(""",
+    re.MULTILINE,
+)
+"""Of a traceback as Python, pytest and IPython print it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +124,8 @@ def likely_files(
     code = {p: t for p, t in files.items() if _is_code(p, t)}
     of_run = (path for path in _mentioned(inward, files) if path in code)
     said = list(dict.fromkeys((*_mentioned(issue, files), *of_run)))
-    by_words = [*_defining(issue, code), *ranked(issue, code)]
-    by_words.sort(key=lambda path: path.partition("/")[0] in _ASIDE)
+    by_words = [*_defining(issue, code), *_called_so(issue, code), *ranked(issue, code)]
+    by_words.sort(key=lambda path: not _ASIDE.isdisjoint(path.split("/")[:-1]))
     ranked_code = [p for p in dict.fromkeys([*said, *by_words]) if p in code]
     near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_MOST_TESTS_NEAR)
     together = history.beside(ranked_code[:_NEAR_CODE], tests)[:_MOST_TESTS_NEAR]
@@ -152,8 +159,8 @@ def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
     frames = list(_FRAME.finditer("\n".join((issue, seen))))
     found: dict[str, dict[str, None]] = {}
     for match in reversed(frames):
-        name = match[2] or match[4]
-        for path in _mentioned(match[1] or match[3], files):
+        place, name = [part for part in match.groups() if part]
+        for path in _mentioned(place, files):
             if _is_code(path, files[path]) and name in _DEFINED.findall(files[path]):
                 found.setdefault(path, {})[name] = None
     if sum(map(len, found.values())) < 2:
@@ -230,15 +237,15 @@ def _missing(places: Sequence[WantedFile], files: Mapping[str, str]) -> Iterator
 
 
 def _is_test(path: str) -> bool:
-    """Whether tests stand there; a package's own helpers for tests (`django/test/`) are code."""
-    inner = path.split("/")[1:-1]
-    return is_test_file(path) and "test" not in inner and "testing" not in inner
+    """Whether tests stand there; a package's own helpers for tests (`django/test/`, `testing.py`)
+    are code."""
+    *folders, name = path.split("/")
+    helpers = name in ("test.py", "testing.py") and not {"test", "tests"}.intersection(folders)
+    return is_test_file(path) and not helpers and not {"test", "testing"}.intersection(folders[1:])
 
 
 def _is_code(path: str, text: str) -> bool:
-    """Whether it is code of the project: a module `test.py` that holds no test is."""
-    module_for_tests = path.endswith("/test.py") and "tests" not in path and not holds_tests(text)
-    return bool(text.strip()) and (module_for_tests or not _is_test(path))
+    return bool(text.strip()) and not _is_test(path)
 
 
 def _defining(issue: str, code: Mapping[str, str]) -> list[str]:
@@ -257,6 +264,22 @@ def _defining(issue: str, code: Mapping[str, str]) -> list[str]:
             for path in found:
                 scores[path] += 6 // len(found)
     return sorted(scores, key=lambda path: (-scores[path], path))
+
+
+def _called_so(issue: str, code: Mapping[str, str]) -> list[str]:
+    """The files that are called as a word of the issue, or two of them together (`manpage.py` for
+    "man pages"), those of its first words first."""
+    words = [word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", issue.lower())]
+    places: dict[str, int] = {}
+    for number, (word, following) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+        places.setdefault(word, number)
+        places.setdefault(word + following, number)
+    found: list[tuple[int, str]] = []
+    for path in code:
+        stem = PurePosixPath(path).stem.lower().replace("_", "").removesuffix("s")
+        if len(stem) >= _TELLING and stem in places:
+            found.append((places[stem], path))
+    return [path for _, path in sorted(found)]
 
 
 def _mentioned(issue: str, files: Mapping[str, str]) -> Iterator[str]:

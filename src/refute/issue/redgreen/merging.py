@@ -85,12 +85,11 @@ def with_tests_of(ours: str, theirs: str, before: str, names: Collection[str]) -
         names_of = [node.name] if isinstance(node, Definition) else _assigned(node)
         is_test = any(name.split(".")[0] in names_of for name in names)
         is_helper = names_of and not names_of[0].lower().startswith("test")
-        known = any(module.named(n, None) or n in _top_names(module) for n in names_of)
-        if names_of and not known and (is_test or is_helper):
-            if not any(n in _top_names(old) for n in names_of):
-                module.insert(_source(other, node), len(module.lines))
+        taken = {*_top_names(module), *_top_names(old)}
+        if names_of and taken.isdisjoint(names_of) and (is_test or is_helper):
+            module.insert(_source(other, node), len(module.lines))
     for name in sorted(names):
-        owner, _, method = name.rpartition(".")
+        owner = name.rpartition(".")[0]
         found, place = other.named(name, None), module.named(owner, None) if owner else None
         if found is None or module.named(name, None) is not None or old.named(name, None):
             continue
