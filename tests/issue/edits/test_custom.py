@@ -424,7 +424,7 @@ import late
     [
         ("import abc", "import os\n", "import abc\nimport os\n"),
         ("import string", "from sys", "import string\nfrom sys"),
-        ("import unittest", "path\n", "path\nimport unittest\n"),
+        ("import unittest", "from sys", "import unittest\nfrom sys"),
         ("from app.forms import F", "from app.models", "from app.forms import F\nfrom app.models"),
         ("from zzz import F", "import zlibrary\n", "import zlibrary\nfrom zzz import F\n"),
         ("from .urls import u", "    one,\n)\n", "    one,\n)\nfrom .urls import u\n"),

@@ -173,7 +173,7 @@ class EditedModule:
         self.splice(start - 1, stop, [*[""] * before, source.strip("\n"), *[""] * after])
 
     def remove_lines(self, start: int, stop: int) -> None:
-        """Take the lines `start` to `stop` out (1-based, both included); what is left must parse."""
+        """Take the lines `start` to `stop` out (1-based, both included); the rest must parse."""
         if not 1 <= start <= stop <= len(self.lines):
             raise EditProblem(f"the file has no lines {start}-{stop}")
         self.splice(start - 1, stop, [])
