@@ -270,6 +270,7 @@ def _bench_issues(
         dataset=where.dataset,
         method=name,
         model=asked.model,
+        tester=asked.tester,
         options=options,
         bounds=limits,
         **mine,

@@ -69,7 +69,8 @@ _IDENTIFIER = re.compile(r"`(\w{3,})`|\b(\w{3,})(?=\()|\b(\w*[a-z0-9]_\w+|\w*[a-
 """What an issue writes as code: in backticks, called, or with an underscore or inner capital."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
 _FRAME = re.compile(
-    r"""File "([^"\n]+\.py)", line \d+, in (\w+)|^(\S+\.py):\d+: in (\w+)|^(\S+\.py) in (\w+)\(""",
+    r"""File "([^"\n]+\.py)", line (\d+), in (\w+)|^(\S+\.py):(\d+): in (\w+)"""
+    r"""|^(\S+\.py) in (\w+)\(""",
     re.MULTILINE,
 )
 """Of a traceback as Python, pytest and IPython print it."""
@@ -152,20 +153,29 @@ def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: 
 
 def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
     """Where the issue's own traceback (or `seen`, its example's) says that its code is, in the form
-    of an answer; "" where it says it of fewer than two functions.
+    of an answer; "" where its end is not in the repository, or it has one frame there.
 
     Innermost first. No question is needed then: its answer would be this.
     """
-    frames = list(_FRAME.finditer("\n".join((issue, seen))))
     found: dict[str, dict[str, None]] = {}
-    for match in reversed(frames):
-        place, name = [part for part in match.groups() if part]
-        for path in _mentioned(place, files):
-            if _is_code(path, files[path]) and name in _DEFINED.findall(files[path]):
-                found.setdefault(path, {})[name] = None
+    for number, match in enumerate(reversed(list(_FRAME.finditer("\n".join((issue, seen)))))):
+        place, *line, name = [part for part in match.groups() if part]
+        path = next(_mentioned(place, files), "")
+        named = _at_line(files[path], name, int(line[0]) if line else 1) if path else ""
+        if named and not _is_test(path):
+            found.setdefault(path, {})[named] = None
+        elif number == 0:
+            return ""
     if sum(map(len, found.values())) < 2:
         return ""
     return "\n".join(f"CODE: {path}: {', '.join(names)}" for path, names in found.items())
+
+
+def _at_line(text: str, name: str, line: int) -> str:
+    """The function of that name that is nearest to a line, with its class; "": there is none."""
+    spans = [span for span in spans_of(text) if span.defines and span.tail == name]
+    nearest = min(spans, key=lambda span: abs(span.start + 1 - line), default=None)
+    return nearest.names[0] if nearest else ""
 
 
 def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[WantedFile, ...], ...]:
