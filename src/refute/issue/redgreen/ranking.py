@@ -164,12 +164,16 @@ def agreed(order: Sequence[Ranked]) -> bool:
     """Whether no further answer is likely to change the outcome.
 
     The best draft that was written has tests that fixes turn green, and each other one that fails
-    has, too, unless it was judged.
+    has, too, unless it was judged
+    or made anew.
     """
     written = [one for one in order if one.draft.route in _WRITTEN]
     if not written or written[0].tier != 0:
         return False
-    return all(one.tier == 0 for one in written if one.draft.red and one.draft.accepted is None)
+    settled = {one.draft.parent for one in written if one.tier == 0}
+    open_to_doubt = [one for one in written if one.draft.number not in settled]
+    open_to_doubt = [one for one in open_to_doubt if one.draft.red and one.draft.accepted is None]
+    return all(one.tier == 0 for one in open_to_doubt)
 
 
 def fix_scores(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> dict[int, float]:
