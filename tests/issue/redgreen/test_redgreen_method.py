@@ -170,7 +170,7 @@ def test_drafts_that_show_nothing_are_repaired(project: Project, bad: str, said:
 
 def test_a_fix_that_breaks_tests_is_repaired(project: Project) -> None:
     answers = Answers(direct=RIGHT, fix=BREAKS.replace("return high", "return low"))
-    found = run(ScriptedModel(answers), project, fixes=1)
+    found = run(ScriptedModel(answers), project, fix_drafts=1)
     (prompt,) = answers.of("fix_repair")
     assert "assert -1 == 0" in prompt
     assert fails_and_turns_green(project, found)

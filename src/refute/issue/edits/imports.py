@@ -128,9 +128,11 @@ def _add_sorted(module: ImportEditor, node: ast.stmt, piece: str) -> None:
     group = alike[0] if kind == 0 or own else alike[-1]
     plain_first = _plain_first(group)
 
-    def order(one: ast.stmt) -> tuple[int, int, str]:
+    def order(one: ast.stmt) -> tuple[int, int, str, str]:
         # a group may hold several kinds where the file does not part them
-        return (_kind(one), isinstance(one, ast.ImportFrom) and plain_first, _module(one).lower())
+        name = one.names[0].name if isinstance(one, ast.Import | ast.ImportFrom) else ""
+        of_names = isinstance(one, ast.ImportFrom) and plain_first
+        return _kind(one), of_names, _module(one).lower(), name.lower()
 
     before_it = [one for one in group if order(one) <= order(node)]
     at = (before_it[-1].end_lineno or 0) if before_it else group[0].lineno - 1

@@ -76,7 +76,7 @@ class RedgreenOptions:
         CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
     )
     drafts: int = parameter(2, "Drafts of tests.", at_least=1)
-    fixes: int = parameter(2, "Answers with candidate fixes.", at_least=0)
+    fix_drafts: int = parameter(2, "Answers with candidate fixes.", at_least=0)
 
 
 @method(
@@ -215,7 +215,7 @@ class _Work:
         samples = max(1, left - left // 3)  # about a third is left for the rest
         while True:
             routes = await self._blocking(
-                lambda: self.questions.drafts(options.drafts, options.fixes, samples)
+                lambda: self.questions.drafts(options.drafts, options.fix_drafts, samples)
             )
             self.say("asks for tests and fixes")
             try:
