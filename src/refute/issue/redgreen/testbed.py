@@ -66,13 +66,18 @@ class CandidateFix:
     """The numbers of the answers that held this fix, in one spelling or another."""
 
     @property
+    def drawn(self) -> int:
+        """How many answers held it."""
+        return len(self.answers)
+
+    @property
     def weight(self) -> float:
         """How far it may be believed before any new test is run: 1 for each answer that held it.
 
         A right fix may break a test that demands what the issue calls wrong, so broken tests count
         against it and do not rule it out.
         """
-        return 0.0 if self.rejected else len(self.answers) / (1 + len(self.broken))
+        return 0.0 if self.rejected else self.drawn / (1 + len(self.broken))
 
 
 class TestBed:
