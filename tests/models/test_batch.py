@@ -399,6 +399,25 @@ def test_sixty_four_at_once_in_a_session(tmp_path: Path) -> None:
     assert requests(tmp_path / "batch") == []
 
 
+def test_a_session_says_what_waits_for_answers(tmp_path: Path) -> None:
+    async def start() -> int | None:
+        async with Session(open_batch(str(tmp_path))) as session:
+            with pytest.raises(AnswersPending):
+                await session.asker("p").ask(user("q"), n=3)
+            return session.waiting
+
+    assert asyncio.run(start()) == 3
+    assert (tmp_path / "requests.complete").read_text() == "1\n"
+    answer(tmp_path)
+
+    async def again() -> int | None:
+        async with Session(open_batch(str(tmp_path))) as session:
+            await session.asker("p").ask(user("q"), n=3)
+            return session.waiting
+
+    assert asyncio.run(again()) == 0
+
+
 def test_two_processes_write_one_file_without_repeating(tmp_path: Path) -> None:
     program = """
 import asyncio, sys

@@ -50,6 +50,21 @@ def test_runs_of_numbers_share_a_request(tmp_path: Path) -> None:
     assert parts(tmp_path) == [BatchPart(DIGEST, *run) for run in [(0, 3), (5, 1), (6, 1), (8, 1)]]
 
 
+def test_a_mark_says_that_the_requests_are_whole(tmp_path: Path) -> None:
+    mark = tmp_path / "requests.complete"
+    file = RequestFile(tmp_path, [], "")
+    file.add(DIGEST, [0, 1, 4], body)
+    assert not mark.exists()
+    file.finish()
+    assert (mark.read_text(), file.waiting) == ("2\n", 3)
+    again = RequestFile(tmp_path, [], "")
+    assert not mark.exists(), "work goes on"
+    again.finish()
+    assert mark.read_text() == "2\n"
+    again.add(DIGEST, [5], body)
+    assert not mark.exists()
+
+
 def test_answered_requests_go_and_open_ones_stay(tmp_path: Path) -> None:
     RequestFile(tmp_path, [], "").add(DIGEST, [0, 2], body)
     (tmp_path / "responses.jsonl").write_text(good() + "\n")

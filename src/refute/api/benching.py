@@ -115,7 +115,9 @@ class IssueBenchResult(Shown):
         for one in self.grades.values():
             one.print(console)
         if not self.grades:
-            counts = ", ".join(f"{n} {what}" for what, n in self.to_dict()["status"].items())
+            status = {**self.to_dict()["status"], "not finished": len(self.ids) - len(self.records)}
+            shown = {what: n for what, n in status.items() if n or what != "not finished"}
+            counts = ", ".join(f"{n} {what}" for what, n in shown.items())
             console.print(f"{self.settings.method} on {self.settings.dataset}: {counts}")
 
 
@@ -309,6 +311,7 @@ def _bench_issues(
         method=name,
         model=asked.model,
         preset=asked.preset,
+        tester=asked.tester,
         options=options,
         bounds=limits,
         **{**_preset_settings(preset, mine), **mine},

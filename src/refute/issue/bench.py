@@ -16,18 +16,21 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
+from refute.errors import AnswersPending
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
+from refute.issue.passes import Passes
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, read_predictions, write_predictions
 from refute.issue.workspaces import prepared
 from refute.methods import Bounds, Context, Given, Spawn
+from refute.models.asking import askers
 from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
@@ -95,6 +98,8 @@ class IssueBenchSettings:
     """Whose values the options that were not given have (`refute.presets`)."""
     prompts: str | None = None
     """A digest of the user's own templates (`refute.prompts`)."""
+    tester: str | None = None
+    """The model that writes the tests, where it is another one."""
     limit: int | None = None
     ids: tuple[str, ...] | None = None
     test_files: str = "none"
@@ -195,7 +200,7 @@ def predict_issues(
     """
     return run.do(
         {problem.id: problem for problem in problems},
-        partial(_predicting, settings, given, models),
+        partial(_predicting, settings, given, models, Passes(run.directory)),
         Concurrent(at_once),
         progress=progress,
     )
@@ -209,6 +214,7 @@ async def _predicting(
     settings: IssueBenchSettings,
     given: Mapping[str, Given],
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
+    passes: Passes,
 ) -> AsyncIterator[_Do]:
     """What is done in the event loop; see `Concurrent`."""
     method = issue_method(settings.method)
@@ -222,14 +228,34 @@ async def _predicting(
             start = time.monotonic()
             spawn = await asyncio.to_thread(_place, problem, settings.workspace)
             ctx = Context(workspace=spawn, bounds=settings.bounds, given=given[name])
-            tally = None
             if session is not None:
-                ctx = replace(ctx, model=session.asker(name))
-                tally = ctx.model.tally
-            found = await method(problem, ctx=ctx, options=settings.options)
-            return _record(found, tally, time.monotonic() - start)
+                ctx = replace(ctx, **askers(opened, name))
+            try:
+                found = await method(problem, ctx=ctx, options=settings.options)
+            except AnswersPending:
+                passes.add(name, time.monotonic() - start, _tally(ctx, opened))
+                raise
+            took = passes.together(name, time.monotonic() - start, _tally(ctx, opened))
+            return _record(found, took[1], took[0])
 
         yield do
+
+
+def _tally(ctx: Context, opened: Mapping[str, Session]) -> Tally | None:
+    """What asking all the models has cost; None: none was asked."""
+    if not opened:
+        return None
+    tallies = [ctx.model.tally, *([ctx.tester.tally] if ctx.tester is not None else [])]
+    first, *others = tallies
+    for other in others:
+        sums = {
+            f.name: getattr(first, f.name) + getattr(other, f.name)
+            for f in fields(Tally)
+            if f.name != "usd"
+        }
+        usd = None if first.usd is None or other.usd is None else first.usd + other.usd
+        first = Tally(**sums, usd=usd)
+    return first
 
 
 def _place(problem: IssueProblem, backend: Backend) -> Spawn:

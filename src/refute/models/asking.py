@@ -89,7 +89,7 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
             yield session, tester
         finally:
             both = [one for one in (session, tester) if one is not None]
-            remark(f"{one.model}, asked now: {cost_line(one.tally)}" for one in both)
+            remark(map(_said, both))
 
 
 def _session(spec: str, asked: Asked, ledger: Ledger, recording: Recording | None) -> Session:
@@ -108,6 +108,14 @@ def _session(spec: str, asked: Asked, ledger: Ledger, recording: Recording | Non
     return Session(
         model, cache=cache, budget=ledger, concurrency=asked.concurrency, recording=recording
     )
+
+
+def _said(session: Session) -> str:
+    """What a model was asked, and of one that is answered later, what is still open."""
+    if session.waiting is None:
+        return f"{session.model}, asked now: {cost_line(session.tally)}"
+    answered = cost_line(session.tally)
+    return f"{session.model}, answered by now: {answered}; open: {session.waiting:,} samples"
 
 
 def cost_line(tally: Tally) -> str:

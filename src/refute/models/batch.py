@@ -1,7 +1,8 @@
 """`batch:DIR[?model=NAME]`: a model that is asked through OpenAI batch files.
 
-What has no answer yet is written to `DIR/requests.jsonl` and raises `AnswersPending` (exit 3). Send
-that file as it is to whoever runs batches (OpenAI, Azure, `vllm run-batch`, a script of your own),
+What has no answer yet is written to `DIR/requests.jsonl` and raises `AnswersPending` (exit 3). The
+file is whole once `DIR/requests.complete` stands beside it, which holds the number of its rows.
+Send it as it is to whoever runs batches (OpenAI, Azure, `vllm run-batch`, a script of your own),
 put what comes back into `DIR/responses.jsonl`, or into further files `DIR/responses*.jsonl`, which
 may also be files of errors, and start again. The order of rows does not matter. A method of many
 rounds goes on where it was, one round a start.
@@ -143,7 +144,13 @@ class BatchModel:
         )
 
     async def close(self) -> None:
-        """Nothing to release: files are closed after each use."""
+        """Mark the file of requests as whole."""
+        await asyncio.to_thread(self._requests.finish)
+
+    @property
+    def waiting(self) -> int:
+        """Samples that are asked for and have no answer yet."""
+        return self._requests.waiting
 
     def _body(
         self, messages: Sequence[Message], sampling: Sampling, part: BatchPart

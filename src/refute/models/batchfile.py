@@ -1,8 +1,9 @@
 """The files of a batch folder: open requests, answers that came, in OpenAI's batch format.
 
 `requests.jsonl` holds open requests only, so that it can be sent as it is; `responses*.jsonl` are
-what came back, never changed here. A request's `custom_id` is the digest of what was asked, and the
-numbers of the samples that it asks for, so any row of any file says by itself what it answers.
+what came back, never changed here. It grows while problems are worked on; once a start has come to
+its end, `requests.complete` is there. A request's `custom_id` is the digest of what was asked, and
+the numbers of the samples that it asks for, so any row of any file says by itself what it answers.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from refute.storage import write_atomically
 __all__ = ["BatchAnswer", "BatchPart", "RequestFile", "read_answers"]
 
 REQUESTS = "requests.jsonl"
+COMPLETE = "requests.complete"
+"""Stands beside the requests, with their number, once a start has written all of its own."""
 Fault = Literal["", "passing", "context", "refused"]
 _FAULTS: dict[str, Fault] = {
     "context": "context",
@@ -86,10 +89,12 @@ class RequestFile:
         self._mutex = threading.Lock()
         self._open: dict[str, set[int]] = {}
         self._seen: tuple[int, int, int] | None = None
+        self._mark = folder / COMPLETE
         answered = {answer.part for answer in answers}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with self._locked():
+                self._mark.unlink(missing_ok=True)
                 rows = list(_open_requests(self.path))
                 kept = {
                     part: line
@@ -125,12 +130,29 @@ class RequestFile:
                 new = [number for number in numbers if number not in asked]
                 lines = [_line(part, body(part)) for part in _parts(digest, new, alone)]
                 if lines:
+                    self._mark.unlink(missing_ok=True)
                     with open_file(self.path, append=True) as file:
                         append_whole(file, "".join(lines).encode("ascii"))
                     asked.update(new)
                     self._seen = _state(self.path)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}") from None
+
+    @property
+    def waiting(self) -> int:
+        """Samples that are asked for."""
+        return sum(map(len, self._open.values()))
+
+    def finish(self) -> None:
+        """Say that the file is whole: whoever waits for it may send it. Raises `InputError`."""
+        try:
+            with self._mutex, self._locked():
+                if _state(self.path) != self._seen:
+                    self._note(part for part, _ in _open_requests(self.path))
+                rows = sum(1 for _ in _rows(self.path))
+                write_atomically(self._mark, f"{rows}\n")
+        except OSError as error:
+            raise InputError(f"{self._mark}: cannot be written: {error.strerror}") from None
 
     def _note(self, parts: Iterable[BatchPart]) -> None:
         """What the file asks for, as it is now."""

@@ -87,6 +87,11 @@ class Session:
         return self._model.name
 
     @property
+    def waiting(self) -> int | None:
+        """Samples that somebody has yet to answer; None: the model answers at once."""
+        return getattr(self._model, "waiting", None)
+
+    @property
     def tally(self) -> Tally:
         """What this session has paid for, and how many samples it had from the cache."""
         return replace(self._tally)

@@ -424,7 +424,7 @@ import late
     [
         ("import abc", "import os\n", "import abc\nimport os\n"),
         ("import string", "from sys", "import string\nfrom sys"),
-        ("import unittest", "path\n", "path\nimport unittest\n"),
+        ("import unittest", "from sys", "import unittest\nfrom sys"),
         ("from app.forms import F", "from app.models", "from app.forms import F\nfrom app.models"),
         ("from zzz import F", "import zlibrary\n", "import zlibrary\nfrom zzz import F\n"),
         ("from .urls import u", "    one,\n)\n", "    one,\n)\nfrom .urls import u\n"),
@@ -435,6 +435,76 @@ def test_imports_go_to_their_place(new: str, old: str, expected: str, judge: Jud
     after, applied = judge(answer, "custom", {"m.py": OPENING})
     assert not applied.problems
     assert after["m.py"] == OPENING.replace(old, expected, 1)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        (  # plain imports stand before the others, where a file has it so
+            "import traceback",
+            "import copy\nimport sys\nfrom copy import deepcopy\n",
+            "import copy\nimport sys\nimport traceback\nfrom copy import deepcopy\n",
+        ),
+        (  # the group that has the package, joined with what is there of the module
+            "from packaging.utils import (\n    canonicalize_name,\n    BuildTag,\n)",
+            "import pytest\n\nfrom packaging.utils import NormalizedName\n",
+            "import pytest\n\n"
+            "from packaging.utils import BuildTag, NormalizedName, canonicalize_name\n",
+        ),
+        (
+            "from decimal import Decimal",
+            "import re\nimport typing as t\nfrom urllib.parse import quote\n",
+            "import re\nimport typing as t\nfrom decimal import Decimal\n"
+            "from urllib.parse import quote\n",
+        ),
+        (  # a file that writes a statement for each name
+            "from .b import q",
+            "from .b import p\nfrom .b import r\n",
+            "from .b import p\nfrom .b import q\nfrom .b import r\n",
+        ),
+        (
+            "from .b import q",
+            "from .b import p  # why\n",
+            "from .b import p  # why\nfrom .b import q\n",
+        ),
+    ],
+)
+def test_imports_as_a_sorter_has_them(new: str, old: str, expected: str, judge: Judge) -> None:
+    answer = block("insert", "BOF", f"{new}\n", "m.py")
+    after, applied = judge(answer, "custom", {"m.py": f"{old}\nX = 1\n"})
+    assert not applied.problems
+    assert after["m.py"] == f"{expected}\nX = 1\n"
+
+
+CONSTANTS = (
+    "A = 1\nB = 2\n\n\nclass C:\n    x = 1\n    y = 2\n\n    def f(self):\n        return 1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "old", "expected"),
+    [
+        (block("insert", "1", "AB = A\n", "m.py"), "A = 1\n", "A = 1\nAB = A\n"),
+        (block("insert", "6", "    z = 3\n", "m.py"), "    x = 1\n", "    x = 1\n\n    z = 3\n\n"),
+        (block("insert", "5", "    z = 3\n", "m.py"), "class C:\n", "class C:\n    z = 3\n\n"),
+        (block("delete", "2-2", "", "m.py"), "B = 2\n", ""),
+        (block("rewrite", "6-7", "", "m.py"), "    x = 1\n    y = 2\n", ""),
+        (block("rewrite", "2-3", "B = 3\n", "m.py"), "B = 2\n", "B = 3\n"),
+        (block("rewrite", "7-8", "    y = 3\n\n", "m.py"), "    y = 2\n", "    y = 3\n"),
+    ],
+)
+def test_where_inserts_go_and_what_becomes_of_ranges(
+    answer: str, old: str, expected: str, judge: Judge
+) -> None:
+    after, applied = judge(answer, "custom", {"m.py": CONSTANTS})
+    assert not applied.problems
+    assert after["m.py"] == CONSTANTS.replace(old, expected, 1)
+
+
+def test_lines_whose_loss_breaks_the_file_stay(judge: Judge) -> None:
+    after, applied = judge(block("delete", "10-10", "", "m.py"), "custom", {"m.py": CONSTANTS})
+    assert after["m.py"] == CONSTANTS
+    assert "does not parse" in applied.problems[0]
 
 
 def test_a_group_of_imports_that_is_not_there_is_made(judge: Judge) -> None:

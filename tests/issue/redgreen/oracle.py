@@ -7,22 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from refute.models.contract import Message
 
-__all__ = ["EXPECTED", "FIX", "RIGHT", "Answers", "block", "kind_of", "refusing"]
+__all__ = ["FIX", "RIGHT", "Answers", "block", "kind_of", "refusing"]
 
 Said = str | Sequence[str] | Callable[[str, int], str]
 """One answer, an answer by the number of the sample (the last one goes on), or a function."""
 
 _KINDS = (
-    ("locate", "choose what you want to see"),
-    ("characterise", "in two steps"),
-    ("seed", "A tool made a first test"),
+    ("locate", "which of its code and tests you want to see"),
     ("fix_repair", "it did not work out"),
-    ("wide", "Look for the cause"),
-    ("fix", "Make the smallest change"),
-    ("review", "Judge each test that fails"),
+    ("fix", "You maintain this project. Resolve the issue"),
+    ("judge", "Judge each test that fails now"),
     ("repair", "but they do not:"),
-    ("dispute", "do not agree"),
-    ("broaden", "Give the final set of tests"),
+    ("dispute", "do not agree:"),
     ("direct", "Write the tests that show the issue"),
 )
 
@@ -40,12 +36,6 @@ def block(
 
 
 RIGHT = block("def test_above():\n    assert clamp(10, 0, 9) == 9")
-EXPECTED = (
-    "PRESENT\n"
-    + block("def test_at_the_top():\n    assert clamp(11, 0, 9) == 0")
-    + "EXPECTED\n"
-    + block("def test_at_the_top():\n    assert clamp(11, 0, 9) == 9")
-)
 FIX = block(
     "def clamp(value, low, high):\n    if value < low:\n        return low\n"
     "    if value > high:\n        return high\n    return value",
@@ -56,15 +46,11 @@ FIX = block(
 USUAL: Mapping[str, Said] = {
     "locate": "CODE: shapes/line.py: clamp\nTEST: tests/test_line.py: test_below",
     "direct": RIGHT,
-    "characterise": EXPECTED,
-    "seed": RIGHT,
     "fix": FIX,
-    "wide": FIX,
     "fix_repair": FIX,
-    "review": "It shows it.\nVERDICT: yes",
+    "judge": "It shows it.\nVERDICT: yes",
     "repair": RIGHT,
     "dispute": RIGHT,
-    "broaden": "I would add nothing.",
 }
 
 

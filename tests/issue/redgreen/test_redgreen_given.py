@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from refute.errors import ContextTooLong
-from refute.issue.context.ranking import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
 from refute.issue.redgreen import method, redgreen
+from refute.issue.redgreen.method import CONTEXT_TOKENS
 from refute.methods import Bounds, Context, Given
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
@@ -58,7 +58,7 @@ def run(answers: Script, project: Project, given: Given, calls: int) -> Reproduc
 
 def test_what_is_given(project: Project) -> None:
     """The patch is one more candidate fix, and the files lead what is shown."""
-    answers = Answers(fix=NONSENSE, wide=NONSENSE)
+    answers = Answers(fix=NONSENSE)
     given = Given(("tests/test_colour.py",), FIX + TOUCHES_TESTS)
     found = run(answers, project, given, 2)
     steps = {step["kind"]: step for step in found.steps}

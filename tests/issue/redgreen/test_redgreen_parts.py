@@ -7,31 +7,31 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.context.ranking import estimated_tokens, numbered
-from refute.issue.drafting.original import TrialRun, described, runnable_id
+from refute.issue.drafting.original import TrialRun, condensed, described, runnable_id
 from refute.issue.drafting.steady import scrubbed
 from refute.issue.redgreen.dependencies import companions
-from refute.issue.redgreen.edits_read import TestOpinion, read_steps, read_verdicts
+from refute.issue.redgreen.edits_read import TestOpinion, read_readings, read_verdicts
 from refute.issue.redgreen.excerpt import excerpt, outline
 from refute.issue.redgreen.locate import (
     View,
     likely_files,
     locate_prompt,
     read_places,
+    told_places,
     view_of,
 )
+from refute.issue.redgreen.merging import with_tests_of
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.ranking import (
     Draft,
+    agreed,
+    behaviours,
     confidence,
     fix_scores,
     ranking,
-    stands_for,
-    telling_drafts,
-    telling_fixes,
     without_shared,
 )
 from refute.issue.redgreen.testbed import CandidateFix
-from refute.issue.redgreen.uncovered import statements_at
 from refute.workspace.contract import Failure, TestReport, TestResult
 
 SOURCE = (
@@ -184,7 +184,7 @@ def test_what_tests_take_from_the_files_beside_them() -> None:
     }
     assert companions([{"path": "gone.py", "numbered": ""}], files) == {}
     view = seen("it fails", files, "TEST: tests/app/tests.py: test_one")
-    assert [file["path"] for file in view.files][-1] == "tests/app/models.py"
+    assert [file["path"] for file in view.test_files][-1] == "tests/app/models.py"
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,8 @@ def test_the_view_without_an_answer() -> None:
     assert "tests/helpers.py" not in view.tests
     assert seen("see pkg.other", FILES, "").code[0] == "pkg/other.py"
     assert seen("x", FILES, "", "tests/test_other.py").tests[0].endswith("test_other.py")
-    assert seen("x", {}, "CODE: a.py").files == ()
+    empty = seen("x", {}, "CODE: a.py")
+    assert (empty.code_files, empty.test_files) == ((), ())
 
 
 def test_what_the_model_names_is_shown_and_no_other_test_file() -> None:
@@ -245,7 +246,30 @@ def test_what_the_model_names_is_shown_and_no_other_test_file() -> None:
         "clamp", FILES, "CODE: pkg/core.py\nTEST: tests/test_other.py", "tests/test_core.py"
     )
     assert view.tests == ("tests/test_other.py",)
-    assert [file["path"] for file in view.files] == ["pkg/core.py", "tests/test_other.py"]
+    assert [file["path"] for file in view.code_files] == ["pkg/core.py"]
+    assert [file["path"] for file in view.test_files] == ["tests/test_other.py"]
+
+
+def test_names_that_are_not_there_are_answered() -> None:
+    view = seen(
+        "clamp", FILES, "CODE: pkg/core.py: clamp, Shape.turn\nTEST: tests/test_other.py: x"
+    )
+    assert view.missing == ("Shape.turn in pkg/core.py", "x in tests/test_other.py")
+
+
+def test_fixtures_of_every_conftest_above_are_named_or_shown() -> None:
+    files = FILES | {
+        "tests/deep/test_more.py": "def test_x(paint): pass\n",
+        "tests/conftest.py": "def paint():\n    pass\n\n\ndef other():\n    pass\n",
+    }
+    view = seen("clamp", files, "TEST: tests/deep/test_more.py: test_x")
+    assert view.test_files[-1]["path"] == "tests/conftest.py"
+    assert view.fixtures == ()
+    long = "".join(f"def fixture_{n}():\n    return [{n}] * {n}\n\n\n" for n in range(200))
+    files["tests/conftest.py"] += long
+    view = seen("clamp", files, "TEST: tests/deep/test_more.py: test_x")
+    assert "def paint" in view.test_files[-1]["numbered"]
+    assert "fixture_7" in view.fixtures
 
 
 def test_helpers_for_tests_inside_of_a_package_are_code() -> None:
@@ -267,9 +291,40 @@ def test_the_list_to_choose_from() -> None:
     prompt = locate_prompt("clamp fails", FILES, likely_files("clamp fails", FILES), 3000)
     assert "CODE pkg/core.py: clamp\n" in prompt
     assert "TEST tests/test_core.py: test_clamp\n" in prompt
-    assert "helpers" not in prompt
+    assert "tests/helpers.py" not in prompt
     many = {f"pkg/module_{n}.py": SOURCE for n in range(200)}
-    assert estimated_tokens(locate_prompt("clamp", many, likely_files("clamp", many), 3000)) < 3000
+    prompt = locate_prompt("clamp", many, likely_files("clamp", many), 3000)
+    assert estimated_tokens(prompt) < 3000
+    assert prompt.count("CODE pkg/module_") == 6
+    assert prompt.count("pkg/module_") == 20, "the others by their paths"
+
+
+def test_files_are_likely_by_what_they_define_and_how_they_are_called() -> None:
+    files = {
+        "pkg/deep.py": "def clamp_all():\n    pass\n",
+        "pkg/manpage.py": "def write():\n    pass\n",
+        "pkg/words.py": "'clamp all clamp all man pages man pages generate'\n",
+        "docs/manpage.py": "def write():\n    pass\n",
+        "pkg/testing.py": "class TestClient:\n    def test_it(self): pass\n",
+    }
+    assert likely_files("`clamp_all` fails", files).code[0] == "pkg/deep.py"
+    likely = likely_files("Generate man pages", files)
+    assert likely.code[0] == "pkg/manpage.py"
+    assert likely.code[-1] == "docs/manpage.py"
+    assert "pkg/testing.py" in likely.code
+
+
+def test_a_traceback_answers_the_question_where_to_look() -> None:
+    files = {
+        "pkg/a.py": "".join(f"class {c}:\n    def f(self):\n        g()\n\n\n" for c in "AB"),
+        "pkg/b.py": "def g():\n    raise ValueError\n",
+    }
+    outer = '  File "/x/site-packages/pkg/a.py", line 8, in f\n    g()\n'
+    inner = '  File "/x/site-packages/pkg/b.py", line 2, in g\n    raise ValueError\n'
+    assert told_places(outer + inner, files) == "CODE: pkg/b.py: g\nCODE: pkg/a.py: B.f"
+    assert told_places(outer, files) == "", "one frame is little"
+    assert told_places(f'{outer}{inner}  File "/x/gone.py", line 2, in h\n', files) == ""
+    assert told_places("~/pkg/a.py in f(self)\n\n~/pkg/b.py in g()", files).count("CODE") == 2
 
 
 @pytest.mark.parametrize(
@@ -306,9 +361,10 @@ def test_verdicts_on_single_tests(line: str, accepted: bool, refused: set[str]) 
     assert (verdict.accepted, set(verdict.refused)) == (accepted, refused)
 
 
-def test_steps_of_a_characterisation() -> None:
-    assert read_steps("a\nPRESENT\none\n**EXPECTED**\ntwo") == ("a\nPRESENT\none\n", "\ntwo")
-    assert read_steps("what is EXPECTED here") == ("", "what is EXPECTED here")
+def test_readings_of_a_fix() -> None:
+    assert read_readings("why\nREADING 1\none\n**READING 2:**\ntwo") == ["\none\n", "\ntwo"]
+    assert read_readings("my READING 1 of it") == ["my READING 1 of it"]
+    assert len(read_readings("READING 1\nREADING 2\nREADING 3")) == 2
 
 
 @pytest.mark.parametrize(
@@ -358,38 +414,6 @@ def test_a_failed_assertion_is_told_without_the_library_that_compares() -> None:
     assert expected in traced("AssertionError", chained)
 
 
-FIXED = '''"""Doc
-of two lines."""
-import os
-
-
-class Shape:
-    """Doc."""
-
-    def area(
-        self,
-        size,
-    ):
-        """Doc
-        string."""
-        # a comment
-        if (size
-                and self.area):
-            return make(
-                size,
-                1,
-            )
-        try:
-            pass
-        except ValueError:
-            raise
-        else:
-            size += 1
-        match size:
-            case 1: return 2
-'''
-
-
 def test_parameters_that_fail_alike_are_told_once() -> None:
     def one(id: str, kind: str) -> TestResult:
         return TestResult(id, "t.py", "failed", "call", Failure(kind, "", f"trace of {id}"))
@@ -418,18 +442,30 @@ def test_long_traces_are_cut_between_lines() -> None:
     assert len(told) < 9000
 
 
-def test_statements_are_what_a_count_of_lines_is_about() -> None:
-    found = statements_at(FIXED, range(1, 99))
-    assert [(rows[0], rows[-1], text) for rows, text in found] == [
-        (16, 17, "if (size"),
-        (18, 21, "return make("),
-        (25, 25, "raise"),
-        (27, 27, "size += 1"),
-        (28, 28, "match size:"),
-        (29, 29, "case 1: return 2"),
-    ]
-    assert [rows[0] for rows, _ in statements_at(FIXED, [20, 28])] == [18, 28]
-    assert statements_at("def f(:\n", [1]) == []
+def test_what_fails_at_the_same_place_of_the_code_is_told_once() -> None:
+    def one(id: str, own: int, message: str) -> TestResult:
+        trace = (
+            f'  File "t.py", line {own}, in t\n    f()\n  File "lib.py", line 2, in f\n    no()\n'
+        )
+        return TestResult(
+            id, "t.py", "failed", "call", Failure("E", message, f"{trace}E: {message}")
+        )
+
+    results = (one("t.py::t", 1, "a"), one("t.py::u", 9, "b"))
+    told = described(TrialRun("p", TestReport(results, "finished"), results))
+    assert told.count("lib.py") == 1
+    assert "These fail at the same place of the code:\n  t.py::u: E: b" in told
+
+
+def test_of_a_long_trace_the_tests_frame_and_what_is_said_stay() -> None:
+    frames = "".join(f'  File "lib.py", line {n}, in f{n}\n    f{n + 1}()\n' for n in range(99))
+    chained = f"KeyError: 1\n\nDuring handling of the above exception, another came:\n\n{OWN}"
+    short = condensed(f"{frames}{chained}{frames}AssertionError: Lists differ: {'x' * 5000}", 900)
+    assert short.startswith(OWN)
+    assert "in f98" in short
+    assert "in f50" not in short
+    assert "AssertionError: Lists differ: xxx" in short
+    assert len(short) < 1000
 
 
 # -- choosing --------------------------------------------------------------------------------------
@@ -463,7 +499,9 @@ def test_fixes_and_tests_vouch_for_one_another() -> None:
     assert best[1].kept == ("a",)
     assert best[1].dropped == ("b",), "only one fix turns it green"
     assert best[2].tier == 1
-    assert confidence(best[0], drafts, FIXES) == pytest.approx((3.5 / 4.5 * 3 + 1) / 5)
+    assert confidence(best[0], drafts, FIXES) == pytest.approx(
+        (3.5 / 4.5 * 3 + 2 + 1) / (3 + 2 + 2)
+    )
 
 
 def test_the_order_of_falling_back() -> None:
@@ -474,9 +512,10 @@ def test_the_order_of_falling_back() -> None:
         draft(3, "c", {0: ""}),
         draft(4, "d", {0: "d"}),
     ]
+    drafts.append(draft(5, "e", {0: "e"}, accepted=False))
     order = ranking(drafts, FIXES[:1])
-    assert [one.draft.number for one in order] == [4, 1, 0, 3, 2]
-    assert [one.tier for one in order] == [0, 3, 4, 4, 5]
+    assert [one.draft.number for one in order] == [4, 1, 5, 3, 0, 2]
+    assert [one.tier for one in order] == [0, 0, 3, 4, 4, 5]
     assert confidence(order[-1], drafts, FIXES) == 0
     none = ranking(drafts, [])
     assert none[0].draft.number == 3, "without fixes the judge decides"
@@ -487,42 +526,61 @@ def test_what_breaks_counts_less_and_what_is_drawn_often_more() -> None:
     broken = TestResult("old", "t.py", "failed")
     fixes = [
         CandidateFix(0, "a", broken=(broken,)),
-        CandidateFix(1, "b", drawn=3),
+        CandidateFix(1, "b", answers=frozenset({1, 2, 3})),
         CandidateFix(2, "c", rejected="no"),
     ]
     drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a"})]
     assert fix_scores(drafts, fixes) == {0: 0.5, 1: 3.0}
 
 
-def test_what_stands_for_a_judged_draft() -> None:
-    parent = draft(0, "ab", {0: "ab", 1: "a"})
-    assert stands_for(draft(1, "abc", {0: "ab", 1: ""}), parent), "its tests are all there"
-    assert stands_for(draft(1, "xyz", {0: "xyz", 1: ""}), parent), "other names, as green"
-    assert not stands_for(draft(1, "xyz", {0: "xy", 1: "xyz"}), parent)
-    assert not stands_for(draft(1, "x", {0: "x", 1: "x"}), parent), "fewer"
-    assert not stands_for(draft(1, "ab", {0: "ab"}), replace(parent, accepted=False))
-    assert not stands_for(draft(1, "xy", {0: "xy"}), replace(parent, rows={}))
-
-
 def test_what_every_fix_breaks_is_held_against_none() -> None:
     old, other = (TestResult(id, "t.py", "failed") for id in ("old", "other"))
-    one, two = CandidateFix(0, "a", broken=(old,)), CandidateFix(1, "b", broken=(old, other))
+    one = CandidateFix(0, "a", broken=(old,), answers=frozenset({1}))
+    two = CandidateFix(1, "b", broken=(old, other), answers=frozenset({2}))
     away = CandidateFix(2, "c", rejected="no")
     assert [fix.broken for fix in without_shared([one, two, away])] == [(), (other,), ()]
     assert without_shared([two, away]) == [two, away], "one answer alone proves nothing"
-    assert without_shared([replace(two, drawn=2)])[0].broken == ()
+    assert without_shared([replace(two, answers=frozenset({2, 3}))])[0].broken == ()
     assert without_shared([one, CandidateFix(3, "d")])[0].broken == (old,), "one fix keeps it green"
     assert without_shared([]) == []
 
 
-def test_a_broadened_draft_with_almost_the_support_of_a_smaller_one_comes_first() -> None:
-    fixes = [CandidateFix(0, "a", drawn=24), CandidateFix(1, "b")]
-    small, wide = draft(0, "a", {0: "a", 1: "a"}), draft(1, "ab", {0: "ab", 1: "a"})
-    order = ranking([small, replace(wide, route="broaden")], fixes)
-    assert [one.draft.number for one in order] == [1, 0]
-    assert 0.95 < order[0].support < 1
-    less = ranking([small, replace(wide, route="broaden")], [replace(fixes[0], drawn=3), fixes[1]])
-    assert [one.draft.number for one in less] == [0, 1]
+def test_fixes_that_no_test_tells_apart_are_one() -> None:
+    fixes = [CandidateFix(n, f"fix {n}", answers=frozenset({n % 3})) for n in range(5)]
+    drafts = [draft(0, "ab", {0: "ab", 1: "a", 2: "ab", 3: "ab"})]
+    found = behaviours(fixes, drafts)
+    assert [(fix.number, set(fix.answers)) for fix in found] == [(0, {0, 2}), (1, {1}), (4, {1})]
+    broken = replace(fixes[2], broken=(TestResult("old", "t.py", "failed"),))
+    assert len(behaviours([fixes[0], broken], drafts)) == 2, "existing tests tell them apart"
+
+
+def test_what_only_some_readings_meet_is_dropped() -> None:
+    fixes = [CandidateFix(0, "a", answers=frozenset({1})), CandidateFix(1, "b")]
+    (best,) = ranking([draft(0, "abc", {0: "abc", 1: "ab"})], fixes)
+    assert (best.kept, best.dropped) == (("a", "b"), ("c",))
+    fixes[0] = replace(fixes[0], answers=frozenset({1, 2, 3}))
+    (best,) = ranking([draft(0, "abc", {0: "abc", 1: "a"})], fixes)
+    assert best.kept == ("a", "b", "c"), "the other reading is not believed"
+
+
+def test_when_no_further_answer_would_change_the_outcome() -> None:
+    fixes = FIXES[:1]
+    good, other = draft(0, "a", {0: "a"}, accepted=None), draft(1, "b", {0: ""}, accepted=None)
+    assert agreed(ranking([good], fixes))
+    assert agreed(ranking([good, draft(1, "", {})], fixes)), "one that says nothing"
+    assert not agreed(ranking([good, other], fixes)), "they disagree"
+    assert agreed(ranking([good, replace(other, accepted=False)], fixes)), "it was judged"
+    assert not agreed(ranking([other], fixes))
+    assert not agreed(ranking([good], [])), "no fix says anything"
+    assert not agreed(ranking([replace(good, route="snippet")], fixes))
+
+
+def test_confidence_counts_behaviours_and_drafts_once() -> None:
+    drafts = [draft(n, "a", {0: "a", 1: "a"}) for n in range(2)]
+    one = behaviours(FIXES[:2], drafts)
+    assert len(one) == 1
+    assert confidence(ranking(drafts, one)[0], drafts, one) == pytest.approx(3 / 4)
+    assert confidence(ranking(drafts[:1], one)[0], drafts[:1], one) == pytest.approx(2 / 3)
 
 
 def test_what_the_judge_refuses_is_left_out() -> None:
@@ -537,33 +595,6 @@ def test_what_the_judge_refuses_is_left_out() -> None:
     nothing = named.judged(TestOpinion(True, frozenset({"test_a", "test_b"})))
     assert not nothing.accepted
     assert nothing.red
-
-
-def test_the_fixes_that_are_shown_are_the_smallest_and_the_most_different() -> None:
-    texts = ["+a\n+b\n+c\n+# why", "+a\n+b\n+c", "+a\n+x\n+y\n+z\n+w", "+doubtful", "+red"]
-    fixes = [CandidateFix(number, text) for number, text in enumerate(texts)]
-    fixes[3] = replace(fixes[3], broken=(TestResult("old", "t.py", "failed"),) * 3)
-    drafts = [draft(0, "a", {0: "a", 1: "a", 2: "a", 3: "a", 4: ""})]
-    assert [fix.number for fix in telling_fixes(drafts, fixes)] == [1, 2]
-    assert [fix.number for fix in telling_fixes(drafts, fixes[3:])] == [3]
-    assert telling_fixes([], fixes) == []
-
-
-def test_the_drafts_that_are_shown_beside_the_best_differ() -> None:
-    drafts = [draft(number, "a", {0: "a"}) for number in range(4)]
-    texts = ["+a\n+b", "+a\n+b\n+c", "+x\n+y", "+a\n+z"]
-    drafts = [
-        replace(one, trial=replace(one.trial, patch=text))
-        for one, text in zip(drafts, texts, strict=True)
-    ]
-    order = ranking(drafts, FIXES[:1])
-    assert order[0].draft.number == 0
-    assert [one.number for one in telling_drafts(order)] == [2, 3]
-
-
-def test_tests_that_no_fix_turns_green() -> None:
-    assert draft(0, "abc", {0: "a", 1: "b"}).never_green() == ["c"]
-    assert draft(0, "ab", {}).never_green() == ["a", "b"]
 
 
 def test_what_judged_drafts_rewrite_is_held_against_no_fix() -> None:
@@ -582,12 +613,29 @@ def test_a_passing_test_that_fixes_break_is_dropped() -> None:
     assert best.dropped == ("now",)
 
 
-def test_ties_prefer_the_pinned_then_more_tests_then_the_shorter() -> None:
-    plain, more = draft(0, "a", {0: "a"}), draft(1, "abc", {0: "abc"})
-    pinned = draft(2, "a", {0: "a"}, pinned=True)
-    order = ranking([plain, more, pinned, draft(3, "a", {0: "a"})], FIXES[:1])
+def test_ties_prefer_what_is_judged_then_more_tests_then_the_shorter() -> None:
+    plain, more = (draft(n, red, {0: red}, accepted=None) for n, red in enumerate(("a", "abc")))
+    judged = draft(2, "a", {0: "a"})
+    order = ranking([plain, more, judged, draft(3, "a", {0: "a"}, accepted=None)], FIXES[:1])
     assert [one.draft.number for one in order] == [2, 1, 0, 3]
 
 
-def test_a_broadened_draft_is_no_witness_for_the_fixes_it_was_made_from() -> None:
-    assert fix_scores([draft(0, "a", {0: "a"}, route="broaden")], FIXES) == {}
+def test_a_merged_draft_is_no_witness_for_the_fixes_it_was_chosen_by() -> None:
+    assert fix_scores([draft(0, "a", {0: "a"}, route="merged")], FIXES) == {}
+
+
+def test_tests_of_another_draft_are_taken_over_with_what_they_need() -> None:
+    old = "import os\n\n\nclass TestA:\n    def test_old(self):\n        pass\n"
+    ours = old + "\n\ndef test_ours():\n    assert os\n"
+    theirs = (
+        "import os\nimport re\n\nLIMIT = 3\n\n\n"
+        "class TestA:\n    def test_old(self):\n        pass\n\n"
+        "    def test_more(self):\n        assert re\n\n    def test_not(self):\n        pass\n\n\n"
+        "def test_new():\n    assert LIMIT\n\n\ndef test_ours():\n    assert 0\n"
+    )
+    text = with_tests_of(ours, theirs, old, {"TestA.test_more", "test_new", "test_ours"})
+    compile(text, "t", "exec")
+    for taken in ("import re\n", "LIMIT = 3\n", "def test_new():", "    def test_more(self):"):
+        assert text.count(taken) == 1
+    assert "test_not" not in text
+    assert "assert 0" not in text, "a name that is taken stays as it is"

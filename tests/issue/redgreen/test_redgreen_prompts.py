@@ -23,16 +23,18 @@ SOURCES = {path: text for path, text in FILES.items() if path.endswith(".py")}
 LIKELY = likely_files(ISSUE, SOURCES)
 VARIABLES: dict[str, dict[str, Any]] = {
     "direct": {},
-    "characterise": {},
-    "seed": {"patch": GOLDEN_TESTS, "run": RUN},
-    "fix": {"wide": False},
-    "wide": {"wide": True},
+    "fix": {},
     "fix_repair": {"patch": FIX, "run": "1 existing tests passed before the change and fail"},
-    "review": {
+    "judge": {
         "versions": [
-            {"patch": GOLDEN_TESTS, "run": RUN, "fixes": 2, "never": ["t.py::test_never"]},
-            {"patch": FIX, "run": RUN, "fixes": 0, "never": []},
-        ]
+            {
+                "patch": GOLDEN_TESTS,
+                "stands": ["t.py::test_a fails now, and passes with change 1."],
+            },
+            {"patch": FIX, "stands": []},
+        ],
+        "fixes": [FIX],
+        "run": RUN,
     },
     "repair": {
         "patch": GOLDEN_TESTS,
@@ -41,23 +43,24 @@ VARIABLES: dict[str, dict[str, Any]] = {
         "run": RUN,
     },
     "dispute": {"patch": GOLDEN_TESTS, "run": RUN, "fix": FIX, "fixed_run": RUN},
-    "broaden": {
-        "patch": GOLDEN_TESTS,
-        "others": [{"patch": GOLDEN_TESTS, "refused": ["test_else"]}],
-        "fixes": [FIX, FIX],
-        "refused": ["test_too_much"],
-        "broken": ["tests/test_line.py::test_ends: AssertionError: assert 9 == 10"],
-        "missed": ["shapes/line.py:9: return high"],
-    },
 }
+OF_TESTS = ("direct", "repair", "dispute")
+OF_CODE = ("fix", "fix_repair")
 
 
 def prompt_of(kind: str) -> str:
     if kind == "locate":
         return locate_prompt(ISSUE, SOURCES, LIKELY, 4000)
-    files = view_of(ISSUE, SOURCES, LIKELY, "CODE: shapes/line.py: clamp", 4000).files
-    template = "fix" if kind == "wide" else kind
-    return render(f"redgreen_{template}", issue=ISSUE, files=files, **VARIABLES[kind])
+    view = view_of(ISSUE, SOURCES, LIKELY, "CODE: shapes/line.py: clamp, clip", 4000)
+    return render(
+        f"redgreen_{kind}",
+        issue=ISSUE,
+        files=view.code_files,
+        test_files=view.test_files,
+        fixtures=("paint",),
+        missing=view.missing,
+        **VARIABLES[kind],
+    )
 
 
 @pytest.mark.parametrize("kind", ["locate", *VARIABLES])
@@ -76,9 +79,12 @@ def test_what_each_prompt_holds(kind: str) -> None:
     prompt = prompt_of(kind)
     assert ISSUE in prompt
     assert '[start of shapes/line.py]\n1 """Numbers' in prompt
-    assert "```custom-diff" in prompt
-    about_tests = kind not in ("fix", "wide", "fix_repair")
-    assert ("What the tests have to be:" in prompt) == about_tests
+    assert "Looked for and not found: clip in shapes/line.py." in prompt
+    assert ("```custom-diff" in prompt) == (kind != "judge"), "rules of writing where one writes"
+    assert ("What the tests have to be:" in prompt) == (kind in OF_TESTS)
+    assert ("[start of tests/test_line.py]" in prompt) == (kind in OF_TESTS)
+    opening = prompt_of("fix").partition("You maintain this project")[0].strip()
+    assert prompt.startswith(opening), "one prefix for all, which a server may keep"
     for value in VARIABLES[kind].values():
         texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         texts = [t for text in texts for t in (text.values() if isinstance(text, dict) else [text])]
@@ -89,6 +95,8 @@ def test_what_each_prompt_holds(kind: str) -> None:
 
 def test_values_are_never_templates() -> None:
     files = [{"path": "a.py", "numbered": "1 {{ 7 * 7 }} {% raw %}"}]
-    prompt = render("redgreen_direct", issue="{{ issue }}", files=files)
+    prompt = render(
+        "redgreen_direct", issue="{{ issue }}", files=files, test_files=[], fixtures=(), missing=()
+    )
     assert "1 {{ 7 * 7 }} {% raw %}" in prompt
     assert "<issue>\n{{ issue }}\n</issue>" in prompt

@@ -12,10 +12,13 @@ from refute.issue.context.ranking import ranked
 from refute.issue.grading.states import holds_tests
 from refute.issue.patches import is_test_file
 
-__all__ = ["MOST", "neighbouring_tests"]
+__all__ = ["IMPORTS", "MOST", "neighbouring_tests"]
 
 MOST = 5
 """Test files, unless asked otherwise: a few seconds of tests, not the whole suite."""
+
+IMPORTS = 4
+"""Nearness from which a test file is named after a changed module, or imports it."""
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*|(?:\\\n|[^\n;])*)"
@@ -26,14 +29,19 @@ _DEFINED = re.compile(r"^[ +-]*(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE
 
 
 def neighbouring_tests(
-    changed: Sequence[str], files: Mapping[str, str], *, hint: str = "", most: int = MOST
+    changed: Sequence[str],
+    files: Mapping[str, str],
+    *,
+    hint: str = "",
+    most: int = MOST,
+    least: int = 1,
 ) -> tuple[str, ...]:
     """Test files near the changed modules, the nearest first.
 
     `changed`: paths of code files. `files`: path -> source of the repository's Python files.
     `hint`: text about the change, such as the diff; it breaks ties. Near is, in this order: named
     after a changed module (`test_line.py`, `line/tests.py` for `line.py`), imports it, lies in the
-    same package, mentions what the hint defines.
+    same package, mentions what the hint defines. `least`: how near at least.
     """
     tests = [path for path in files if is_test_file(path) and path.endswith(".py")]
     tests = [path for path in tests if holds_tests(files[path])]
@@ -44,7 +52,7 @@ def neighbouring_tests(
     stems = Counter(_stem(PurePosixPath(path)) for path in files if not is_test_file(path))
     common = frozenset(stem for stem, count in stems.items() if count > 1)
     scores = {path: _nearness(path, files[path], code, common) for path in tests}
-    near = [path for path in tests if scores[path] > 0]
+    near = [path for path in tests if scores[path] >= least]
     near.sort(key=lambda path: (-scores[path], order[path], path))
     return tuple(near[:most])
 
@@ -77,7 +85,7 @@ def _to_one(
     if module and module[-1] == "__init__":
         module.pop()
     if ".".join(module) in imported:
-        score += 4
+        score += IMPORTS
     elif len(module) > 1 and ".".join(module[:-1]) in imported:
         score += 2
     shared = sum(a == b for a, b in zip(test.parts, code.parts, strict=False))

@@ -22,8 +22,10 @@ class Bounded:
     Cached samples count, so that a run that goes on makes the same choices as an undisturbed one.
     """
 
-    def __init__(self, ask: Asker, bounds: Bounds) -> None:
+    def __init__(self, ask: Asker, bounds: Bounds, writer: Asker | None = None) -> None:
+        """`writer`: who is asked for tests, where that is another model."""
         self._ask = ask
+        self._writer = writer or ask
         self._bounds = bounds
         self._start = time.monotonic()
         self.used = 0
@@ -50,13 +52,15 @@ class Bounded:
         n: int = 1,
         first: int = 0,
         sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
+        of_tests: bool = False,
     ) -> list[Completion]:
         """As `Asker.ask`. Raises `OutOfBounds` where that would be too many."""
         if n > self.left:
             raise OutOfBounds(f"{n} more samples asked for, {self.left} are left")
         self.used += n
         try:
-            return await self._ask.ask(messages, n=n, first=first, sampling=sampling)
+            asked = self._writer if of_tests else self._ask
+            return await asked.ask(messages, n=n, first=first, sampling=sampling)
         except ContextTooLong:
             self.used -= n  # nothing was drawn: it may be asked for again, shorter
             raise

@@ -17,7 +17,17 @@ from refute.methods import Bounds
 from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
 
-__all__ = ["FAILING", "WHOLE", "Original", "TrialRun", "described", "runnable_id", "shortened"]
+__all__ = [
+    "FAILING",
+    "WHOLE",
+    "Original",
+    "TrialRun",
+    "condensed",
+    "described",
+    "failures_told",
+    "runnable_id",
+    "shortened",
+]
 
 FAILING = ("failed", "error")
 WHOLE = 60.0
@@ -26,6 +36,10 @@ _LEAST_TRACE = 120
 """Characters of a traceback, however many there are."""
 _FRAME = re.compile(r'^(?=  File ")', re.MULTILINE)
 _AFTER_FRAME = re.compile(r"^\S", re.MULTILINE)
+_CHAINED = re.compile(
+    r"\n\n(?:The above exception was the direct cause|During handling of the above)[^\n]*\n\n"
+)
+_SHORT_MESSAGE = 160
 LARGEST_FILE = 1 << 20
 """Bytes of a file that `sources` reads; larger ones are data."""
 
@@ -142,25 +156,91 @@ def described(trial: TrialRun, limit: int = 6000) -> str:
     """A trial as text for a prompt or a person: which tests failed, and how."""
     if trial.report is None:
         return f"The tests were not run: {trial.rejected}."
-    alike: dict[tuple[str, str], list[TestResult]] = {}
-    for result in trial.failing:
-        kind = "" if result.failure is None else result.failure.type
-        alike.setdefault((runnable_id(result.id), kind), []).append(result)
-    heads = [f"{first.id}: {first.outcome} in {first.phase}" for first, *_ in alike.values()]
-    share = (limit - sum(map(len, heads))) // max(1, len(heads))
-    parts = []
-    for head, (result, *more) in zip(heads, alike.values(), strict=True):
-        parts.append(head)
-        if result.failure is not None:
-            parts.append(shortened(_of_the_repository(result.failure), max(_LEAST_TRACE, share)))
-        if more:
-            parts.append(f"(and {len(more)} more of it with other parameters fail alike)")
+    parts = [failures_told(trial.failing, limit)] if trial.failing else []
     passed = sum(result.outcome == "passed" for result in trial.report.results)
     parts.append(f"{len(trial.failing)} tests newly fail, {passed} pass.")
     if trial.report.status != "finished":
         parts.append(f"The run did not finish ({trial.report.status}): {trial.report.remark}")
         parts.append(shortened(trial.report.output, limit // 2))
     return shortened("\n".join(parts), 2 * limit)
+
+
+def failures_told(failing: Sequence[TestResult], limit: int = 6000) -> str:
+    """How tests fail, in about `limit` characters: those that fail alike are told once."""
+    alike: dict[tuple[str, ...], list[TestResult]] = {}
+    for result in failing:
+        alike.setdefault(_manner(result), []).append(result)
+    heads = [f"{first.id}: {first.outcome} in {first.phase}" for first, *_ in alike.values()]
+    share = (limit - sum(map(len, heads))) // max(1, len(heads))
+    parts = []
+    for head, (result, *more) in zip(heads, alike.values(), strict=True):
+        parts.append(head)
+        if result.failure is not None:
+            trace = _of_the_repository(result.failure)
+            parts.append(condensed(trace, max(_LEAST_TRACE, share)))
+        own = runnable_id(result.id)
+        same = sum(runnable_id(one.id) == own for one in more)
+        if same:
+            parts.append(f"(and {same} more of it with other parameters fail alike)")
+        others = {runnable_id(one.id): one for one in more if runnable_id(one.id) != own}
+        if others:
+            parts.append("These fail at the same place of the code:")
+            parts += [f"  {id}: {_said(one)}" for id, one in others.items()]
+    return "\n".join(parts)
+
+
+def _manner(result: TestResult) -> tuple[str, ...]:
+    """What is equal of tests that fail alike: the exception, and the place in the code that raised
+    it; of an assertion of the test itself, the test."""
+    if result.failure is None:
+        return (runnable_id(result.id), "")
+    frames = _frames(result.failure.traceback)
+    inner = [frame for frame in frames if result.file not in frame.partition("\n")[0]]
+    if not inner or result.failure.type == "AssertionError" or frames[-1:] != inner[-1:]:
+        return (runnable_id(result.id), result.failure.type)
+    return (result.failure.type, inner[-1])
+
+
+def _said(result: TestResult) -> str:
+    """What a failure says, in a few words."""
+    if result.failure is None:
+        return result.outcome
+    first = result.failure.message.strip().partition("\n")[0]
+    return f"{result.failure.type}: {first[:_SHORT_MESSAGE]}"
+
+
+def _frames(traceback: str) -> list[str]:
+    """The frames of a traceback, each with its source line and without what follows them."""
+    parts = _FRAME.split(traceback)[1:]
+    ends = (_AFTER_FRAME.search(part) for part in parts)
+    return [part[: end.start()] if end else part for part, end in zip(parts, ends, strict=True)]
+
+
+def condensed(traceback: str, limit: int) -> str:
+    """A traceback in about `limit` characters: the first frame, which is mostly the test's, the
+    last ones, and the beginning of what the exception says are never cut away.
+
+    Of chained exceptions the last one is kept whole first.
+    """
+    if len(traceback) <= limit:
+        return traceback
+    last = _CHAINED.split(traceback)[-1]
+    frames = _frames(last)
+    if not frames:
+        return shortened(traceback, limit)
+    tail = _FRAME.split(last)[-1][len(frames[-1]) :].strip("\n")
+    if len(tail) > limit // 2:
+        kept = max(_LEAST_TRACE, limit // 2)
+        tail = f"{tail[:kept]}[...]" if len(tail) > kept else tail
+    left = limit - len(tail) - len(frames[0])
+    ends: list[str] = []
+    for frame in reversed(frames[1:]):
+        left -= len(frame)
+        if left < 0 and ends:
+            break
+        ends.insert(0, frame)
+    gap = ["  [...]\n"] if 1 + len(ends) < len(frames) else []
+    return "".join([frames[0], *gap, *ends, tail])
 
 
 def shortened(text: str, limit: int) -> str:

@@ -21,6 +21,8 @@ two differ:
 - a rewrite of lines A-B replaces these lines, but where its code is nothing but new versions of
   functions and classes that the file has; without a range, what is no function or class replaces
   the assignment to the same name that is nearest to the line;
+- an insert at a line goes behind the statement, or member of a class, that the line is in;
+- a rewrite of lines without code, and a delete of lines, takes them out;
 - inserts at one and the same line stand in the order in which they were written;
 - indented code that is inserted at a line of a class becomes a member of the class;
 - code at BOF goes after docstring and imports, or to the end if it needs names bound further down;
@@ -72,9 +74,14 @@ class Block:
         if text is None and file.startswith(("a/", "b/")):
             file = file[2:]
             text = tree.read(file)
+        line = tree.moved(file, self.place) if isinstance(self.place, int) else None
+        if not self.code.strip() and self.verb != "insert" and self.stop is not None and text:
+            module = EditedModule(text)
+            module.remove_lines(line or 0, tree.moved(file, self.stop))
+            tree.write(file, module.text)
+            return
         if not self.code.strip():
             raise EditProblem("no code")
-        line = tree.moved(file, self.place) if isinstance(self.place, int) else None
         if not file.endswith((".py", ".pyi")):
             tree.write(file, self._as_text(text, line))
             return
@@ -204,7 +211,7 @@ class Block:
         elif line is not None:
             at = module.boundary(line)
             at = len(module.lines) if module.needs_later(code, at) else at
-        module.insert(code.source, at)
+        module.insert(code.source, at, 2 if code.definitions else 0)
 
     def _owner(self, module: EditedModule, code: Code, line: int | None) -> ast.ClassDef | None:
         """The class that an inserted method belongs to; None: it is not a method."""

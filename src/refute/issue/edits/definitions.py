@@ -161,6 +161,7 @@ class EditedModule:
         """Put code in the place of the lines `start` to `stop` (1-based, both included).
 
         Code without indentation goes to the depth of the first of them; other code has its own.
+        Blank lines at either end of them stay, however the code ends.
         """
         if not 1 <= start <= stop <= len(self.lines):
             raise EditProblem(f"the file has no lines {start}-{stop}")
@@ -168,7 +169,14 @@ class EditedModule:
         old = next((line for line in self.lines[start - 1 : stop] if line.strip()), "")
         if not indent_of(written):
             source = reindented(source, indent_of(old))
-        self.splice(start - 1, stop, [source.strip("\n")])
+        before, after = _blank_ends([line.strip() for line in self.lines[start - 1 : stop]])
+        self.splice(start - 1, stop, [*[""] * before, source.strip("\n"), *[""] * after])
+
+    def remove_lines(self, start: int, stop: int) -> None:
+        """Take the lines `start` to `stop` out (1-based, both included); the rest must parse."""
+        if not 1 <= start <= stop <= len(self.lines):
+            raise EditProblem(f"the file has no lines {start}-{stop}")
+        self.splice(start - 1, stop, [])
 
     def replace_assignments(self, code: Code, line: int | None) -> None:
         """Put each assignment of `code` in the place of the one to the same names, at the top or
@@ -231,11 +239,11 @@ class EditedModule:
             raise EditProblem(f"{node.name} shares a line with another statement")
 
     def boundary(self, line: int) -> int:
-        """0-based line of the gap between two top-level statements nearest to a 1-based line."""
+        """0-based line behind the top-level statement that a 1-based line is in, or comes after;
+        at least behind the imports."""
         first = after_imports(self)
-        ends = (node.end_lineno or node.lineno for node in self.tree.body)
-        gaps = [first, *(end for end in ends if end > first)]
-        return min(gaps, key=lambda gap: (abs(gap - (line - 1)), gap))
+        begun = (node for node in self.tree.body if first_line(node) <= line)
+        return max([first, *(node.end_lineno or node.lineno for node in begun)])
 
     def class_at(self, line: int | None) -> ast.ClassDef | None:
         """The innermost class that holds a line; else the last class of the file.
@@ -251,13 +259,18 @@ class EditedModule:
         return max(found, key=lambda node: node.lineno, default=None)
 
     def insert_method(self, owner: ast.ClassDef, source: str, line: int | None) -> None:
-        """Put code between the members of a class, at the one nearest to the line, or last."""
-        ends = [node.end_lineno or node.lineno for node in owner.body]
-        at = ends[-1] if line is None else min(ends, key=lambda e: (abs(e - (line - 1)), e))
+        """Put code behind the member of a class that the line is in, or comes after; first where
+        the line is above all members but the docstring, last without a line."""
         if owner.body[0].lineno == owner.lineno:
             raise EditProblem(f"class {owner.name} has its body on its own line")
+        begun = [n for n in owner.body if line is None or first_line(n) <= line]
+        if not begun and ast.get_docstring(owner, clean=False) is not None:
+            begun = owner.body[:1]
         depth = indent_of(self.lines[owner.body[0].lineno - 1])
-        self.splice(at, at, ["", reindented(source, depth)])
+        at = (begun[-1].end_lineno or 0) if begun else first_line(owner.body[0]) - 1
+        lead = [""] if begun else []
+        follows = at < len(self.lines) and bool(self.lines[at].strip())
+        self.splice(at, at, [*lead, reindented(source, depth), *[""] * follows])
 
     def insert(self, source: str, at: int, blanks: int = 2) -> None:
         """Put code before a 0-based line, with blank lines around it where code is next to it."""
@@ -303,6 +316,12 @@ def _definitions(body: Sequence[ast.stmt], inside: bool) -> Iterator[tuple[Defin
             yield from _definitions(getattr(node, name, None) or [], inner)
         for handler in getattr(node, "handlers", None) or []:
             yield from _definitions(handler.body, inner)
+
+
+def _blank_ends(lines: Sequence[str]) -> tuple[int, int]:
+    """How many blank lines there are at the beginning and at the end; all blank: at the end."""
+    filled = [number for number, line in enumerate(lines) if line]
+    return (filled[0], len(lines) - 1 - filled[-1]) if filled else (0, len(lines))
 
 
 def _missing_blanks(lines: Iterator[str], wanted: int) -> int:

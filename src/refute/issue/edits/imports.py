@@ -12,6 +12,10 @@ from refute.syntax import parse_module
 __all__ = ["add_imports", "after_imports"]
 
 
+_LONGEST = 88
+"""Characters of a line that names are joined on."""
+
+
 class ImportEditor(Protocol):
     """A Python file that is being edited."""
 
@@ -31,8 +35,9 @@ class ImportEditor(Protocol):
 
 
 def add_imports(module: ImportEditor, source: str) -> None:
-    """Import statements at the top: after docstring and ``__future__``, those that are there
-    already left out."""
+    """Import statements at the top, as a sorter of imports would place them: after docstring and
+    ``__future__``, in the group of their kind, joined with one from the same module. Those that
+    are there already are left out."""
     there = {ast.dump(n) for n in module.tree.body if isinstance(n, ast.Import | ast.ImportFrom)}
     wanted = [n for n in parse_module(source).body if ast.dump(n) not in there]
     for futures in (True, False):
@@ -42,12 +47,42 @@ def add_imports(module: ImportEditor, source: str) -> None:
         pieces = [ast.get_source_segment(source, n) or "" for n in nodes]
         if not futures and _opening_imports(module):
             for node, piece in zip(nodes, pieces, strict=True):
-                _add_sorted(module, node, piece)
+                if not _joined(module, node):
+                    _add_sorted(module, node, piece)
             continue
         where = _top(module, futures=not futures)
         after = module.lines[where : where + 1]
         gap = [""] if after and after[0].strip() and not _imports(after[0]) else []
         module.splice(where, where, ["\n".join(pieces), *gap])
+
+
+def _joined(module: ImportEditor, node: ast.stmt) -> bool:
+    """Take the names into the import from the same module that is there, where it is the only one
+    and nothing but names is written in it."""
+    if not isinstance(node, ast.ImportFrom):
+        return False
+    same = [
+        n
+        for n in _opening_imports(module)
+        if isinstance(n, ast.ImportFrom) and (n.module, n.level) == (node.module, node.level)
+    ]
+    if len(same) != 1:
+        return False
+    (old,) = same
+    start, stop = old.lineno - 1, old.end_lineno or old.lineno
+    written = "".join(module.lines[start:stop])
+    names = {(alias.name, alias.asname) for one in (old, node) for alias in one.names}
+    if "#" in written or ";" in written or any(name == "*" for name, _ in names):
+        return False
+    if _one_name_a_line(module):
+        return False
+    listed = [f"{n} as {other}" if other else n for n, other in sorted(names, key=_name_order)]
+    head = f"from {'.' * old.level}{old.module or ''} import "
+    line = head + ", ".join(listed)
+    if len(line) > _LONGEST or (written.count("\n") > 1 and "(" in written):
+        line = "\n".join([f"{head}(", *(f"    {name}," for name in listed), ")"])
+    module.splice(start, stop, [line])
+    return True
 
 
 def _opening_imports(module: ImportEditor) -> list[ast.Import | ast.ImportFrom]:
@@ -62,20 +97,66 @@ def _opening_imports(module: ImportEditor) -> list[ast.Import | ast.ImportFrom]:
     return found
 
 
+def _one_name_a_line(module: ImportEditor) -> bool:
+    """Whether the file writes a statement for each name: several from one module stand apart."""
+    sources = [n.module for n in _opening_imports(module) if isinstance(n, ast.ImportFrom)]
+    return len(sources) > len(set(sources))
+
+
+def _name_order(name: tuple[str, str | None]) -> tuple[int, str]:
+    """Constants, then classes, then the rest, as isort has them by default."""
+    plain = name[0]
+    kind = 0 if plain.isupper() and len(plain) > 1 else 1 if plain[:1].isupper() else 2
+    return kind, plain
+
+
 def _add_sorted(module: ImportEditor, node: ast.stmt, piece: str) -> None:
-    """Put an import among those that open the file: its group, then by the module's name."""
-    there = _opening_imports(module)
-    after = next((n for n in there if _import_order(n) > _import_order(node)), None)
-    before = [n for n in there if _import_order(n) <= _import_order(node)][-1:]
-    group = _import_order(node)[0]
-    if after is not None and (not before or _import_order(after)[0] == group):
-        gap = [] if _import_order(after)[0] == group else [""]
-        module.splice(after.lineno - 1, after.lineno - 1, [piece, *gap])
+    """Put an import into the group that is its own, in the order that the group has."""
+    groups = _groups(module)
+    kind = _kind(node)
+    own = [group for group in groups if _package(node) in {_package(one) for one in group}]
+    alike = own or [group for group in groups if kind in {_kind(one) for one in group}]
+    if not alike:
+        before = [group for group in groups if _kind(group[0]) < kind]
+        if before:
+            at = before[-1][-1].end_lineno or 0
+            module.splice(at, at, ["", piece])
+        else:
+            at = groups[0][0].lineno - 1
+            module.splice(at, at, [piece, ""])
         return
-    last = before[0]
-    at = last.end_lineno or last.lineno
-    gap = [] if _import_order(last)[0] == group else [""]
-    module.splice(at, at, [*gap, piece])
+    group = alike[0] if kind == 0 or own else alike[-1]
+    plain_first = _plain_first(group)
+
+    def order(one: ast.stmt) -> tuple[int, int, str, str]:
+        # a group may hold several kinds where the file does not part them
+        name = one.names[0].name if isinstance(one, ast.Import | ast.ImportFrom) else ""
+        of_names = isinstance(one, ast.ImportFrom) and plain_first
+        return _kind(one), of_names, _module(one).lower(), name.lower()
+
+    before_it = [one for one in group if order(one) <= order(node)]
+    at = (before_it[-1].end_lineno or 0) if before_it else group[0].lineno - 1
+    module.splice(at, at, [piece])
+
+
+def _groups(module: ImportEditor) -> list[list[ast.Import | ast.ImportFrom]]:
+    """The opening imports, parted where a blank line or a comment stands between two."""
+    groups: list[list[ast.Import | ast.ImportFrom]] = []
+    for node in _opening_imports(module):
+        last = groups[-1][-1] if groups else None
+        if last is not None and node.lineno - (last.end_lineno or last.lineno) <= 1:
+            groups[-1].append(node)
+        else:
+            groups.append([node])
+    return groups
+
+
+def _plain_first(group: Sequence[ast.stmt]) -> bool:
+    """Whether `import x` stands before `from x import y` in a group, whatever x is; so sorters do
+    where nothing else is said, and so it is taken where the group does not show it."""
+    kinds = [isinstance(one, ast.ImportFrom) for one in group]
+    names = [_module(one).lower() for one in group]
+    return kinds == sorted(kinds) or names != sorted(names)
 
 
 def _top(module: ImportEditor, futures: bool) -> int:
@@ -108,12 +189,20 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _import_order(node: ast.stmt) -> tuple[int, str]:
-    """The group of an import (standard library, other packages, relative) and its module."""
-    if isinstance(node, ast.ImportFrom) and node.level:
-        return 2, "." * node.level + (node.module or "")
-    name = node.names[0].name if isinstance(node, ast.Import) else getattr(node, "module", "")
-    return int(name.partition(".")[0] not in sys.stdlib_module_names), name
+def _module(node: ast.stmt) -> str:
+    if isinstance(node, ast.ImportFrom):
+        return "." * node.level + (node.module or "")
+    return node.names[0].name if isinstance(node, ast.Import) else ""
+
+
+def _package(node: ast.stmt) -> str:
+    """The package at the top that an import is of; "." for a relative one."""
+    return _module(node).partition(".")[0] or "."
+
+
+def _kind(node: ast.stmt) -> int:
+    """0: of the standard library, 1: of other packages, 2: relative."""
+    return 2 if _package(node) == "." else int(_package(node) not in sys.stdlib_module_names)
 
 
 def _imports(line: str) -> bool:

@@ -9,9 +9,11 @@ from pathlib import PurePosixPath
 
 from refute.syntax import readable_module
 
-__all__ = ["companions"]
+__all__ = ["companions", "further_fixtures"]
 
 _URLCONF = re.compile(r"""\bROOT_URLCONF\s*=\s*["']([\w.]+)["']""")
+_FUNCTION = re.compile(r"^\d+ (?:async )?def (\w+)", re.MULTILINE)
+_MOST_FIXTURES = 30
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -38,14 +40,29 @@ def companions(
     }
 
 
+def further_fixtures(
+    shown: Sequence[Mapping[str, str]], files: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The fixtures of the `conftest.py` above the files shown that no excerpt defines."""
+    defined = {name for file in shown for name in _FUNCTION.findall(file["numbered"])}
+    found = {
+        name: None
+        for file in shown
+        for path in _conftests(file["path"], files)
+        for name in _fixtures(files[path])
+        if name not in defined
+    }
+    return tuple(found)[:_MOST_FIXTURES]
+
+
 def _body(numbered: str) -> str:
     """An excerpt without its import statements, which mention everything."""
     return re.sub(r"^\d+ (?:from|import) [^(\n]*(?:\([^)]*\))?", "", numbered, flags=re.MULTILINE)
 
 
 def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """Files that a file imports by relative imports or names as its URLs, and the `conftest.py` of
-    its folder."""
+    """Files that a file imports by relative imports or names as its URLs, and each
+    `conftest.py` above it."""
     tree = readable_module(files.get(path, ""))
     folder = PurePosixPath(path).parent
     for node in ast.walk(tree):
@@ -68,13 +85,18 @@ def _beside(path: str, files: Mapping[str, str]) -> Iterator[tuple[str, list[str
             if plain in files:
                 yield plain, []
                 break
-    conftest = str(folder / "conftest.py")
-    if conftest in files and conftest != path:
-        yield (
-            conftest,
-            [
-                node.name
-                for node in readable_module(files[conftest]).body
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            ],
-        )
+    for conftest in _conftests(path, files):
+        yield conftest, _fixtures(files[conftest])
+
+
+def _conftests(path: str, files: Mapping[str, str]) -> list[str]:
+    """The `conftest.py` that pytest reads for a file, the nearest first."""
+    above = (str(folder / "conftest.py") for folder in PurePosixPath(path).parents)
+    return [conftest for conftest in above if conftest in files and conftest != path]
+
+
+def _fixtures(text: str) -> list[str]:
+    """The functions at the top of a `conftest.py`, but for hooks."""
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    names = [node.name for node in readable_module(text).body if isinstance(node, functions)]
+    return [name for name in names if not name.startswith(("pytest_", "_"))]

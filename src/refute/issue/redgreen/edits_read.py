@@ -9,14 +9,16 @@ from refute.issue.drafting.original import Original
 from refute.issue.edits import read_edits
 from refute.issue.patches import split_fix, split_tests
 
-__all__ = ["Edited", "TestOpinion", "read_patches", "read_steps", "read_verdicts"]
+__all__ = ["Edited", "TestOpinion", "read_patches", "read_readings", "read_verdicts"]
 
 _VERDICT = re.compile(
     r"^[\W_]*VERDICT[\W_]*?(?:\b(\d{1,3})\b[\W_]*)?\b(yes|no)\b(?:[\W_]*(?:without|except)\b(.*))?",
     re.IGNORECASE | re.MULTILINE,
 )
 _TEST = re.compile(r"\btest\w*")
-_EXPECTED = re.compile(r"^[\W_]*EXPECTED[\W_]*$", re.MULTILINE)
+_READING = re.compile(r"^[\W_]*READING[\W_]*\d[\W_]*$", re.MULTILINE)
+MOST_READINGS = 2
+"""Of one answer that are tried: each costs a run of tests for each draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +41,19 @@ def read_patches(answer: str, original: Original) -> Edited:
     return Edited(tests, code, tuple(applied.problems))
 
 
-def read_steps(answer: str) -> tuple[str, str]:
-    """The two steps of a characterisation: what pins the present, and what is expected.
+def read_readings(answer: str) -> list[str]:
+    """The changes of an answer that reads the issue in more than one way, the likelier first.
 
-    An answer without the line that divides them holds the second only.
+    An answer without the lines that divide them holds one.
     """
-    lines = list(_EXPECTED.finditer(answer))
-    if not lines:
-        return "", answer
-    return answer[: lines[-1].start()], answer[lines[-1].end() :]
+    lines = list(_READING.finditer(answer))
+    stops = [*(line.start() for line in lines[1:]), len(answer)]
+    found = (
+        [answer[line.end() : stop] for line, stop in zip(lines, stops, strict=True)]
+        if lines
+        else []
+    )
+    return found[:MOST_READINGS] or [answer]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable
 
 from refute.issue.context.ranking import estimated_tokens, numbered, ranked
 from refute.issue.redgreen.spans import Span, calling, referred, spans_of
+from refute.syntax import readable_module
 
 __all__ = ["excerpt", "outline"]
 
@@ -14,8 +16,8 @@ _SMALL_GAP = 3
 """Lines that are shown where they alone are missing between two others."""
 _HEAD_SHARE = 5
 """A file's beginning (docstring, imports) may have one part in so many."""
-_FILL_SHARE = 5
-"""Where definitions are named, what only BM25 finds may have one part in so many of the rest."""
+_LONG_DOCSTRING, _OF_DOCSTRING = 10, 5
+"""Lines from which a docstring is shortened in a file that is not shown whole, and to how many."""
 _SET_UP = frozenset(
     ("setUp", "setUpClass", "setUpTestData", "setup_method", "setup_class", "setup", "asyncSetUp")
 )
@@ -28,21 +30,21 @@ def excerpt(
 
     First come definitions that are `named` (`function`, `Class`, `Class.method`, `method`, or a
     name bound at the top or in a class), then what those refer to in the file and how their class
-    is set up, then the tests that call a helper of theirs, then, with `last`, the last definition
-    of the file, then what BM25 ranks highest for `query`. A member brings the first line of its
-    class. What does not parse is shown from its beginning.
+    is set up, then who calls them, and with `last` the last definition of the file. `query` says
+    which of these go first; where nothing is named, what BM25 ranks highest for it is shown. A
+    member brings the first line of its class. What does not parse is shown from its beginning.
     """
     whole = numbered(text)
     if estimated_tokens(whole) <= tokens:
         return whole
     lines = text.splitlines()
     spans = spans_of(text)
+    long = _middles_of_docstrings(text)
     shown: set[int] = set()
-    first = min((span.start for span in spans), default=len(lines))
-    left = tokens - _show(range(first), lines, shown, tokens // _HEAD_SHARE if spans else tokens)
-    chosen, rest = _ordered(spans, lines, query, named, last)
-    left -= _add(chosen, lines, shown, left)
-    _add(rest, lines, shown, left // _FILL_SHARE if chosen else left)
+    first = min((span.start for span in spans if not span.in_head), default=len(lines))
+    head = [number for number in range(first) if number not in long]
+    left = tokens - _show(head, lines, shown, tokens // _HEAD_SHARE if spans else tokens)
+    _add(_ordered(spans, lines, query, named, last), lines, shown, left, long)
     return "\n".join(_with_gaps(shown, lines))
 
 
@@ -75,36 +77,35 @@ def outline(text: str, tokens: int, *, query: str = "") -> str:
 
 def _ordered(
     spans: list[Span], lines: list[str], query: str, named: Collection[str], last: bool
-) -> tuple[list[Span], list[Span]]:
-    """What has a reason to be shown, the best reason first; and the rest, by BM25."""
+) -> list[Span]:
+    """What has a reason to be shown, the best reason first; where nothing is named, all by BM25.
+
+    The head of a class comes with its members: alone it says nothing, unless it is named.
+    """
     order = {number: place for place, number in enumerate(_by_words(spans, lines, query))}
     wanted = {n for n, span in enumerate(spans) if span.binds(named)}
     there = {name for span in spans for name in span.names}
     tails = {name.rpartition(".")[2] for name in named if name not in there}
     wanted |= {n for n, span in enumerate(spans) if n not in wanted and span.binds_tail(tails)}
+    if not wanted:
+        return [spans[n] for n in order if not spans[n].lines_of_class]
     owners = {spans[n].owner for n in wanted if spans[n].owner >= 0}
     set_up = {n for n, s in enumerate(spans) if s.owner in owners and s.tail in _SET_UP}
     classes = {spans[n].class_name for n in wanted}
     heads = {n for n, s in enumerate(spans) if s.lines_of_class and s.binds(classes)}
     near = referred(spans, wanted | set_up | heads) | set_up
-    far = referred(spans, near) | calling(spans, wanted)
     groups: dict[int, int] = {}
-    for group, numbers in enumerate((wanted, near, far)):
+    for group, numbers in enumerate((wanted, near, calling(spans, wanted), referred(spans, near))):
         for number in numbers:
             groups.setdefault(number, group)
-    if last and spans:
+    if last:
         groups.setdefault(len(spans) - 1, 1)
-
-    def rank(number: int) -> tuple[int, int]:
-        exact = groups.get(number) == 0 and not spans[number].binds(named)
-        in_named_class = spans[number].class_name in named
-        return groups.get(number, 3 if in_named_class else 4) * 2 + exact, order[number]
-
-    ranks = sorted(range(len(spans)), key=rank)
-    if not wanted:
-        return [], [spans[n] for n in ranks]
-    chosen = [n for n in ranks if n in groups or spans[n].class_name in named]
-    return [spans[n] for n in chosen], [spans[n] for n in ranks if n not in set(chosen)]
+    of_class = [n for n in order if spans[n].class_name in named]
+    ranks = sorted(
+        {*groups, *of_class},
+        key=lambda n: (groups.get(n, 1), not spans[n].binds(named), order[n]),
+    )
+    return [spans[n] for n in ranks]
 
 
 def _by_words(spans: list[Span], lines: list[str], query: str) -> list[int]:
@@ -112,14 +113,30 @@ def _by_words(spans: list[Span], lines: list[str], query: str) -> list[int]:
     return [int(key) for key in ranked(query, texts)]
 
 
-def _add(spans: Iterable[Span], lines: list[str], shown: set[int], tokens: int) -> int:
-    """Show spans, each as a whole, while they fit; the tokens that they take.
+def _middles_of_docstrings(text: str) -> set[int]:
+    """The 0-based lines of long docstrings that are left out."""
+    found: set[int] = set()
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(readable_module(text)):
+        if not isinstance(node, kinds) or ast.get_docstring(node, clean=False) is None:
+            continue
+        first = node.body[0]
+        stop = first.end_lineno or first.lineno
+        if stop - first.lineno >= _LONG_DOCSTRING:
+            found.update(range(first.lineno - 1 + _OF_DOCSTRING, stop - 1))
+    return found
 
-    Of the first the ends are shown where it does not fit.
+
+def _add(
+    spans: Iterable[Span], lines: list[str], shown: set[int], tokens: int, without: Collection[int]
+) -> int:
+    """Show spans, each as a whole but for the lines `without`, while they fit; the tokens that
+    they take. Of the first the ends are shown where it does not fit.
     """
     taken = 0
     for number, span in enumerate(spans):
-        wanted = {*range(span.start, span.stop)} | ({span.owner} if span.owner >= 0 else set())
+        wanted = {n for n in range(span.start, span.stop) if n not in without}
+        wanted |= {span.owner} if span.owner >= 0 else set()
         cost = sum(_cost(n, lines) for n in wanted - shown)
         cost += estimated_tokens(GAP) if cost else 0
         if taken + cost > tokens and number == 0:  # what matters most, as much of it as fits
@@ -148,7 +165,7 @@ def _cost(number: int, lines: list[str]) -> int:
     return estimated_tokens(f"{number + 1} {lines[number]}")
 
 
-def _show(wanted: range, lines: list[str], shown: set[int], limit: int) -> int:
+def _show(wanted: Iterable[int], lines: list[str], shown: set[int], limit: int) -> int:
     """Show lines while they fit; the tokens that they take."""
     taken = 0
     for number in wanted:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from refute.issue.drafting.bounded_asker import OutOfBounds
+from refute.issue.redgreen.merging import merged
 from refute.issue.redgreen.pruning import defined_as, without_tests
 from refute.issue.redgreen.ranking import NO_USE, Draft, Ranked, confidence, fix_scores, ranking
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
@@ -21,23 +22,45 @@ def conclude(
 ) -> IssuePrediction:
     """The prediction for the problem of that id. Blocks while the final patch is run.
 
-    Where no draft fails in its own body it abstains; where no time is left to prune, the draft
-    stays as it was tried.
+    `fixes`: one for each behaviour. Where no draft fails in its own body it abstains; where no time
+    is left to merge and to prune, the draft stays as it was tried.
     """
-    best = next(iter(ranking(drafts, fixes)), None)
+    order = ranking(drafts, fixes)
+    best = next(iter(order), None)
     if best is None or best.tier >= NO_USE:
         reason = "no draft fails on the original code in its own body"
         return IssuePrediction(problem, "", 0.0, notes=(reason,))
+    chosen = best
     final = best.draft
     with suppress(OutOfBounds):
-        final = _pruned(best, bed, drafts, fixes)
+        chosen = _with_others(order, bed, drafts, fixes)
+        final = _pruned(chosen, bed, drafts, fixes)
     return IssuePrediction(
         problem,
         final.trial.patch,
         confidence=round(confidence(best, drafts, fixes), 3),
-        tests=tuple(id for id in final.red if id in best.kept) or final.red,
-        notes=_evidence(best, final, drafts, fixes),
+        tests=tuple(id for id in final.red if id in chosen.kept) or final.red,
+        notes=_evidence(best, chosen, final, drafts, fixes),
     )
+
+
+def _with_others(
+    order: Sequence[Ranked], bed: TestBed, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]
+) -> Ranked:
+    """The best draft, with what others show besides where each fix says of it the same."""
+    best = order[0]
+    scores = fix_scores(drafts, fixes)
+    if best.tier or not scores:
+        return best
+    first = max(fixes, key=lambda one: (scores.get(one.number, 0.0), -one.number))
+    more = merged(order, first, bed)
+    if more is None:
+        return best
+    rows = {fix.number: bed.cross(more.trial, fix) for fix in fixes if fix.number in scores}
+    one = next(
+        one for one in ranking([*drafts, replace(more, rows=rows)], fixes) if one.draft.rows is rows
+    )
+    return one if one.tier == 0 and set(best.kept) <= set(one.kept) else best
 
 
 def _pruned(
@@ -74,21 +97,27 @@ def _without(draft: Draft, drop: Sequence[TestResult], best: Ranked, bed: TestBe
 
 
 def _evidence(
-    best: Ranked, final: Draft, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]
+    best: Ranked,
+    chosen: Ranked,
+    final: Draft,
+    drafts: Sequence[Draft],
+    fixes: Sequence[CandidateFix],
 ) -> tuple[str, ...]:
     """Remarks for people: why the prediction is what it is."""
-    green = sum(bool(best.draft.green(number)) for number in fix_scores(drafts, fixes))
+    scores = fix_scores(drafts, fixes)
+    green = sum(set(chosen.kept) <= chosen.draft.green(number) for number in scores)
+    usable = sum(not fix.rejected for fix in fixes)
     reason = "to fail for the issue's reason"
     judge = {True: f"judged {reason}", None: "not judged", False: f"judged not {reason}"}
     notes = [
         f"fail on the original code: {len(final.red)}; {judge[best.draft.accepted]}",
-        f"{green} of {len(fixes)} candidate fixes turn them green",
+        f"{green} of {usable} candidate fixes that behave differently turn them green",
     ]
-    if best.draft.pinned:
-        notes.append("the same tests pass when they assert the present behaviour")
-    if best.dropped:
+    if chosen is not best:
+        notes.append("tests of other drafts, which show more, are taken over")
+    if chosen.dropped:
         notes.append(
-            f"left out, as no likely fix turns them green or the judge refuses them: "
-            f"{len(best.dropped)}"
+            f"left out, as a likely fix does not turn them green or the judge refuses them: "
+            f"{len(chosen.dropped)}"
         )
     return tuple(notes)

@@ -10,17 +10,20 @@ before (`history`). What a test file takes from the files beside it (models, fix
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from pathlib import PurePosixPath
 
 from refute.issue.context.commits import NO_HISTORY, History
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.context.ranking import estimated_tokens, ranked
 from refute.issue.grading.states import holds_tests
 from refute.issue.patches import is_test_file
-from refute.issue.redgreen.dependencies import companions
+from refute.issue.redgreen.dependencies import companions, further_fixtures
 from refute.issue.redgreen.excerpt import excerpt, outline
+from refute.issue.redgreen.spans import spans_of
 from refute.prompts import render
 
 __all__ = [
@@ -30,26 +33,47 @@ __all__ = [
     "likely_files",
     "locate_prompt",
     "read_places",
+    "told_places",
     "view_of",
 ]
 
-_LISTED_CODE, _LISTED_TESTS = 40, 40
+_OUTLINED = {"CODE": 6, "TEST": 4}
+"""Files that are listed with what they define."""
+_PATHS = {"CODE": 14, "TEST": 10}
+"""Files after these that are listed by their paths."""
 _NEAR_CODE = 3
 """Of the likeliest code files, those whose neighbouring tests are listed too."""
-_OUTLINE_TOKENS = 250
-_LEAST_OUTLINE = 40
-"""Of what a file defines, in the list of files: the likeliest have the most, none has nothing."""
-_LIST_SHARE = 3
+_MOST_TESTS_NEAR = 20
+_LIST_SHARE = 4
 """The list of files may have one part in so many of the context."""
-_MOST_CODE, _MOST_TESTS = 5, 3
+_MOST_CODE, _MOST_TESTS = 3, 2
+_CODE_SHARE = 0.55
+"""Of the context; the rest is for tests."""
 _COMPANION_SHARE = 8
 """What tests take from the files beside them may have one part in so many of the context."""
+_TELLING = 4
+"""Letters from which a file's name, without its suffix, tells what it is about."""
+_RARE = 3
+"""Definitions of one name, up to which the name says where they are."""
+_ASIDE = frozenset(
+    ("benchmarks", "doc", "docs", "example", "examples", "script", "scripts", "tools")
+)
+"""Folders at the top whose code is seldom at fault."""
 _LINE = re.compile(
     r"^[\W_]*(CODE|TEST)[\W_]*?:\s*[`*]*([\w./@+-]+)[`*]*\s*(?::\s*(.*))?$", re.IGNORECASE
 )
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 _PATH = re.compile(r"[\w./\\-]+\.py\b")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_IDENTIFIER = re.compile(r"`(\w{3,})`|\b(\w{3,})(?=\()|\b(\w*[a-z0-9]_\w+|\w*[a-z][A-Z]\w*)")
+"""What an issue writes as code: in backticks, called, or with an underscore or inner capital."""
+_DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
+_FRAME = re.compile(
+    r"""File "([^"\n]+\.py)", line (\d+), in (\w+)|^(\S+\.py):(\d+): in (\w+)"""
+    r"""|^(\S+\.py) in (\w+)\(""",
+    re.MULTILINE,
+)
+"""Of a traceback as Python, pytest and IPython print it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,46 +100,82 @@ class View:
     """Paths of code files, the most likely first."""
     tests: tuple[str, ...]
     """Paths of test files to extend, the most likely first."""
-    files: tuple[Mapping[str, str], ...]
+    code_files: tuple[Mapping[str, str], ...] = ()
     """`path` and `numbered` (an excerpt) of each, for the templates."""
+    test_files: tuple[Mapping[str, str], ...] = ()
+    """The same of tests, and of what they take from the files beside them."""
+    fixtures: tuple[str, ...] = ()
+    """Fixtures of the test files' `conftest.py` that no excerpt shows."""
+    missing: tuple[str, ...] = ()
+    """What was asked for and is not there, as `name in path`."""
 
 
 def likely_files(
     issue: str, files: Mapping[str, str], history: History = NO_HISTORY, seen: str = ""
 ) -> Likely:
-    """What the issue names, then by BM25; of tests also those near the likeliest code.
+    """What the issue names, by path or as a definition, then by BM25; of tests also those near the
+    likeliest code.
 
     `files`: path -> source of all Python files. `seen`: tracebacks of the issue's own example as
     it was run here; their code counts as named, the innermost first.
     """
     inward = "\n".join(reversed(seen.splitlines()))
-    of_run = (path for path in _mentioned(inward, files) if not _is_test(path))
-    said = list(dict.fromkeys((*_mentioned(issue, files), *of_run)))
-    code = {p: t for p, t in files.items() if not _is_test(p) and t.strip()}
     tests = {p: t for p, t in files.items() if _is_test(p) and holds_tests(t)}
     tests = {p: t for p, t in tests.items() if not p.endswith(("/models.py", "/conftest.py"))}
-    ranked_code = [p for p in dict.fromkeys([*said, *ranked(issue, code)]) if p in code]
-    near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_LISTED_TESTS // 2)
-    together = history.beside(ranked_code[:_NEAR_CODE], tests)[: _LISTED_TESTS // 2]
+    code = {p: t for p, t in files.items() if _is_code(p, t)}
+    of_run = (path for path in _mentioned(inward, files) if path in code)
+    said = list(dict.fromkeys((*_mentioned(issue, files), *of_run)))
+    by_words = [*_defining(issue, code), *_called_so(issue, code), *ranked(issue, code)]
+    by_words.sort(key=lambda path: not _ASIDE.isdisjoint(path.split("/")[:-1]))
+    ranked_code = [p for p in dict.fromkeys([*said, *by_words]) if p in code]
+    near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_MOST_TESTS_NEAR)
+    together = history.beside(ranked_code[:_NEAR_CODE], tests)[:_MOST_TESTS_NEAR]
     by_turns = chain.from_iterable(zip_longest(ranked(issue, tests), near, together))
     ranked_tests = [p for p in dict.fromkeys([*said, *by_turns]) if p in tests]
     return Likely(tuple(ranked_code), tuple(ranked_tests))
 
 
 def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: int) -> str:
-    """The question which files to look at."""
+    """The question which files to look at: a few with all that they define, more by their paths."""
     left = tokens // _LIST_SHARE
     listed: list[Mapping[str, str]] = []
-    paths = [*likely.code[:_LISTED_CODE], *likely.tests[:_LISTED_TESTS]]
-    for number, path in enumerate(paths):
-        kind = "TEST" if _is_test(path) else "CODE"
-        least = min(_LEAST_OUTLINE, max(0, left) // (len(paths) - number))
-        spare = left - least * (len(paths) - number)
-        share = min(_OUTLINE_TOKENS, least + max(0, spare) // 4)
-        names = outline(files[path], share, query=issue)
-        left -= estimated_tokens(names) + estimated_tokens(path)
-        listed.append({"kind": kind, "path": path, "names": names if left > 0 else ""})
-    return render("redgreen_locate", issue=issue, files=listed)
+    paths: list[str] = []
+    for kind, found in (("CODE", likely.code), ("TEST", likely.tests)):
+        outlined = found[: _OUTLINED[kind]]
+        share = left // 2
+        for number, path in enumerate(outlined):
+            names = outline(files[path], share // min(3, len(outlined) - number), query=issue)
+            share -= estimated_tokens(names)
+            listed.append({"kind": kind, "path": path, "names": names})
+        paths += found[len(outlined) : len(outlined) + _PATHS[kind]]
+    return render("redgreen_locate", issue=issue, files=listed, paths=paths)
+
+
+def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
+    """Where the issue's own traceback (or `seen`, its example's) says that its code is, in the form
+    of an answer; "" where its end is not in the repository, or it has one frame there.
+
+    Innermost first. No question is needed then: its answer would be this.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for number, match in enumerate(reversed(list(_FRAME.finditer("\n".join((issue, seen)))))):
+        place, *line, name = [part for part in match.groups() if part]
+        path = next(_mentioned(place, files), "")
+        named = _at_line(files[path], name, int(line[0]) if line else 1) if path else ""
+        if named and not _is_test(path):
+            found.setdefault(path, {})[named] = None
+        elif number == 0:
+            return ""
+    if sum(map(len, found.values())) < 2:
+        return ""
+    return "\n".join(f"CODE: {path}: {', '.join(names)}" for path, names in found.items())
+
+
+def _at_line(text: str, name: str, line: int) -> str:
+    """The function of that name that is nearest to a line, with its class; "": there is none."""
+    spans = [span for span in spans_of(text) if span.defines and span.tail == name]
+    nearest = min(spans, key=lambda span: abs(span.start + 1 - line), default=None)
+    return nearest.names[0] if nearest else ""
 
 
 def read_places(answer: str, files: Mapping[str, str]) -> tuple[tuple[WantedFile, ...], ...]:
@@ -154,26 +214,82 @@ def view_of(
         near = neighbouring_tests(chosen_code[:2], files, hint=issue)
         first = [test_first] * (test_first in files)
         together = history.beside(chosen_code[:2], frozenset(likely.tests))
-        found = dict.fromkeys([*first, *together[:1], *near[:2], *likely.tests[:1]])
+        found = dict.fromkeys([*first, *together[:1], *near[:1], *likely.tests[:1]])
         chosen_tests = list(found)[:_MOST_TESTS]
-    shown_code = _shown(issue, chosen_code, files, names, tokens // 2, last=False)
+    shown_code = _shown(issue, chosen_code, files, names, int(tokens * _CODE_SHARE), last=False)
     left = tokens - sum(estimated_tokens(file["numbered"]) for file in shown_code)
+    left = min(left, int(tokens * (1 - _CODE_SHARE)))
     reserve = tokens // _COMPANION_SHARE
     shown_tests = _shown(issue, chosen_tests, files, names, left - reserve, last=True)
     left -= sum(estimated_tokens(file["numbered"]) for file in shown_tests)
     taken = companions(shown_tests, files)
     beside = _shown(issue, list(taken), files, taken, min(left, reserve), last=False)
-    if not answer and left > tokens // 8:
-        more = [path for path in likely.code[:_MOST_CODE] if path not in chosen_code]
-        shown_code += _shown(issue, more[:2], files, names, left - reserve, last=False)
-    shown = (*shown_code, *shown_tests, *beside)
-    return View(tuple(file["path"] for file in shown_code), tuple(chosen_tests), shown)
+    shown = (*shown_tests, *beside)
+    return View(
+        tuple(file["path"] for file in shown_code),
+        tuple(chosen_tests),
+        tuple(shown_code),
+        shown,
+        further_fixtures(shown, files),
+        tuple(_missing((*code, *tests), files)),
+    )
+
+
+def _missing(places: Sequence[WantedFile], files: Mapping[str, str]) -> Iterator[str]:
+    """The names that a file does not have, neither so nor in another class."""
+    for place in places:
+        there = {
+            name.rpartition(".")[2] for span in spans_of(files[place.path]) for name in span.names
+        }
+        for name in place.names:
+            if name.rpartition(".")[2] not in there and name not in files[place.path]:
+                yield f"{name} in {place.path}"
 
 
 def _is_test(path: str) -> bool:
-    """Whether tests stand there; a package's own helpers for tests (`django/test/`) are code."""
-    inner = path.split("/")[1:-1]
-    return is_test_file(path) and "test" not in inner and "testing" not in inner
+    """Whether tests stand there; a package's own helpers for tests (`django/test/`, `testing.py`)
+    are code."""
+    *folders, name = path.split("/")
+    helpers = name in ("test.py", "testing.py") and not {"test", "tests"}.intersection(folders)
+    return is_test_file(path) and not helpers and not {"test", "testing"}.intersection(folders[1:])
+
+
+def _is_code(path: str, text: str) -> bool:
+    return bool(text.strip()) and not _is_test(path)
+
+
+def _defining(issue: str, code: Mapping[str, str]) -> list[str]:
+    """The files that define what the issue writes as code, those with most of it first.
+
+    Names that many places define say nothing.
+    """
+    wanted = {next(filter(None, found)) for found in _IDENTIFIER.findall(issue)}
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, text in code.items():
+        for name in wanted.intersection(_DEFINED.findall(text)):
+            places[name].append(path)
+    scores: Counter[str] = Counter()
+    for found in places.values():
+        if len(found) <= _RARE:
+            for path in found:
+                scores[path] += 6 // len(found)
+    return sorted(scores, key=lambda path: (-scores[path], path))
+
+
+def _called_so(issue: str, code: Mapping[str, str]) -> list[str]:
+    """The files that are called as a word of the issue, or two of them together (`manpage.py` for
+    "man pages"), those of its first words first."""
+    words = [word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", issue.lower())]
+    places: dict[str, int] = {}
+    for number, (word, following) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+        places.setdefault(word, number)
+        places.setdefault(word + following, number)
+    found: list[tuple[int, str]] = []
+    for path in code:
+        stem = PurePosixPath(path).stem.lower().replace("_", "").removesuffix("s")
+        if len(stem) >= _TELLING and stem in places:
+            found.append((places[stem], path))
+    return [path for _, path in sorted(found)]
 
 
 def _mentioned(issue: str, files: Mapping[str, str]) -> Iterator[str]:

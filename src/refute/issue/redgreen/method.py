@@ -1,8 +1,10 @@
-"""redgreen: draft tests and fixes, let each try the other, keep what fails now and turns green.
+"""redgreen: drafts of tests and fixes, made apart, try each other; what fails now and turns green
+stays.
 
-In order: locate, draft, improve (twice at most), broaden, conclude. Each of the first four is one
-round of questions that are put at once, so a batch model needs five rounds at most. Whatever runs
-out (calls, seconds), the best that is known by then is the answer.
+In order: locate, draft, improve (twice at most), conclude. Each of the first three is one round of
+questions that are put at once, so a batch model needs four rounds at most, and two where the first
+drafts agree: a question is put only while its answer can change the outcome. Whatever runs out
+(calls, seconds), the best that is known by then is the answer.
 """
 
 from __future__ import annotations
@@ -14,26 +16,29 @@ from typing import Any, TypeVar
 
 from refute.errors import ContextTooLong
 from refute.issue.context.commits import NO_HISTORY, read_history
-from refute.issue.context.ranking import CONTEXT_TOKENS
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.grading.states import test_files
 from refute.issue.methods.zeroshot import LEAST_TOKENS
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.cached_workspace import Remembering, memory_of
-from refute.issue.redgreen.edits_read import read_patches, read_steps, read_verdicts
+from refute.issue.redgreen.edits_read import read_patches, read_readings, read_verdicts
 from refute.issue.redgreen.finalize import conclude
-from refute.issue.redgreen.locate import Likely, View, likely_files, locate_prompt, view_of
+from refute.issue.redgreen.locate import (
+    Likely,
+    View,
+    likely_files,
+    locate_prompt,
+    told_places,
+    view_of,
+)
 from refute.issue.redgreen.questions import Questions
 from refute.issue.redgreen.ranking import (
-    KEPT,
     Draft,
     Ranked,
-    broken_by_all,
+    agreed,
+    behaviours,
     ranking,
-    stands_for,
-    telling_drafts,
-    telling_fixes,
     without_shared,
 )
 from refute.issue.redgreen.rounds import PromptedQuestion, ask_round
@@ -41,22 +46,26 @@ from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.methods import Bounds, Context, Given, method
 from refute.parameters import parameter
 from refute.problems import IssueProblem
+from refute.remarks import remark
 
 __all__ = ["redgreen"]
 
 ROUNDS = 2
 """Of improving."""
-ENOUGH = 2
-"""Drafts that are judged right and turned green: then nothing is repaired any more."""
-JUDGED = 6
+JUDGED = 4
 """Drafts in one question to the judge, at most."""
+_SHOWN_FIXES = 2
+"""Behaviours of fixes that the judge is shown."""
 MOST_FIXES = 6
 """That the drafts are tried on, by what they broke."""
-_FEWEST_TO_LOCATE = 6
+_FEWEST_TO_LOCATE = 4
 """Calls from which one is spent on choosing what to look at."""
 _SNIPPET_SECONDS = 180.0
+CONTEXT_TOKENS = 12_000
 
 Result = TypeVar("Result")
+_Asked = tuple[str, tuple[int, ...], PromptedQuestion]
+"""Kind, the numbers of the drafts or of the fix that it is about, and the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +75,13 @@ class RedgreenOptions:
     context_tokens: int = parameter(
         CONTEXT_TOKENS, "Tokens of the repository in one prompt.", at_least=500
     )
+    drafts: int = parameter(2, "Drafts of tests.", at_least=1)
+    fix_drafts: int = parameter(2, "Answers with candidate fixes.", at_least=0)
 
 
 @method(
     "redgreen",
-    summary="drafts of tests and fixes that try each other, repaired and judged",
+    summary="drafts of tests and fixes that try each other, judged where they disagree",
     asks_model=True,
     takes_given=True,
 )
@@ -80,10 +91,11 @@ async def redgreen(
     """See the module's docstring.
 
     The test files of `ctx.given` are those to extend, and its patch is one more candidate fix,
-    which the drafts try as they try the others; so nothing depends on whether it is right.
+    which the drafts try as they try the others; so nothing depends on whether it is right. Tests
+    are asked of `ctx.writer`, everything else of `ctx.model`.
     """
     spawn, bounds = ctx.workspace, ctx.bounds
-    asking = Bounded(ctx.model, bounds)
+    asking = Bounded(ctx.model, bounds, ctx.writer)
     memory = memory_of(problem)
 
     def remembering() -> Remembering:
@@ -91,7 +103,7 @@ async def redgreen(
 
     with await asyncio.to_thread(remembering) as workspace:
         bed = await asyncio.to_thread(TestBed, workspace, bounds)
-        work = _Work(problem, bed, asking, bounds, options.context_tokens, ctx.given)
+        work = _Work(problem, bed, asking, bounds, options, ctx.given)
         try:
             await work.seed(remembering)
             await work.locate()
@@ -99,7 +111,6 @@ async def redgreen(
             for _ in range(ROUNDS):
                 if not await work.improve():
                     break
-            await work.broaden()
         except OutOfBounds as error:
             work.step("bounds", said=str(error))
         return await asyncio.to_thread(work.conclude)
@@ -114,14 +125,16 @@ class _Work:
         bed: TestBed,
         ask: Bounded,
         bounds: Bounds,
-        tokens: int,
+        options: RedgreenOptions,
         given: Given,
     ) -> None:
         self.problem = problem
         self.bed = bed
         self.ask = ask
         self.bounds = bounds
-        self.tokens = tokens
+        self.options = options
+        self.tokens = options.context_tokens
+        self.answers = 0
         self.tests = given.test_files
         _, self.proposal = split_fix(given.code_patch)
         self.history = NO_HISTORY
@@ -130,12 +143,17 @@ class _Work:
         self.drafts: list[Draft] = []
         self.fixes: list[CandidateFix] = []
         self.steps: list[dict[str, Any]] = []
+        self.meanings: list[object] = []
         self.doubted: set[int] = set()
         self.repaired: set[int] = set()
 
     def step(self, kind: str, **what: Any) -> None:
         """Write a line of the journal."""
         self.steps.append({"kind": kind, **what})
+
+    def say(self, stage: str) -> None:
+        """Tell whoever waits what is being done."""
+        remark([f"{self.problem.id}: {stage}"])
 
     # -- the stages --------------------------------------------------------------------------------
 
@@ -158,11 +176,12 @@ class _Work:
         self.likely = likely = await self._blocking(
             lambda: likely_files(issue, sources, self.history, seen)
         )
-        answer = ""
-        if self.ask.left >= _FEWEST_TO_LOCATE:
+        answer = await self._blocking(lambda: told_places(issue, sources, seen))
+        if not answer and self.ask.left >= _FEWEST_TO_LOCATE:
             prompt = await self._blocking(
                 lambda: locate_prompt(issue, sources, likely, self.tokens)
             )
+            self.say("asks which code to look at")
             ((answer, *_),) = [
                 got or [""] for got in await ask_round(self.ask, [PromptedQuestion(prompt)])
             ]
@@ -184,18 +203,21 @@ class _Work:
             )
         )
         self.step(
-            "locate", answer=answer, code=self.view.code, tests=self.view.tests, tokens=self.tokens
-        )
+            "locate", answer=answer, code=self.view.code, tests=self.view.tests, tokens=self.tokens,
+            missing=self.view.missing,
+        )  # fmt: skip
 
     async def draft(self) -> None:
-        """Tests by several routes, and fixes."""
+        """Tests and fixes, each asked of somebody who knows nothing of the other."""
         if self.proposal.strip():
             await self._blocking(lambda: self._fix(self.proposal, "given"))
-        seed = self.drafts[0] if self.drafts else None
-        left = self.ask.left
+        options, left = self.options, self.ask.left
         samples = max(1, left - left // 3)  # about a third is left for the rest
         while True:
-            routes = await self._blocking(lambda: self.questions.drafts(samples, seed))
+            routes = await self._blocking(
+                lambda: self.questions.drafts(options.drafts, options.fix_drafts, samples)
+            )
+            self.say("asks for tests and fixes")
             try:
                 asked = [question for _, question in routes]
                 answers = await ask_round(self.ask, asked, must_fit=True)
@@ -204,45 +226,39 @@ class _Work:
                 # the model's context is smaller than ours: show half as much, and ask again
                 self.tokens //= 2
                 if self.tokens < LEAST_TOKENS:
-                    if seed is None:
+                    if not self.drafts:
                         raise
                     answers = [[] for _ in routes]
                     break
                 located = next(s["answer"] for s in self.steps if s["kind"] == "locate")
                 await self._look(located)
+        self.say(f"runs what {sum(map(len, answers))} answers hold")
         for (route, _), texts in zip(routes, answers, strict=True):
             for text in texts:
                 await self._blocking(lambda t=text, r=route: self._read(t, r))  # type: ignore[misc]
         await self._blocking(self._cross)
 
     async def improve(self) -> bool:
-        """Judge what fails, repair what does not show the issue, settle disputes with fixes.
+        """Ask about what is in doubt, while an answer can change the outcome.
 
-        False: nothing was left to do.
+        False: nothing was asked.
         """
-        good = [one for one in ranking(self.drafts, self._tried()) if one.tier == 0]
-        asked = [] if len(good) >= ENOUGH else await self._blocking(self._doubts)
+        asked = await self._blocking(self._doubts)
+        if asked:
+            self.say(f"asks again: {', '.join(sorted({kind for kind, _, _ in asked}))}")
         await self._answered(asked)
         return bool(asked)
 
-    async def broaden(self) -> None:
-        """Judge the last repairs; make the best draft exercise all that the issue names."""
-        asked = await self._blocking(self._last_questions)
-        await self._answered(asked)
-        for draft in self.drafts:
-            if draft.route == "broaden" and draft.parent is not None:
-                parent = self.drafts[draft.parent]
-                draft = replace(draft, refused=parent.refused)
-                self.drafts[draft.number] = replace(draft, accepted=stands_for(draft, parent))
-
     def conclude(self) -> Reproduction:
         """The best draft without the tests that do not serve, run once more."""
-        for one in ranking(self.drafts, self._tried()):
+        self.say("concludes")
+        fixes = self._behaviours()
+        for one in ranking(self.drafts, fixes):
             self.step(
                 "ranked", draft=one.draft.number, route=one.draft.route, tier=one.tier,
                 support=round(one.support, 3), kept=one.kept, dropped=one.dropped,
             )  # fmt: skip
-        prediction = conclude(self.problem.id, self.bed, self.drafts, self._tried())
+        prediction = conclude(self.problem.id, self.bed, self.drafts, fixes)
         self.step("final", patch=prediction.patch, failing=list(prediction.tests))
         return Reproduction(prediction, tuple(self.steps))
 
@@ -253,63 +269,60 @@ class _Work:
         """How to ask, with what is shown by now."""
         return Questions(self.problem.text, self.view, self.bed)
 
-    def _doubts(self) -> list[tuple[str, tuple[int, ...], PromptedQuestion]]:
-        """Kind, numbers of the drafts or of the fix, and question, of all that is in doubt."""
-        asked = self._judging()
-        order = ranking(self.drafts, self._tried())
-        if sum(one.tier in (0, 3) and one.support >= KEPT for one in order) >= ENOUGH:
-            return asked  # what fixes turn green needs the judge's word, and nothing else any help
-        for draft in self.drafts:
-            doubt = self._doubt(draft)
-            if doubt is not None:
-                asked.append((doubt[0], (draft.number,), doubt[1]))
-        for fix in without_shared(self.fixes, self.drafts):
-            if (fix.rejected or fix.broken) and fix.number not in self.repaired:
-                self.repaired.add(fix.number)
-                asked.append(("fix", (fix.number,), self.questions.fix_repair(fix)))
-        return asked
+    def _doubts(self) -> list[_Asked]:
+        """What is to be asked; nothing where what there is agrees."""
+        order = ranking(self.drafts, self._behaviours())
+        if agreed(order):
+            return []
+        red = [draft for draft in self.drafts if draft.red and draft.route != "snippet"]
+        if not red:
+            return self._repairs()
+        if any(draft.ever_green for draft in red):
+            return self._judging(order)
+        asked = self._fix_repairs()
+        asked += [] if asked else self._disputes(order)
+        return asked or self._judging(order)
 
-    def _judging(self) -> list[tuple[str, tuple[int, ...], PromptedQuestion]]:
-        """The question about the best drafts that fail and were not judged; none where all were."""
-        order = [one.draft for one in ranking(self.drafts, self._tried())]
-        drafts = [draft for draft in order if draft.red and draft.accepted is None]
-        # what the issue's text alone gave has seen nothing of the repository: written tests first
-        drafts = sorted(drafts, key=lambda draft: draft.route == "snippet")[:JUDGED]
-        numbers = tuple(draft.number for draft in drafts)
-        return [("judge", numbers, self.questions.review(drafts))] if drafts else []
+    def _repairs(self) -> list[_Asked]:
+        """The first drafts that show nothing, until one of them was asked about."""
+        written = [draft for draft in self.drafts if draft.number not in self.doubted]
+        written.sort(key=lambda draft: (draft.route == "snippet", not draft.trial.applied))
+        self.doubted.update(draft.number for draft in written[:1])
+        return [("repair", (one.number,), self.questions.repair(one)) for one in written[:1]]
 
-    def _last_questions(self) -> list[tuple[str, tuple[int, ...], PromptedQuestion]]:
-        order = ranking(self.drafts, self._tried())
-        good = [one for one in order if one.tier == 0]
-        asked = [] if len(good) >= ENOUGH else self._judging()
-        if order and order[0].tier <= 2:
-            asked.insert(0, ("broaden", (order[0].draft.number,), self._broadening(order[0])))
-        return asked
+    def _fix_repairs(self) -> list[_Asked]:
+        """Where no fix can be used: the one that breaks least."""
+        fixes = without_shared(self.fixes, self.drafts)
+        if any(not fix.rejected and not fix.broken for fix in fixes):
+            return []
+        fixes = [fix for fix in fixes if fix.number not in self.repaired]
+        fixes.sort(key=lambda fix: (bool(fix.rejected), len(fix.broken), fix.number))
+        self.repaired.update(fix.number for fix in fixes[:1])
+        return [("fix", (one.number,), self.questions.fix_repair(one)) for one in fixes[:1]]
 
-    def _doubt(self, draft: Draft) -> tuple[str, PromptedQuestion] | None:
-        """What is to be asked about a draft alone, and of which kind; None: nothing."""
-        if draft.number in self.doubted:
-            return None
-        if not draft.red:
-            self.doubted.add(draft.number)
-            return "repair", self.questions.repair(draft)
+    def _disputes(self, order: Sequence[Ranked]) -> list[_Asked]:
+        """The best draft and the best fix, where no draft and no fix agree."""
+        drafts = [one.draft for one in order if one.draft.red and one.draft.route != "snippet"]
         tried = self._tried()
-        if not draft.accepted or not tried or any(draft.green(fix.number) for fix in tried):
-            return None
-        self.doubted.add(draft.number)
-        return "dispute", self.questions.dispute(draft, tried[0])
+        drafts = (
+            [draft for draft in drafts if draft.number not in self.doubted][:1] if tried else []
+        )
+        self.doubted.update(draft.number for draft in drafts)
+        return [("dispute", (one.number,), self.questions.dispute(one, tried[0])) for one in drafts]
 
-    def _broadening(self, best: Ranked) -> PromptedQuestion:
-        order = ranking(self.drafts, self._tried())
-        fixes = telling_fixes(self.drafts, self._tried())
-        others = telling_drafts(order)
-        return self.questions.broaden(best.draft, others, fixes, broken_by_all(self.fixes))
+    def _judging(self, order: Sequence[Ranked]) -> list[_Asked]:
+        """The question about the drafts that fail, where one was not judged yet."""
+        drafts = [one.draft for one in order if one.draft.red and one.draft.route != "snippet"]
+        if all(draft.accepted is not None for draft in drafts):
+            return []
+        drafts = drafts[:JUDGED]
+        fixes = [fix for fix in self._behaviours() if not fix.rejected][:_SHOWN_FIXES]
+        numbers = tuple(draft.number for draft in drafts)
+        return [("judge", numbers, self.questions.judge(drafts, fixes))]
 
     # -- answers -----------------------------------------------------------------------------------
 
-    async def _answered(
-        self, asked: Sequence[tuple[str, tuple[int, ...], PromptedQuestion]]
-    ) -> None:
+    async def _answered(self, asked: Sequence[_Asked]) -> None:
         """Put the questions about drafts and fixes, and work in what comes."""
         answers = await ask_round(self.ask, [question for _, _, question in asked])
         for (kind, numbers, _), texts in zip(asked, answers, strict=True):
@@ -319,40 +332,28 @@ class _Work:
 
     def _take(self, kind: str, numbers: tuple[int, ...], text: str) -> None:
         """Work in one answer about drafts or, of kind `fix`, about a fix."""
-        if kind == "fix":
-            self._read(text, "fix")
+        if kind != "judge":
+            self._read(text, kind, None if kind == "fix" else numbers[0])
             return
-        if kind == "judge":
-            verdicts = read_verdicts(text, len(numbers))
-            accepted = [verdict.accepted is True for verdict in verdicts]
-            refused = [sorted(verdict.refused) for verdict in verdicts]
-            self.step("judged", drafts=numbers, accepted=accepted, refused=refused, answer=text)
-            for number, verdict in zip(numbers, verdicts, strict=True):
-                self.drafts[number] = self.drafts[number].judged(verdict)
-            if any(accepted):
-                return
-        self._read(text, "repair" if kind in ("judge", "repair") else kind, numbers[0])
+        verdicts = read_verdicts(text, len(numbers))
+        accepted = [verdict.accepted is True for verdict in verdicts]
+        refused = [sorted(verdict.refused) for verdict in verdicts]
+        self.step("judged", drafts=numbers, accepted=accepted, refused=refused, answer=text)
+        for number, verdict in zip(numbers, verdicts, strict=True):
+            self.drafts[number] = self.drafts[number].judged(verdict)
 
     def _read(self, text: str, route: str, parent: int | None = None) -> None:
         """Try what an answer holds."""
-        pinned = False
-        source = text
-        if route == "characterise":
-            present, source = read_steps(text)
-            pinned = bool(present) and self._passes(present)
-        edited = read_patches(source, self.bed.original)
-        self.step("answer", route=route, parent=parent, answer=text, problems=list(edited.problems))
-        of_fix = route in ("fix", "wide")
-        if edited.code and (of_fix or route == "dispute"):
-            self._fix(edited.code, route)
-        if not of_fix:
-            self._try(edited.tests, route, parent, edited.problems, pinned=pinned)
-
-    def _passes(self, present: str) -> bool:
-        """Whether tests that pin down the present behaviour pass on the original code."""
-        trial = self.bed.try_tests(read_patches(present, self.bed.original).tests)
-        added = self.bed.added(trial)
-        return bool(added) and not trial.failing
+        self.answers += 1
+        parts = read_readings(text) if route == "fix" else [text]
+        edits = [read_patches(part, self.bed.original) for part in parts]
+        problems = [problem for edited in edits for problem in edited.problems]
+        self.step("answer", route=route, parent=parent, answer=text, problems=problems)
+        for edited in edits:
+            if edited.code and route in ("fix", "dispute"):
+                self._fix(edited.code, route)
+            if route != "fix":
+                self._try(edited.tests, route, parent, edited.problems)
 
     def _try(
         self,
@@ -360,31 +361,32 @@ class _Work:
         route: str,
         parent: int | None = None,
         problems: tuple[str, ...] = (),
-        *,
-        pinned: bool = False,
     ) -> None:
         if any(draft.trial.patch == patch for draft in self.drafts):
             return
         trial = self.bed.try_tests(patch)
-        draft = Draft(len(self.drafts), route, trial, problems, parent, pinned=pinned)
+        draft = Draft(len(self.drafts), route, trial, problems, parent)
         self.drafts.append(draft)
         self.step(
             "tried", draft=draft.number, route=route, parent=parent, patch=patch,
-            rejected=trial.rejected, failing=[r.id for r in trial.failing], pinned=pinned,
+            rejected=trial.rejected, failing=[r.id for r in trial.failing],
         )  # fmt: skip
 
     def _fix(self, patch: str, route: str) -> None:
-        for known in self.fixes:
-            if known.patch == patch:
-                self.fixes[known.number] = replace(known, drawn=known.drawn + 1)
-                return
-        together = self.history.beside(touched_files(patch), frozenset(self.likely.tests))
-        first = (*self.view.tests[:1], *together[:1])
-        fix = self.bed.try_fix(len(self.fixes), patch, first)
+        """Try a fix, unless another spelling of it was tried already."""
+        meaning = self.bed.meaning(patch)
+        if meaning in self.meanings:
+            known = self.fixes[self.meanings.index(meaning)]
+            answers = known.answers | {self.answers}
+            self.fixes[known.number] = replace(known, answers=answers)
+            return
+        first = self.view.tests[:1]
+        fix = self.bed.try_fix(len(self.fixes), patch, first, self.answers)
+        self.meanings.append(meaning)
         self.fixes.append(fix)
         self.step(
             "fix", fix=fix.number, route=route, patch=patch, rejected=fix.rejected,
-            broken=[result.id for result in fix.broken], near=fix.near,
+            broken=[result.id for result in fix.broken], near=fix.near, answer_of=self.answers,
         )  # fmt: skip
 
     # -- running -----------------------------------------------------------------------------------
@@ -396,6 +398,10 @@ class _Work:
             key=lambda fix: (-fix.weight, fix.number),
         )
         return usable[:MOST_FIXES]
+
+    def _behaviours(self) -> list[CandidateFix]:
+        """One fix for each behaviour, those that can be used."""
+        return behaviours(self._tried(), self.drafts)
 
     def _cross(self) -> None:
         """Run each draft that fails on each fix, where that was not done."""

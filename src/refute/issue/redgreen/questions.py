@@ -1,24 +1,24 @@
-"""The questions of redgreen: what is asked at each stage, about what."""
+"""The questions of redgreen: what is asked at each stage, about what.
+
+Who writes tests is not told what a fix does, nor the other way round; what they share is the issue
+and the code, which open each prompt, so that a server's prefix cache serves it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from refute.issue.redgreen.locate import View
 from refute.issue.redgreen.ranking import Draft
 from refute.issue.redgreen.rounds import FREE, PromptedQuestion
 from refute.issue.redgreen.testbed import CandidateFix, TestBed
-from refute.issue.redgreen.uncovered import missed_statements
 from refute.prompts import render
-from refute.workspace.contract import TestResult
 
-__all__ = ["ORDER", "Questions"]
+__all__ = ["Questions", "Route"]
 
-ORDER = ("direct", "fix", "characterise", "seed", "wide", "direct", "fix", "characterise", "wide",
-         "direct")  # fmt: skip
-"""Drafts by their route, what matters most first: where calls are few, the last are left out."""
+Route = Literal["direct", "fix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,82 +29,71 @@ class Questions:
     view: View
     bed: TestBed
 
-    def drafts(self, samples: int, seed: Draft | None) -> list[tuple[str, PromptedQuestion]]:
-        """Route and question for up to `samples` drafts; `seed`: a draft to make tests of."""
-        routes = [route for route in ORDER if route != "seed" or seed is not None][:samples]
-        prompts: dict[str, Callable[[], str]] = {
-            "direct": lambda: self._prompt("direct"),
-            "characterise": lambda: self._prompt("characterise"),
-            "seed": lambda: self._about("seed", seed) if seed else "",
-            "fix": lambda: self._prompt("fix", wide=False),
-            "wide": lambda: self._prompt("fix", wide=True),
-        }
+    def drafts(self, tests: int, fixes: int, samples: int) -> list[tuple[Route, PromptedQuestion]]:
+        """Route and question for tests and for fixes, `samples` answers together at most: where
+        they are few, by turns, tests first."""
+        wanted: dict[Route, int] = {"direct": 0, "fix": 0}
+        most: dict[Route, int] = {"direct": tests, "fix": fixes}
+        for number in range(max(tests, fixes)):
+            for route in wanted:
+                if number < most[route] and sum(wanted.values()) < samples:
+                    wanted[route] += 1
         return [
-            (route, PromptedQuestion(make(), routes.count(route), FREE))
-            for route, make in prompts.items()
-            if route in routes
+            (route, PromptedQuestion(self._prompt(route), n, FREE, of_tests=route == "direct"))
+            for route, n in wanted.items()
+            if n
         ]
 
-    def review(self, drafts: Sequence[Draft]) -> PromptedQuestion:
-        """Does each of them fail for the issue's reason? One question: the repository is long."""
+    def judge(self, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> PromptedQuestion:
+        """Which of them fail for the issue's reason? `fixes`: one for each behaviour."""
         versions = [
-            {
-                "patch": draft.trial.patch,
-                "run": self.bed.told(draft.trial),
-                "fixes": len(draft.rows),
-                "never": draft.never_green(),
-            }
-            for draft in drafts
+            {"patch": draft.trial.patch, "stands": list(_stands(draft, fixes))} for draft in drafts
         ]
-        return PromptedQuestion(self._prompt("review", versions=versions))
+        run = self.bed.told_together([draft.trial for draft in drafts])
+        patches = [fix.patch for fix in fixes]
+        return PromptedQuestion(self._prompt("judge", versions=versions, fixes=patches, run=run))
 
     def repair(self, draft: Draft) -> PromptedQuestion:
         """Of a draft that does not fail in its own body."""
-        return PromptedQuestion(
-            self._about("repair", draft, problems=draft.problems, fault=_fault(draft))
-        )
+        fault, problems = _fault(draft), draft.problems
+        return self._about("repair", draft, problems=problems, fault=fault)
 
     def dispute(self, draft: Draft, fix: CandidateFix) -> PromptedQuestion:
-        """Of a draft that is judged right and that no fix turns green: which one is wrong?"""
+        """Of a draft that no fix turns green: which one is wrong?"""
         fixed_run = self.bed.fixed_run(draft.trial, fix)
-        return PromptedQuestion(self._about("dispute", draft, fix=fix.patch, fixed_run=fixed_run))
+        return self._about("dispute", draft, fix=fix.patch, fixed_run=fixed_run)
 
     def fix_repair(self, fix: CandidateFix) -> PromptedQuestion:
         """Of a fix that does not apply or breaks tests."""
-        return PromptedQuestion(
-            self._prompt("fix_repair", patch=fix.patch, run=self.bed.told_fix(fix))
-        )
-
-    def broaden(
-        self,
-        draft: Draft,
-        others: Sequence[Draft],
-        fixes: Sequence[CandidateFix],
-        broken: Sequence[TestResult] = (),
-    ) -> PromptedQuestion:
-        """The final set of tests, from the best draft. `broken`: tests that each fix breaks."""
-        return PromptedQuestion(
-            self._prompt(
-                "broaden",
-                patch=draft.trial.patch,
-                refused=sorted(draft.refused),
-                others=[
-                    {"patch": other.trial.patch, "refused": sorted(other.refused)}
-                    for other in others
-                ],
-                fixes=[fix.patch for fix in fixes],
-                broken=[self.bed.told_shortly(result) for result in broken],
-                missed=missed_statements(self.bed, draft.trial, fixes[0]) if fixes else [],
-            )
-        )
+        run = self.bed.told_fix(fix)
+        return PromptedQuestion(self._prompt("fix_repair", patch=fix.patch, run=run))
 
     def _prompt(self, name: str, **variables: Any) -> str:
-        return render(f"redgreen_{name}", issue=self.issue, files=self.view.files, **variables)
+        view = self.view
+        return render(
+            f"redgreen_{name}",
+            issue=self.issue,
+            files=view.code_files,
+            test_files=view.test_files,
+            fixtures=view.fixtures,
+            missing=view.missing,
+            **variables,
+        )
 
-    def _about(self, name: str, draft: Draft, **variables: Any) -> str:
-        """A prompt with a draft and its run on the original code."""
+    def _about(self, name: str, draft: Draft, **variables: Any) -> PromptedQuestion:
+        """A question about tests, with a draft of them and its run on the original code."""
         run = self.bed.told(draft.trial)
-        return self._prompt(name, patch=draft.trial.patch, run=run, **variables)
+        prompt = self._prompt(name, patch=draft.trial.patch, run=run, **variables)
+        return PromptedQuestion(prompt, of_tests=True)
+
+
+def _stands(draft: Draft, fixes: Sequence[CandidateFix]) -> Iterator[str]:
+    """With which of the fixes each of its tests passes, a line each."""
+    for id in draft.red:
+        green = [str(n) for n, fix in enumerate(fixes, 1) if id in draft.green(fix.number)]
+        if fixes:
+            among = f"change {', '.join(green)}" if green else "none of the changes"
+            yield f"{id} fails now, and passes with {among}."
 
 
 def _fault(draft: Draft) -> str:

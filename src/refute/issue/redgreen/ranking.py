@@ -1,13 +1,13 @@
-"""Which draft to believe: tests and fixes vouch for one another, and a judge for the failure.
+"""Which draft to believe: tests and fixes vouch for one another, and a judge where they disagree.
 
 A fix counts for as much as the tests that it turns green (CodeT's dual agreement, Chen et al. 2022,
 here without its equality of whole sets), a test for as much as the fixes that turn it green. Wrong
-tests and wrong fixes rarely agree; right ones do.
+tests and wrong fixes rarely agree; right ones do. Fixes that no draft's test tells apart are one
+behaviour, which counts once.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,13 +21,12 @@ __all__ = [
     "KEPT",
     "Draft",
     "Ranked",
+    "agreed",
+    "behaviours",
     "broken_by_all",
     "confidence",
     "fix_scores",
     "ranking",
-    "stands_for",
-    "telling_drafts",
-    "telling_fixes",
     "without_shared",
 ]
 
@@ -36,6 +35,8 @@ KEPT = 0.6
 _JUDGED: Mapping[bool | None, float] = {True: 1.0, None: 0.5, False: 0.15}
 """What a draft's word about a fix is worth, by the judge's verdict on the draft."""
 NO_USE = 5
+_WRITTEN = ("direct", "repair", "dispute")
+"""Routes of drafts that the model wrote: witnesses for one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Draft:
 
     number: int
     route: str
-    """`direct`, `characterise`, `seed`, `snippet`; `repair`, `dispute`, `broaden` of another."""
+    """`direct`, `snippet`; `repair`, `dispute` of another; `merged` of several."""
     trial: TrialRun
     problems: tuple[str, ...] = ()
     """What could not be used of the answer that it was read from."""
@@ -53,8 +54,6 @@ class Draft:
     """Whether the judge says that it fails for the issue's reason; None: not asked."""
     refused: frozenset[str] = frozenset()
     """Names of tests that the judge leaves out of what it accepts."""
-    pinned: bool = False
-    """The same tests with the assertions of the present behaviour were seen to pass."""
     rows: Mapping[int, Row] = field(default_factory=dict)
     """Fix -> how its tests stand with it."""
 
@@ -74,10 +73,10 @@ class Draft:
         row = self.rows.get(fix, {})
         return frozenset(id for id in self.red if row.get(id) == "pass")
 
-    def never_green(self) -> list[str]:
-        """Those of them that fail with every fix on which they were tried."""
-        green = frozenset[str]().union(*map(self.green, self.rows))
-        return [id for id in self.red if id not in green]
+    @property
+    def ever_green(self) -> bool:
+        """Whether one of them passes with one of the fixes."""
+        return any(map(self.green, self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +85,14 @@ class Ranked:
 
     draft: Draft
     tier: int
-    """0: judged right and turned green by fixes; 1: the same by fewer fixes; 2: judged right, no
-    fix says anything; 3: not judged right, turned green; 4: fails only; 5: of no use."""
+    """0: turned green by fixes; 1: the same by fewer fixes; 2: judged right, no fix says anything;
+    3: judged wrong, turned green; 4: fails only; 5: of no use."""
     support: float
     """Mean share of the fixes' score that turns its kept tests green, in [0, 1]."""
     kept: tuple[str, ...]
-    """Tests that stay."""
+    """Tests that stay: those that each believed fix turns green, where there are any."""
     dropped: tuple[str, ...]
-    """Tests that fail and no fix turns green, that a believed fix makes fail, or that the judge
-    refuses."""
+    """Tests that fail with a believed fix, now or only then, or that the judge refuses."""
 
     @property
     def key(self) -> tuple[float, ...]:
@@ -102,8 +100,9 @@ class Ranked:
         draft = self.draft
         return (
             self.tier,
+            not draft.accepted,
             -round(self.support, 1),  # finer steps tell nothing: a fix more or less
-            not draft.pinned and draft.route != "broaden",
+            draft.route == "snippet",  # it has seen nothing of the repository
             -len(self.kept),
             len(draft.trial.patch),
             draft.number,
@@ -116,7 +115,7 @@ def broken_by_all(fixes: Sequence[CandidateFix]) -> tuple[TestResult, ...]:
     Most likely they demand just what the issue calls wrong.
     """
     applied = [fix for fix in fixes if not fix.rejected]
-    if sum(fix.drawn for fix in applied) < 2:
+    if len(frozenset[int]().union(*(fix.answers for fix in applied))) < 2:
         return ()
     shared = set.intersection(*({result.id for result in fix.broken} for fix in applied))
     return tuple(result for result in applied[0].broken if result.id in shared)
@@ -141,22 +140,40 @@ def without_shared(
     ]
 
 
-def stands_for(broadened: Draft, parent: Draft) -> bool:
-    """Whether the judge's word on a draft holds for what was made of it, which nobody judges.
+def behaviours(fixes: Sequence[CandidateFix], drafts: Sequence[Draft]) -> list[CandidateFix]:
+    """One fix for each behaviour: of those that no draft's test and no existing one tells apart,
+    the first, as held by the answers of all of them."""
+    found: dict[object, CandidateFix] = {}
+    for fix in fixes:
+        seen = [
+            (draft.number, id, stand)
+            for draft in drafts
+            if draft.red
+            for id, stand in sorted(draft.rows.get(fix.number, {}).items())
+        ]
+        broken = frozenset(result.id for result in fix.broken)
+        key: object = (fix.rejected, broken, tuple(seen))
+        if not seen:
+            key = fix.number  # nothing is known of it
+        known = found.get(key)
+        found[key] = fix if known is None else replace(known, answers=known.answers | fix.answers)
+    return list(found.values())
 
-    It has to show the parent's failures again: the same tests fail, or no fewer, and each fix that
-    turns all of the parent's green turns all of them green.
+
+def agreed(order: Sequence[Ranked]) -> bool:
+    """Whether no further answer is likely to change the outcome.
+
+    The best draft that was written has tests that fixes turn green, and each other one that fails
+    has, too, unless it was judged
+    or made anew.
     """
-    if not parent.accepted:
+    written = [one for one in order if one.draft.route in _WRITTEN]
+    if not written or written[0].tier != 0:
         return False
-    if {defined_as(id) for id in parent.red} <= {defined_as(id) for id in broadened.red}:
-        return True
-    fixes = [fix for fix in parent.rows if parent.green(fix) == frozenset(parent.red)]
-    return (
-        bool(fixes)
-        and len(broadened.red) >= len(parent.red)
-        and all(broadened.green(fix) == frozenset(broadened.red) for fix in fixes)
-    )
+    settled = {one.draft.parent for one in written if one.tier == 0}
+    open_to_doubt = [one for one in written if one.draft.number not in settled]
+    open_to_doubt = [one for one in open_to_doubt if one.draft.red and one.draft.accepted is None]
+    return all(one.tier == 0 for one in open_to_doubt)
 
 
 def fix_scores(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> dict[int, float]:
@@ -166,49 +183,10 @@ def fix_scores(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> dict[i
         votes = (
             _JUDGED[draft.accepted] * len(draft.green(fix.number)) / len(draft.red)
             for draft in drafts
-            if draft.red and draft.route != "broaden"  # made from the fixes: no witness for them
+            if draft.red and draft.route != "merged"  # chosen by the fixes: no witness for them
         )
         scores[fix.number] = fix.weight * sum(votes)
     return {number: score for number, score in scores.items() if score > 0}
-
-
-def telling_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> list[CandidateFix]:
-    """Two fixes at most that show what a resolution may be.
-
-    Of those believed at least half as much as the best, the smallest, which does nothing that is
-    not needed, and the one that differs most from it.
-    """
-    scores = fix_scores(drafts, fixes)
-    least = max(scores.values(), default=0.0) / 2
-    likely = [fix for fix in fixes if scores.get(fix.number, -1.0) >= least]
-    if len(likely) < 2:
-        return likely
-    small = min(likely, key=lambda fix: (len(fix.patch), fix.number))
-    likely.remove(small)
-    return [small, max(likely, key=lambda fix: _difference(small.patch, fix.patch))]
-
-
-def telling_drafts(order: Sequence[Ranked]) -> list[Draft]:
-    """Beside the best of a ranking, two more at most that fixes support and that differ most."""
-    best = order[0].draft
-    others = [one.draft for one in order[1:] if one.tier <= 1]
-    shown = [best]
-    while others and len(shown) < 3:
-        texts = [draft.trial.patch for draft in shown]
-        far = max(others, key=lambda d: min(_difference(text, d.trial.patch) for text in texts))
-        others.remove(far)
-        shown.append(far)
-    return shown[1:]
-
-
-def _difference(one: str, other: str) -> float:
-    """How much two patches differ in what they change, in [0, 1]; comments do not count."""
-    return 1 - difflib.SequenceMatcher(None, _changed(one), _changed(other)).ratio()
-
-
-def _changed(patch: str) -> list[str]:
-    lines = (line.partition("#")[0].rstrip() for line in patch.splitlines())
-    return [line for line in lines if line[:1] in ("+", "-") and line[1:].strip()]
 
 
 def ranking(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> list[Ranked]:
@@ -220,32 +198,37 @@ def ranking(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> list[Rank
 def confidence(best: Ranked, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> float:
     """Estimated probability that the patch fails now and passes once the issue is fixed.
 
-    With n answers that held a fix which turns any test green: (support x n + 1) / (n + 2), the rule
-    of succession; half of that where the judge did not accept the failure, a tenth where, besides,
-    no fix turns it green. Not fitted to any data.
+    Witnesses are the behaviours of fixes that turn any test green, and the other written drafts
+    that fail; of n fixes and m drafts: (support x n + drafts that fixes turn green + 1) /
+    (n + m + 2), the rule of succession. Half of that where the judge did not accept the failure, a
+    tenth where no fix turns it green. Not fitted to any data.
     """
     if best.tier >= NO_USE:
         return 0.0
-    scores = fix_scores(drafts, fixes)
-    answers = sum(fix.drawn for fix in fixes if fix.number in scores)
-    agreed = (best.support * answers + 1) / (answers + 2)
-    return agreed * {3: 0.5, 4: 0.1}.get(best.tier, 1.0)
+    number = len(fix_scores(drafts, fixes))
+    others = [one for one in ranking(drafts, fixes) if one.draft is not best.draft]
+    others = [one for one in others if one.draft.red and one.draft.route in _WRITTEN]
+    said = sum(one.tier <= 1 for one in others)
+    shared = (best.support * number + said + 1) / (number + len(others) + 2)
+    return shared * {3: 0.5, 4: 0.1}.get(best.tier, 1.0)
 
 
 def _ranked(draft: Draft, scores: Mapping[int, float]) -> Ranked:
     supports = {id: _share(draft, id, scores) for id in draft.red}
-    likely = [id for id, support in supports.items() if support >= KEPT]
+    believed = [fix for fix, score in scores.items() if score >= max(scores.values()) / 2]
+    firm = [id for id in draft.red if believed and all(id in draft.green(f) for f in believed)]
+    likely = firm or [id for id, support in supports.items() if support >= KEPT]
     most = max(supports.values(), default=0.0)
     kept = likely or [id for id, support in supports.items() if support > 0 and support == most]
     unwanted = [r.id for r in draft.trial.asserted if r.id not in draft.red]
     unwanted += _harmed(draft, scores)
-    if not supports:
-        return Ranked(draft, NO_USE, 0.0, (), ())
+    if not draft.red:
+        return Ranked(draft, NO_USE, 0.0, (), tuple(unwanted))
     if not kept:
         tier = 2 if draft.accepted and not scores else 4
         return Ranked(draft, tier, 0.0, draft.red, tuple(unwanted))
     support = sum(supports[id] for id in kept) / len(kept)
-    tier = 3 if not draft.accepted else 0 if likely else 1
+    tier = 3 if draft.accepted is False else 0 if likely else 1
     dropped = (*(id for id in draft.red if id not in kept), *unwanted)
     return Ranked(draft, tier, support, tuple(kept), dropped)
 

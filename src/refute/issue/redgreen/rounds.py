@@ -25,6 +25,8 @@ class PromptedQuestion:
     prompt: str
     n: int = 1
     sampling: Sampling = STRICT
+    of_tests: bool = False
+    """Its answer writes tests: it is put to the model that does (`Context.writer`)."""
 
 
 async def ask_round(
@@ -62,5 +64,5 @@ async def _answers(ask: Bounded, question: PromptedQuestion, n: int) -> list[str
     if not n:
         return []
     messages = [Message("user", question.prompt)]
-    found = await ask.ask(messages, n=n, sampling=question.sampling)
+    found = await ask.ask(messages, n=n, sampling=question.sampling, of_tests=question.of_tests)
     return [completion.text for completion in found]

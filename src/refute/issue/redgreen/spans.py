@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refute.syntax import first_line, readable_module
 
@@ -33,8 +33,11 @@ class Span:
     """Of a class's head: how long the class is."""
     defines: bool = True
     """It is a function, class or method."""
+    in_head: bool = False
+    """It stands before the first definition of the file."""
     uses: frozenset[str] = frozenset()
-    """Names that its code reads, arguments (fixtures) too; `.name` for those of self and cls."""
+    """Names that its code reads, arguments (fixtures) too; `.name` for those of self and cls,
+    `~name` for an attribute of anything."""
 
     @property
     def tail(self) -> str:
@@ -51,13 +54,16 @@ class Span:
 
 
 def spans_of(text: str) -> list[Span]:
-    """The definitions of a file, and its statements that come after the first of them.
+    """The definitions of a file, its statements that come after the first of them, and the
+    assignments before that.
 
-    What stands before the first is the file's head. None where it does not parse.
+    What stands before the first definition is the file's head. None where it does not parse.
     """
-    found = [span for node in readable_module(text).body for span in _of(node)]
-    first = next((n for n, span in enumerate(found) if span.defines), len(found))
-    return found[first:]
+    body = readable_module(text).body
+    found = [(node, span) for node in body for span in _of(node)]
+    first = next((n for n, (_, span) in enumerate(found) if span.defines), len(found))
+    head = [s for node, s in found[:first] if isinstance(node, ast.Assign | ast.AnnAssign)]
+    return [*(replace(span, in_head=True) for span in head), *(s for _, s in found[first:])]
 
 
 def referred(spans: Sequence[Span], numbers: Collection[int]) -> set[int]:
@@ -70,7 +76,7 @@ def referred(spans: Sequence[Span], numbers: Collection[int]) -> set[int]:
     plain: set[str] = set()
     for number in numbers:
         span = spans[number]
-        plain |= {name for name in span.uses if not name.startswith(".")}
+        plain |= {name for name in span.uses if not name.startswith((".", "~"))}
         for owner in _family(span.class_name, bases):
             members |= {owner + name for name in span.uses if name.startswith(".")}
     small = {s.names[0] for s in spans if 0 < s.lines_of_class <= _WHOLE_CLASS and s.binds(plain)}
@@ -87,11 +93,18 @@ def referred(spans: Sequence[Span], numbers: Collection[int]) -> set[int]:
 
 
 def calling(spans: Sequence[Span], numbers: Collection[int]) -> set[int]:
-    """The tests that use one of those of `numbers` which are no tests themselves."""
-    helpers = {n for n in numbers if spans[n].defines and not spans[n].tail.startswith("test")}
-    names = {f".{spans[n].tail}" if spans[n].class_name else spans[n].tail for n in helpers}
-    tests = (n for n, span in enumerate(spans) if span.tail.startswith("test"))
-    return {n for n in tests if n not in numbers and not names.isdisjoint(spans[n].uses)}
+    """The functions and tests that use one of those of `numbers` which are no tests themselves.
+
+    A method counts as used where an attribute of its name is taken of anything.
+    """
+    called = [s for s in (spans[n] for n in numbers) if s.defines and not s.tail.startswith("test")]
+    names = {
+        f"~{span.tail}" if span.class_name else span.tail
+        for span in called
+        if not span.tail.startswith("__")
+    }
+    there = ((n, span) for n, span in enumerate(spans) if n not in numbers and span.defines)
+    return {n for n, span in there if not span.lines_of_class and not names.isdisjoint(span.uses)}
 
 
 def _family(name: str, bases: dict[str, tuple[str, ...]]) -> list[str]:
@@ -148,10 +161,8 @@ def _uses(node: ast.stmt) -> frozenset[str]:
             found.add(inner.id)
         elif isinstance(inner, ast.arg):
             found.add(inner.arg)
-        elif (
-            isinstance(inner, ast.Attribute)
-            and isinstance(inner.value, ast.Name)
-            and inner.value.id in ("self", "cls")
-        ):
-            found.add(f".{inner.attr}")
+        elif isinstance(inner, ast.Attribute):
+            found.add(f"~{inner.attr}")
+            if isinstance(inner.value, ast.Name) and inner.value.id in ("self", "cls"):
+                found.add(f".{inner.attr}")
     return frozenset(found)

@@ -6,16 +6,18 @@ seconds are used up.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refute.errors import PatchRejected
-from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.context.neighbours import IMPORTS, neighbouring_tests
 from refute.issue.drafting.original import (
     WHOLE,
     Original,
     TrialRun,
     described,
+    failures_told,
     runnable_id,
     shortened,
 )
@@ -24,6 +26,7 @@ from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.grading.statuses import TestStatus, newly_failing, statuses
 from refute.issue.patches import added_lines, touched_files
 from refute.methods import Bounds
+from refute.syntax import readable_module
 from refute.workspace.applying import applied, rejection
 from refute.workspace.contract import TestReport, TestResult, TestSelection, Workspace
 
@@ -53,8 +56,13 @@ class CandidateFix:
     """Existing tests that pass on the original code and fail with it."""
     near: tuple[str, ...] = ()
     """Test files that were run."""
-    drawn: int = 1
-    """How many answers held just this fix."""
+    answers: frozenset[int] = frozenset({0})
+    """The numbers of the answers that held this fix, in one spelling or another."""
+
+    @property
+    def drawn(self) -> int:
+        """How many answers held it."""
+        return len(self.answers)
 
     @property
     def weight(self) -> float:
@@ -81,25 +89,38 @@ class TestBed:
         """A test patch on the original code."""
         return self.original.attempt(patch)
 
-    def try_fix(self, number: int, patch: str, first: Sequence[str] = ()) -> CandidateFix:
-        """A fix beside the existing tests near what it changes, those of `first` before others."""
+    def try_fix(
+        self, number: int, patch: str, first: Sequence[str] = (), answer: int = 0
+    ) -> CandidateFix:
+        """A fix beside the existing tests of what it changes: those of `first`, then those that
+        are named after it or import it. `answer`: which answer it is of."""
+        held = frozenset({answer})
         rejected = self._rejected(patch)
         if rejected:
-            return CandidateFix(number, patch, rejected)
-        near = neighbouring_tests(touched_files(patch), self.sources, hint=patch)
+            return CandidateFix(number, patch, rejected, answers=held)
+        near = neighbouring_tests(touched_files(patch), self.sources, hint=patch, least=IMPORTS)
         near = tuple(dict.fromkeys((*(path for path in first if path in self.sources), *near)))
         near = near[:_NEAR]
         near = tuple(path for path in near if not self.original.is_long(path))
         if not near:
-            return CandidateFix(number, patch)
+            return CandidateFix(number, patch, answers=held)
         before = self.original.base(near)
         after = self._run((patch,), near)
         if before.results and not after.results:
             said = (after.output.strip().splitlines() or [after.remark])[-1]
-            return CandidateFix(
-                number, patch, f"no existing test can be run with it: {said[:_SAID]}"
-            )
-        return CandidateFix(number, patch, "", newly_failing(before, after), near)
+            why = f"no existing test can be run with it: {said[:_SAID]}"
+            return CandidateFix(number, patch, why, answers=held)
+        return CandidateFix(number, patch, "", newly_failing(before, after), near, held)
+
+    def meaning(self, patch: str) -> object:
+        """What a fix makes of the code files, without spelling: equal for two patches whose files
+        have equal syntax trees, comments and docstrings left out."""
+        paths = [path for path in touched_files(patch) if path.endswith(".py")]
+        try:
+            with applied(self.workspace, patch):
+                return tuple((path, _meaning(self.original.source(path) or "")) for path in paths)
+        except PatchRejected:
+            return patch
 
     def cross(self, trial: TrialRun, fix: CandidateFix) -> Row:
         """The tests that a draft adds or changes, with the fix applied."""
@@ -140,23 +161,9 @@ class TestBed:
             if result.phase != "collect" and (result.id in failing or result.id not in known)
         )
 
-    def fixed_source(self, fix: CandidateFix, path: str) -> str | None:
-        """A file's text with the fix applied; None: there is none."""
-        try:
-            with applied(self.workspace, fix.patch):
-                return self.original.source(path)
-        except PatchRejected:
-            return None
-
-    def executed(
-        self, trial: TrialRun, fix: CandidateFix, counted: Mapping[str, Sequence[int]] | None = None
-    ) -> frozenset[tuple[str, int]]:
-        """Which of the lines `counted` the draft's tests execute with the fix, as (file, line).
-
-        Without `counted`: of the lines that the fix adds.
-        """
-        if counted is None:
-            counted = {f: n for f, n in added_lines(fix.patch).items() if f.endswith(".py")}
+    def executed(self, trial: TrialRun, fix: CandidateFix) -> frozenset[tuple[str, int]]:
+        """Which of the lines that the fix adds the draft's tests execute, as (file, line)."""
+        counted = {f: n for f, n in added_lines(fix.patch).items() if f.endswith(".py")}
         if not counted or not self.added(trial):
             return frozenset()
         try:
@@ -166,6 +173,18 @@ class TestBed:
         return frozenset(
             (file, line) for file, lines in report.lines.items() for line, n in lines.items() if n
         )
+
+    def told_together(self, trials: Sequence[TrialRun]) -> str:
+        """How the tests of several trials fail: what fails alike in several of them is told once.
+
+        Before the id of a test stands the number of its trial.
+        """
+        failing = [
+            replace(result, id=f"{number}:{result.id}")
+            for number, trial in enumerate(trials, 1)
+            for result in trial.failing
+        ]
+        return scrubbed(failures_told(failing), str(self.workspace.root))
 
     def told(self, trial: TrialRun) -> str:
         """A trial as a prompt quotes it, the same in each run of the same tests."""
@@ -183,13 +202,6 @@ class TestBed:
             trace = "" if result.failure is None else shortened(result.failure.traceback, 1500)
             parts.append(f"{result.id}\n{trace}")
         return scrubbed("\n".join(parts), str(self.workspace.root))
-
-    def told_shortly(self, result: TestResult) -> str:
-        """A failing test in one line: its id, and what its failure says."""
-        failure = result.failure
-        said = failure.message.strip().partition("\n")[0] if failure else result.outcome
-        kind = f"{failure.type}: " if failure else ""
-        return scrubbed(f"{result.id}: {kind}{said[:_SAID]}", str(self.workspace.root))
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -218,3 +230,14 @@ class TestBed:
         with applied(self.workspace, *patches):
             there = TestSelection(files_with_tests(self.workspace, files), tuple(tests))
             return self.workspace.run_tests(there, count_lines=counted, timeout=self._seconds)
+
+
+def _meaning(text: str) -> str:
+    tree = readable_module(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            first = body[0].value
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                body[:1] = [] if len(body) > 1 else [ast.Pass()]
+    return ast.dump(tree) if tree.body else text

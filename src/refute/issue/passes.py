@@ -1,0 +1,61 @@
+"""What an issue took in the starts of a run that ended before it was done.
+
+A run whose model answers by batch files is started again for each round of answers. Its record is
+made by the last start; what the starts before it took is kept beside the journal and added up.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from refute.files import append_whole, open_file, read_file
+from refute.jsontext import parse_json
+from refute.models.contract import Tally, is_count
+
+__all__ = ["Passes"]
+
+PASSES = "passes.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """The unfinished starts of a run, in a file of its folder."""
+
+    folder: Path
+
+    def add(self, id: str, seconds: float, tally: Tally | None) -> None:
+        """A start that ended without a record of this issue."""
+        samples = 0 if tally is None else tally.samples
+        row = {"id": id, "seconds": round(seconds, 3), "samples": samples}
+        with open_file(self.folder / PASSES, append=True) as file:
+            append_whole(file, (json.dumps(row) + "\n").encode())
+
+    def together(self, id: str, seconds: float, tally: Tally | None) -> tuple[float, Tally | None]:
+        """Seconds and tally of the start that finished an issue, with those before it.
+
+        Samples that an earlier start paid for are paid for by the run, and not from a cache.
+        """
+        rows = [row for row in self._rows() if row.get("id") == id]
+        seconds += sum(s for row in rows if isinstance(s := row.get("seconds"), int | float))
+        if tally is None:
+            return seconds, None
+        paid = sum(n for row in rows if is_count(n := row.get("samples")))
+        paid = min(paid, tally.cached)
+        return seconds, replace(tally, samples=tally.samples + paid, cached=tally.cached - paid)
+
+    def _rows(self) -> list[dict[str, object]]:
+        try:
+            lines = read_file(self.folder / PASSES).splitlines()
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            try:
+                row = parse_json(line)
+            except ValueError:  # torn: whoever wrote it was ended
+                continue
+            if isinstance(row, dict):
+                found.append(row)
+        return found
