@@ -35,9 +35,8 @@ from typing import Any
 from diff_mutants import settings_of
 from packages import Row, half_of, parser, share, spread, work
 
-from refute.diffing import engine
+from refute.diffing.comparison import Entry, Settings
 from refute.diffing.differences import Difference, is_stable, kind_of_difference
-from refute.diffing.engine import Settings
 from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import Revisions, open_revisions
 from refute.diffing.service import Compared, compare
@@ -199,7 +198,7 @@ def _twice(
     return side.observe(module, name, [one.scenario] * 2, (), module.path, limits)
 
 
-def _entry(called: str, compared: Compared, old: Modules, new: Modules) -> engine.Entry | None:
+def _entry(called: str, compared: Compared, old: Modules, new: Modules) -> Entry | None:
     """What was called, in both revisions."""
     function = compared.function
     if called == function.after.target:
@@ -214,7 +213,7 @@ def _entry(called: str, compared: Compared, old: Modules, new: Modules) -> engin
                 break
     if any(not hasattr(side, "text") for side in sides):
         return None
-    return engine.Entry(sides[0], sides[1], *names)  # type: ignore[arg-type]
+    return Entry(sides[0], sides[1], *names)  # type: ignore[arg-type]
 
 
 def _public(value: Any) -> Any:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from refute.api.calling import Shown, apart, path_of
+from refute.diffing.comparison import Settings
 from refute.diffing.differences import Difference
-from refute.diffing.engine import Settings
 from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Compared, Diffed, compare
@@ -87,6 +87,7 @@ def diff(
     seed: int = 0,
     recorded: Path | str | None = None,
     about: str = "",
+    jobs: int | None = None,
     asked: Asked | None = None,
     show: Show = lambda one, done, total: None,
 ) -> DiffResult:
@@ -96,7 +97,9 @@ def diff(
     HEAD against the working tree. `budget`: seconds a function. `python`: the project's
     interpreter, by default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
     wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `about`: what
-    the change is for, besides its commit messages (an issue's text). `asked`: a model, which says
+    the change is for, besides its commit messages (an issue's text). `jobs`: worker processes, each
+    with a sandbox on both sides; None: half as many as there are cores, and one where few functions
+    changed. `asked`: a model, which says
     of each difference whether it is stated, contradicted or not mentioned; without one the function
     is looked for by name. `show` is told of each function. Nothing of the repository runs outside
     the sandbox, and nothing in it is written. Raises `InputError`, `Unavailable`.
@@ -109,7 +112,7 @@ def diff(
         with open_revisions(Path(repo), spec) as revisions:
             calls = path_of(recorded) or recorded_calls(revisions.repo)
             how: dict[str, Any] = {"python": path_of(python), "recorded": calls, "about": about}
-            found = compare(revisions, settings, show=show, **how)
+            found = compare(revisions, settings, jobs=jobs, show=show, **how)
             said = "\n\n".join(part for part in (about.strip(), *revisions.messages) if part)
         if asked is not None and asked.model is not None and found.counts["differs"]:
             found.functions = asyncio.run(_with_intents(found.functions, said, asked))

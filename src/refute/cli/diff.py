@@ -41,6 +41,12 @@ _SEARCH = (
     ),
     seed_option,
     python_option,
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Worker processes (half of the cores: each has two sandboxes).",
+    ),
 )
 """Each is a parameter of `refute.diff`."""
 _MEANT = (
