@@ -10,11 +10,12 @@ from refute.diffing.modules import Module
 from refute.function.scenarios.observation import Observation
 from refute.problems import Scenario
 
-__all__ = ["MOST_SHOWN", "QUIET", "Comparison", "Entry", "Settings", "Tried"]
+__all__ = ["MOST_SHOWN", "QUIET", "Comparison", "Effort", "Entry", "Settings", "Tried"]
 
 QUIET = 320
 MOST_SHOWN = 3
 """Differences of one function."""
+_MADE_WITH = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__init_subclass__")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,16 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class Effort:
+    """How much a model is asked."""
+
+    rounds: int = 3
+    """For one function; 0: it writes no inputs."""
+    calls: int = 60
+    """Samples for all functions together."""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """What is called to see a changed function: itself, or who calls it."""
 
@@ -45,6 +56,21 @@ class Entry:
     name_after: str
     """Dotted in the module."""
     caller: bool = False
+
+    @property
+    def called_before(self) -> str:
+        """What is called before the change: of a method that makes an instance, its class."""
+        return _called(self.name_before)
+
+    @property
+    def called_after(self) -> str:
+        """The same after the change."""
+        return _called(self.name_after)
+
+
+def _called(name: str) -> str:
+    owner, _, last = name.rpartition(".")
+    return owner if owner and last in _MADE_WITH else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +94,9 @@ class Comparison:
     ran: int = 0
     """Scenarios that came to an end on both sides, with something to compare."""
     tried: tuple[Tried, ...] = ()
-    """A few of them, as unlike as can be had."""
+    """A few, one of each outcome."""
+    written: int = 0
+    """Scenarios among them that a model wrote."""
     reached: tuple[int, int] = (0, 0)
     """How many of the changed lines they executed, before and after."""
     missed_before: tuple[int, ...] = ()

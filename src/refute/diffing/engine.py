@@ -36,7 +36,6 @@ _MOST_LINES = 500
 """Lines of the function that are watched, so that inputs that come further are built upon."""
 _CONFIRMED = replace(LIMITS, seed=1)
 _PATIENT = replace(LIMITS, cpu=2.0)
-_MADE_WITH = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__init_subclass__")
 _RANK: dict[Kind, int] = {
     "value": 0, "exception": 1, "effect": 2, "output": 3, "end": 4, "message": 5
 }  # fmt: skip
@@ -102,12 +101,16 @@ class Search:
         groups = {(d.kind, d.lines_before, d.lines_after): d for d in done.differences}
         return cls(function, entry, sides, settings, done.ran, hit, groups)
 
+    def is_open(self) -> bool:
+        """Whether both sides have what is to be called; then scenarios can be given."""
+        before, after = self._described()
+        if isinstance(before, str) or isinstance(after, str):
+            return False
+        self.signature = after.names.get(self.entry.called_after)
+        return self.signature is not None and self.entry.called_before in before.names
+
     def given(self, scenarios: Sequence[Scenario]) -> list[Tried]:
-        """Run scenarios that somebody wrote; what each showed."""
-        if self.signature is None:
-            described = self._described()[1]
-            name = _target(self.entry.name_after)
-            self.signature = described.names.get(name) if isinstance(described, Described) else None
+        """Run scenarios that somebody wrote, once it is open; what each showed."""
         before, after = self._observe(scenarios)
         self._weigh(scenarios, before, after)
         pairs = map(self._narrowed, before, after)
@@ -123,14 +126,14 @@ class Search:
         described = self._described()
         used: Used = ([], {})
         if usage is not None and isinstance(described[1], Described):
-            used = usage.of(self.entry.after, _target(self.entry.name_after), described[1])
+            used = usage.of(self.entry.after, self.entry.called_after, described[1])
         proposers: list[Proposer] = []
         problems = []
         for one, module, name, side in (
-            (described[1], self.entry.after, self.entry.name_after, self.sides.after),
-            (described[0], self.entry.before, self.entry.name_before, self.sides.before),
+            (described[1], self.entry.after, self.entry.called_after, self.sides.after),
+            (described[0], self.entry.before, self.entry.called_before, self.sides.before),
         ):
-            made = self._proposer(one, module, _target(name), side, used)
+            made = self._proposer(one, module, name, side, used)
             used = ([], used[1])  # what is known runs on both sides, once
             if isinstance(made, str):
                 problems.append(f"{side.tree.label}: {made}")
@@ -148,8 +151,8 @@ class Search:
         """What the entry's module says of it, on both sides."""
         entry, sides = self.entry, self.sides
         return sides.both(
-            lambda: sides.before.describe(entry.before, [_target(entry.name_before)]),
-            lambda: sides.after.describe(entry.after, [_target(entry.name_after)]),
+            lambda: sides.before.describe(entry.before, [entry.called_before]),
+            lambda: sides.after.describe(entry.after, [entry.called_after]),
         )
 
     def _proposer(
@@ -362,12 +365,6 @@ def _watched(module: Module, place: Place, changed: Sequence[int]) -> tuple[tupl
     for node in found.nodes if found is not None else ():
         lines |= set(range(node.lineno, min(node.end_lineno or 0, node.lineno + _MOST_LINES) + 1))
     return tuple(sorted(lines)), place.file
-
-
-def _target(name: str) -> str:
-    """What is called for a method: its class, where the method is part of making one."""
-    owner, _, last = name.rpartition(".")
-    return owner if owner and last in _MADE_WITH else name
 
 
 def _is_broken(problem: str) -> bool:

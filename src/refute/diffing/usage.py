@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -53,6 +53,14 @@ class Usage:
         pairs = zip_longest(found[target], from_recorded(self._recorded_of(target), target))
         scenarios = [one for pair in pairs for one in pair if one is not None]
         return scenarios, instances_of(classes, found)
+
+    def written(
+        self, module: Module, name: str, files: Sequence[tuple[str, str]]
+    ) -> list[Scenario]:
+        """Calls of ``module:name`` in test files that are no part of the project: (name, text)."""
+        target = f"{module.name}:{name}"
+        package = self._package(module)
+        return carve(files, [target], names=package, seen_from=module.name).scenarios[target]
 
     def _package(self, module: Module) -> Package:
         top = module.name.partition(".")[0]
