@@ -430,11 +430,11 @@ def _copied(kind: type, value: Any) -> Any:
     return copy
 
 
-_COPIED = frozenset(
-    [type(iter(one)) for one in ([], (), "", "\xe9\u1234", b"", bytearray(), range(1), set(), {})]
-    + [type(iter(one)) for one in (range(1 << 99), {}.values(), {}.items())]
-    + [type(reversed([]))]
-)
+_HELD: tuple[Any, ...] = (
+    [], (), "", "\xe9\u1234", b"", bytearray(), range(1), range(1 << 99), set(), {},
+    {}.values(), {}.items(),
+)  # fmt: skip
+_COPIED = frozenset([type(reversed([])), *(type(iter(one)) for one in _HELD)])
 
 
 def _told_by_repr(kind: type, value: Any) -> bool:

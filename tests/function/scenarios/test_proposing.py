@@ -90,6 +90,37 @@ def held(box):
 
 async def later(n: int) -> int:
     return n + 1
+
+def year(dt):
+    return _year(dt)
+
+def _year(moment):
+    return moment.year
+
+def side(shape: Shape):
+    assert isinstance(shape, Square)
+    return shape.side
+
+class Metric:
+    def distance(self, *words):
+        raise NotImplementedError
+    def closeness(self, *words):
+        return 1 - self.distance(*words)
+
+class Unlike(Metric):
+    def distance(self, *words):
+        return len(set(words)) - 1
+
+def ranked(words, key=_year, size=Size.LARGE):
+    return key, size
+
+class Upper:
+    def __init__(self, text: str) -> None:
+        self.text = text
+    def __get__(self, it, owner):
+        return (it is None, owner.__name__, self.text.upper())
+    def __set__(self, it, value):
+        self.text = it.label = value
 """
 
 
@@ -194,3 +225,33 @@ def test_a_constructor_that_refuses_is_used_less(shop: tuple[LocalSandbox, Path]
     found = shown(shop, "Cart.add", 128)
     refused = [one.seen.kind == "setup" for one in found]
     assert sum(refused[64:]) < 20
+
+
+def test_types_are_told_by_habits_checks_and_defaults(shop: tuple[LocalSandbox, Path]) -> None:
+    assert any(one.seen.says for one in shown(shop, "year"))
+    assert any(one.seen.says for one in shown(shop, "side"))
+    hints = {p.name: p.type for p in described(shop, "ranked").names["ranked"].parameters or ()}
+    assert hints == {
+        "words": ("any",), "key": ("callable",), "size": ("class", "shop:Size", []),
+    }  # fmt: skip
+
+
+def test_what_a_base_class_leaves_open_is_called_on_its_subclasses(
+    shop: tuple[LocalSandbox, Path],
+) -> None:
+    found = [one.seen for one in shown(shop, "Metric.closeness", 128) if one.seen.says]
+    assert {one.value for one in found} > {1}
+
+
+@pytest.mark.parametrize("name", ["Upper.__get__", "Upper.__set__"])
+def test_a_descriptor_is_reached_through_a_class_that_holds_it(
+    shop: tuple[LocalSandbox, Path], name: str
+) -> None:
+    found = shown(shop, name)
+    sources = [one.proposal.scenario.source for one in found]
+    assert found
+    assert not any("__get__" in one or "__set__" in one for one in sources)
+    assert any(one.seen.says for one in found)
+    if name == "Upper.__get__":
+        seen = {one.seen.value[:2] for one in found if one.seen.says}
+        assert seen >= {(True, "Owner"), (False, "Owner")}
