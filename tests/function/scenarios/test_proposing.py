@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from refute.function.scenarios.building import Builder
-from refute.function.scenarios.described import Described, describe_module
+from refute.function.scenarios.described import Described, Signature, describe_module
+from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer
 from refute.function.scenarios.proposing import Proposer, Target
 from refute.function.scenarios.running import Shown, explore, reader_of, runner
+from refute.problems import Scenario
 from refute.sandbox import Program
 from refute.sandbox.local import LocalSandbox
 
@@ -255,3 +257,16 @@ def test_a_descriptor_is_reached_through_a_class_that_holds_it(
     if name == "Upper.__get__":
         seen = {one.seen.value[:2] for one in found if one.seen.says}
         assert seen >= {(True, "Owner"), (False, "Owner")}
+
+
+def test_a_call_that_raised_while_recording_is_left_out() -> None:
+    recorded = Scenario("cart.total()", ("cart = Cart()", "cart.add(-1)", "cart.add(2)"))
+    target = Target("m", "total", Signature("function", ()), "def total(): ...")
+    proposer = Proposer(target, Described(), lambda file: None, [recorded])
+    [first] = proposer.batch(1)
+    assert first.scenario == recorded
+    proposer.learn(first, Observation("setup", error="ValueError", step=1))
+    later = [one.scenario for one in proposer.batch(4)]
+    assert Scenario("cart.total()", ("cart = Cart()", "cart.add(2)")) in later
+    proposer.learn(first, Observation("setup", error="ValueError", step=0))  # what makes it stays
+    assert not any(one.scenario.setup == recorded.setup[1:] for one in proposer.batch(4))

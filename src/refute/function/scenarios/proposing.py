@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 
@@ -124,6 +124,8 @@ class Proposer:
         """Take what a proposal showed into account."""
         good = 0.0 if seen.misused or not seen.answered else 0.5 if seen.kind == "raised" else 1.0
         choices = proposal.choices
+        if seen.kind == "setup" and not choices:
+            self._leave_out(proposal.scenario, seen.step)
         if seen.kind == "setup":  # the first statement makes the receiver
             blamed = ("receiver",) if seen.step == 0 else ("before",)
             choices = tuple(one for one in choices if one[0] in blamed)
@@ -142,6 +144,15 @@ class Proposer:
             self._kept.append(proposal)
             if len(self._kept) > MOST_KEPT:
                 self._kept.pop(self.rng.randrange(MOST_KEPT // 2))
+
+    def _leave_out(self, scenario: Scenario, step: int) -> None:
+        """Have a scenario tried without a call that raised before it: in the test that it is from
+        it may have raised too, and the test went on."""
+        setup = scenario.setup
+        tree = try_parse(setup[step]) if 0 <= step < len(setup) else None
+        if tree is not None and isinstance(tree.body[0], ast.Expr):
+            rest = (*setup[:step], *setup[step + 1 :])
+            self._uses.append(Proposal(replace(scenario, setup=rest)))
 
     def _use(self, proposal: Proposal, kind: str) -> None:
         """Have what a call returned used, since it cannot be compared itself."""
