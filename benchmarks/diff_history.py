@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -35,9 +35,8 @@ from typing import Any
 from diff_mutants import settings_of
 from packages import Row, half_of, parser, share, spread, work
 
-from refute.diffing import engine
+from refute.diffing.comparison import Entry, Settings
 from refute.diffing.differences import Difference, is_stable, kind_of_difference
-from refute.diffing.engine import Settings
 from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import Revisions, open_revisions
 from refute.diffing.service import Compared, compare
@@ -87,11 +86,11 @@ class Commit:
         return bool(_REFACTORING.search(self.title)) and not _CHANGING.search(self.title)
 
 
-def commits(clones: Path, half: str, seed: int) -> Iterator[Commit]:
+def commits(clones: Path, names: Sequence[str], seed: int) -> Iterator[Commit]:
     """Commits in random order, the repositories in turn."""
     rng = random.Random(seed)
     piles = []
-    for name in REPOSITORIES[half]:
+    for name in names:
         words = (
             "log",
             "--since=2018-01-01",
@@ -199,7 +198,7 @@ def _twice(
     return side.observe(module, name, [one.scenario] * 2, (), module.path, limits)
 
 
-def _entry(called: str, compared: Compared, old: Modules, new: Modules) -> engine.Entry | None:
+def _entry(called: str, compared: Compared, old: Modules, new: Modules) -> Entry | None:
     """What was called, in both revisions."""
     function = compared.function
     if called == function.after.target:
@@ -214,7 +213,7 @@ def _entry(called: str, compared: Compared, old: Modules, new: Modules) -> engin
                 break
     if any(not hasattr(side, "text") for side in sides):
         return None
-    return engine.Entry(sides[0], sides[1], *names)  # type: ignore[arg-type]
+    return Entry(sides[0], sides[1], *names)  # type: ignore[arg-type]
 
 
 def _public(value: Any) -> Any:
@@ -280,13 +279,14 @@ def main() -> None:
     made.add_argument("--clones", type=Path, required=True, help="folder of the clones")
     made.add_argument("--most", type=int, help="scenarios, instead of the budget")
     made.add_argument("--older", type=Path, help=f"a Python 3.9, for commits before {OLD}")
+    made.add_argument("--names", nargs="+", help="other clones, for a fresh sample")
     made.add_argument("--refactorings", action="store_true", help="only commits called so")
     options = made.parse_args()
     top = Path(tempfile.mkdtemp(prefix="refute-history-"))
     settings = settings_of(options)
     older, own = environments(top / "venv", options.older)
     rows: list[Row] = []
-    stream = commits(options.clones, options.half, options.seed)
+    stream = commits(options.clones, options.names or REPOSITORIES[options.half], options.seed)
     if options.refactorings:
         stream = (one for one in stream if one.refactoring)
     options.out = options.out or top / "history.jsonl"

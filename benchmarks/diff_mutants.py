@@ -33,7 +33,7 @@ from callables import Callable, callables
 from mutator import bugs
 from packages import Half, Inside, Row, draw, half_of, parser, share, spread, work
 
-from refute.diffing.engine import Settings
+from refute.diffing.comparison import Settings
 from refute.diffing.revisions import open_revisions
 from refute.diffing.service import Diffed, compare
 from refute.errors import RefuteError
@@ -41,6 +41,7 @@ from refute.report.diffs import observed_source
 from refute.syntax import find_function, try_parse
 
 AMPLE = 60.0  # seconds, where scenarios are counted
+PATIENCE = 10  # times the scenarios, in the long search where scenarios are counted
 _PLAIN = frozenset(
     """int float str bool bytes None object Any complex list List dict Dict tuple Tuple set Set
     frozenset FrozenSet Sequence Iterable Iterator Collection Mapping MutableMapping Callable Type
@@ -161,13 +162,13 @@ def git(repo: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(repo), *who, *words], check=True)
 
 
-def guarded(case: Case, repos: Repositories, settings: Settings, long: float) -> Row:
+def guarded(case: Case, repos: Repositories, settings: Settings, long: Settings | None) -> Row:
     """`measured`, one mutant of a repository after the other."""
     with repos.locks[case.source.package]:
         return measured(case, repos, settings, long)
 
 
-def measured(case: Case, repos: Repositories, settings: Settings, long: float) -> Row:
+def measured(case: Case, repos: Repositories, settings: Settings, long: Settings | None) -> Row:
     """Whether the mutant is told from the original, and after how many seconds."""
     one = case.source
     repo = repos.of(one.package)
@@ -182,11 +183,10 @@ def measured(case: Case, repos: Repositories, settings: Settings, long: float) -
         row |= compared(repo, repos.python, one.name, settings)
         if not row["found"]:
             row["doctest"] = doctests_differ(case, repos.half)
-            if long:
-                patient = Settings(seconds=long, most=8000, seed=1)
-                again = compared(repo, repos.python, one.name, patient)
+            if long is not None and not row["doctest"]:
+                again = compared(repo, repos.python, one.name, long)
                 row["long"], row["long shown"] = again["found"], again.get("shown")
-                row["long seconds"] = again["seconds"]
+                row["long seconds"], row["long reason"] = again["seconds"], again["reason"]
     except RefuteError as error:
         row |= {"found": False, "seconds": 0.0, "reason": str(error)}
     finally:
@@ -278,12 +278,22 @@ def settings_of(options: argparse.Namespace) -> Settings:
     return Settings(seconds=AMPLE, most=options.most)
 
 
+def patient(options: argparse.Namespace) -> Settings | None:
+    """How a miss is looked at once more: with another seed, and without an end for quiet's sake."""
+    if not options.long:
+        return None
+    if options.most is None:
+        return Settings(seconds=options.long, most=8000, seed=1, quiet=8000)
+    most = PATIENCE * options.most
+    return Settings(seconds=10 * options.long, most=most, seed=1, quiet=most)
+
+
 def main() -> None:
     made = parser(__doc__, count=60)
     made.add_argument("--most", type=int, help="scenarios, instead of the budget")
     made.add_argument("--long", type=float, default=60.0, help="seconds for a miss; 0: none")
     options = made.parse_args()
-    settings = settings_of(options)
+    settings, long = settings_of(options), patient(options)
     half = half_of(options.half)
     drawn = list(cases(half, options.count, options.seed))
     repos = Repositories(half)
@@ -291,7 +301,7 @@ def main() -> None:
         rows = work(
             drawn,
             key=lambda case: case.key,
-            do=lambda case: guarded(case, repos, settings, options.long),
+            do=lambda case: guarded(case, repos, settings, long),
             options=options,
         )
     finally:

@@ -87,6 +87,9 @@ def test_with_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         (("task.py", "a.py", "-n", 2), "add --model"),
         (("task.py", "."), "is a folder"),
         (("task.py",), "CANDIDATE"),
+        (("task.py", "a.py", "-C", "."), "-C is about patches: add --issue"),
+        (("a.diff", "b.diff", "--issue", "i.md", "-n", 2), "-n is about programs"),
+        (("missing.diff", "b.diff", "--issue", "task.py"), "missing.diff"),
     ],
 )
 def test_misuse_is_one_line_and_status_2(run: Run, arguments: Any, message: str) -> None:

@@ -421,3 +421,24 @@ def test_hints_in_a_test_explain_nothing(repo: Repo) -> None:
     found = one(diff(root))
     assert found.comparison.differences
     assert found.unexplained
+
+
+def test_worker_processes_give_the_same_in_the_same_order(repo: Repo) -> None:
+    names = ("one", "two", "three")
+    old = "".join(f"def {name}(n):\n    return n + {at}\n\n" for at, name in enumerate(names))
+    told: list[tuple[str, int, int]] = []
+
+    def show(each: Any, done: int, total: int) -> None:
+        told.append((each.function.qualname, done, total))
+
+    root = repo({"m.py": old}, {"m.py": old.replace("n +", "n -")})
+    several = diff(root, jobs=2, show=show)
+    shown = [(d.scenario.source, d.kind, d.before.value, d.after.value)
+             for d in several.differences]  # fmt: skip
+    assert [each.function.qualname for each in several.functions] == [*names]
+    assert [how_far for _, *how_far in told] == [[1, 3], [2, 3], [3, 3]]
+    assert {name for name, *_ in told} == {*names}
+    single = diff(root, jobs=1)
+    assert shown == [
+        (d.scenario.source, d.kind, d.before.value, d.after.value) for d in single.differences
+    ]

@@ -269,7 +269,7 @@ def test_several_fixes_are_ranked_and_told_apart(
     (tmp_path / "bad.diff").write_text(FIX.replace("+        return high", "+        return -1"))
     given = ("--issue", "issue.md", "-C", "shapes", "--tests", "test.patch")
     fixes = ("bad.diff", "fix.diff", "other.diff")
-    status, out, _ = refute(capsys, "vet", *fixes, *given, "--json")
+    status, out, _ = refute(capsys, "judge", *fixes, *given, "--json")  # as `vet` does
     document = json.loads(out)
     assert status == 0
     verdicts = {one["fix"]: one["verdict"] for one in document["fixes"]}

@@ -10,7 +10,7 @@ from refute.function.scenarios.observation import Observation, observe, same_val
 from refute.problems import Scenario
 from refute.sandbox import Limits, Program
 from refute.sandbox.local import LocalSandbox
-from refute.sandbox.values import Opaque
+from refute.sandbox.values import Opaque, from_node, observed
 
 CODE = '''
 import asyncio
@@ -77,6 +77,24 @@ class FakeDict:
 class Slots:
     __slots__ = ("a", "b")
     def __init__(self, a): self.a = a
+
+class Adder:
+    def __init__(self, n): self.n = n
+    def __call__(self, other): return self.n + other
+
+class Steps:
+    def __init__(self, most, label="a"):
+        self.left, self.label, self._at = iter(range(most)), label, 0
+    def __iter__(self): return self
+    def __next__(self):
+        if self.label == "broken": raise RuntimeError
+        return next(self.left)
+    def relabel(self, label): self.label = label
+    def skip(self): next(self.left)
+
+class Holder:
+    def __init__(self, items): self.items = items
+    def first(self): return next(self.items)
 
 def tracer(n):
     import sys
@@ -195,7 +213,8 @@ def test_a_record_that_was_forged_is_none(box: LocalSandbox) -> None:
         "    frame = sys._getframe()\n"
         "    while frame and 'codec' not in frame.f_locals: frame = frame.f_back\n"
         "    kind = type(frame.f_locals['codec'])\n"
-        "    frame.f_locals['codec'].node = lambda value, **_: ('v', ['not', 'plain', object])\n"
+        "    codec = frame.f_locals['codec']\n"
+        "    codec.observed = lambda value, **_: ('v', ['not', 'plain', object])\n"
         "    return 1\n"
     )
     found = observe(box, Program(hostile, "forge"), [Scenario("forge()"), Scenario("show(1)")])
@@ -210,3 +229,73 @@ def test_what_never_ends_costs_the_others_nothing(box: LocalSandbox) -> None:
     found = observe(box, program, [Scenario("spin()"), Scenario("show(1)")], limits)
     assert [one.kind for one in found] == ["cut short", "returned"]
     assert found[0].error == "never ends"
+
+
+def test_an_instance_that_can_be_called_is_told_by_its_fields(box: LocalSandbox) -> None:
+    one = seen(box, "Adder(1)")
+    assert one.comparable
+    assert same_value(one.value, seen(box, "Adder(1)").value)
+    assert not same_value(one.value, seen(box, "Adder(2)").value)
+    assert not seen(box, "lambda: 1").comparable
+
+
+def test_an_iterator_that_is_an_object_is_told_by_its_items_and_public_fields(
+    box: LocalSandbox,
+) -> None:
+    def differ(one: str, other: str) -> bool:
+        return not same_value(seen(box, one).value, seen(box, other).value)
+
+    assert not differ("Steps(2)", "Steps(2)")
+    assert differ("Steps(2)", "Steps(3)")
+    assert differ("Steps(2)", 'Steps(2, "b")')
+    assert seen(box, 'Steps(2, "broken")').kind == "returned"
+    [(name, before, after)] = seen(box, 's.relabel("b")', "s = Steps(1)").changed
+    assert (name, dict(before.attributes)["label"], dict(after.attributes)["label"]) == (
+        "self", "a", "b",
+    )  # fmt: skip
+
+
+def test_looking_at_what_a_call_is_given_uses_no_iterator_up(box: LocalSandbox) -> None:
+    held = seen(box, "h.first()", "h = Holder(iter([1, 2]))")
+    assert held.value == 1
+    [(_, before, after)] = held.changed  # a list's iterator is copied
+    assert [dict(one.attributes)["items"].items for one in (before, after)] == [(1, 2), (2,)]
+    lazy = seen(box, "h.first()", "h = Holder(n for n in [1, 2])")
+    assert (lazy.value, lazy.changed) == (1, ())  # nobody can tell
+
+
+FRAMES = """
+import pandas as pd
+
+def frame(*rows, **more):
+    return pd.DataFrame(rows, columns=["a", "b"], **more)
+
+def column(*items, name=None):
+    return pd.Series(items, name=name)
+
+def day(text): return pd.Index([pd.Timestamp(text), None])
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("frame((1, 2), (3, 4))", "frame((1, 2), (3, 5))"),
+        ("frame((1, 2))", "frame((1.0, 2))"),
+        ("frame((1, 2))", "frame((1, 2), index=[7])"),
+        ("column(1, None)", "column(1, 2)"),
+        ('column(1, name="a")', "column(1)"),
+        ('day("2024-01-01")', 'day("2024-01-02")'),
+    ],
+)
+def test_pandas_values_are_told_by_labels_types_and_items(one: str, other: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    space: dict[str, object] = {"pd": pandas}
+    exec(FRAMES, space)
+
+    def value(source: str) -> object:
+        return from_node(observed(eval(source, space), spare=True))
+
+    assert isinstance(value(one), Opaque)
+    assert same_value(value(one), value(one))
+    assert not same_value(value(one), value(other))

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from refute.api.calling import Shown, apart, path_of
+from refute.diffing.comparison import Effort, Settings
 from refute.diffing.differences import Difference
-from refute.diffing.engine import Settings
 from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests
 from refute.diffing.revisions import open_revisions
-from refute.diffing.service import Compared, Diffed, compare
+from refute.diffing.service import Compared, Diffed, compare, work_of
+from refute.diffing.working import Comparer
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
 
 __all__ = ["DiffResult", "diff"]
 
+PATIENCE, COUNTED = 4, 400
+"""Where a model is asked: times the budget of seconds, and scenarios for one function."""
 Show = Callable[[Compared, int, int], None]
 """Is told of each function, how many are done, and how many there are."""
 
@@ -87,7 +90,10 @@ def diff(
     seed: int = 0,
     recorded: Path | str | None = None,
     about: str = "",
+    jobs: int | None = None,
     asked: Asked | None = None,
+    rounds: int = 3,
+    calls: int = 60,
     show: Show = lambda one, done, total: None,
 ) -> DiffResult:
     """Find inputs on which the functions that changed between two revisions behave otherwise.
@@ -96,34 +102,48 @@ def diff(
     HEAD against the working tree. `budget`: seconds a function. `python`: the project's
     interpreter, by default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
     wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `about`: what
-    the change is for, besides its commit messages (an issue's text). `asked`: a model, which says
+    the change is for, besides its commit messages (an issue's text). `jobs`: worker processes, each
+    with a sandbox on both sides; None: half as many as there are cores, and one where few functions
+    changed. `asked`: a model. Of functions of which no difference was
+    found, or of which changed lines were not executed, it writes inputs, in up to `rounds` rounds
+    with feedback, no more than `calls` samples for all functions; and it says
     of each difference whether it is stated, contradicted or not mentioned; without one the function
-    is looked for by name. `show` is told of each function. Nothing of the repository runs outside
+    is looked for by name. With a model scenarios are counted rather than timed, so that the same
+    is asked another time. `show` is told of each function. Nothing of the repository runs outside
     the sandbox, and nothing in it is written. Raises `InputError`, `Unavailable`.
     """
     if not budget > 0:
         raise InputError(f"budget = {budget}: must be above 0 seconds")
-    settings = Settings(seconds=budget, seed=seed)
+    settings, effort = Settings(seconds=budget, seed=seed), Effort(rounds, calls)
+    if asked is not None and asked.model is not None:
+        settings = replace(settings, seconds=PATIENCE * budget, most=COUNTED, steady=True)
 
     def work() -> DiffResult:
         with open_revisions(Path(repo), spec) as revisions:
             calls = path_of(recorded) or recorded_calls(revisions.repo)
-            how: dict[str, Any] = {"python": path_of(python), "recorded": calls, "about": about}
-            found = compare(revisions, settings, show=show, **how)
-            said = "\n\n".join(part for part in (about.strip(), *revisions.messages) if part)
-        if asked is not None and asked.model is not None and found.counts["differs"]:
-            found.functions = asyncio.run(_with_intents(found.functions, said, asked))
+            how: dict[str, Any] = {"python": path_of(python), "recorded": calls}
+            found = compare(revisions, settings, jobs=jobs, about=about, show=show, **how)
+            if asked is not None and asked.model is not None and not found.interrupted:
+                said = "\n\n".join(part for part in (about.strip(), *revisions.messages) if part)
+                with Comparer(work_of(revisions, found.changes, settings, **how)) as comparer:
+                    asking = _asked(found.functions, comparer, said, asked, effort)
+                    found.functions = asyncio.run(asking)
         return DiffResult(found)
 
     return apart(work)
 
 
-async def _with_intents(functions: Sequence[Compared], said: str, asked: Asked) -> list[Compared]:
+async def _asked(
+    functions: Sequence[Compared], comparer: Comparer, said: str, asked: Asked, effort: Effort
+) -> list[Compared]:
+    """The functions, with further inputs and with what a model says of the differences."""
     from refute.diffing.intent import with_intents
+    from refute.diffing.written import with_written_inputs
 
     async with open_sessions(asked) as models:
-        about = said or "(nothing)"
-        return await with_intents(functions, about, models["model"].asker)
+        ask = models["model"].asker
+        found = await with_written_inputs(functions, comparer, ask, effort)
+        return await with_intents(found, said or "(nothing)", ask)
 
 
 def recorded_calls(repo: Path) -> Path | None:

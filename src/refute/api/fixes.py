@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart, path_of
+from refute.diffing.comparison import Settings
 from refute.diffing.differences import Difference
-from refute.diffing.engine import Settings
 from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError

@@ -41,11 +41,35 @@ _SEARCH = (
     ),
     seed_option,
     python_option,
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Worker processes (half of the cores: each has two sandboxes).",
+    ),
 )
 """Each is a parameter of `refute.diff`."""
 _MEANT = (
     click.option("--issue", metavar="ISSUE.md", help="What the change is for (`-`: stdin)."),
     click.option("--about", default="", metavar="TEXT", help="The same, in a few words."),
+)
+_WRITTEN = (
+    click.option(
+        "--rounds",
+        type=click.IntRange(0),
+        default=3,
+        show_default=True,
+        metavar="N",
+        help="Of the model: how often it writes inputs for one function, with what they showed.",
+    ),
+    click.option(
+        "--calls",
+        type=click.IntRange(0),
+        default=60,
+        show_default=True,
+        metavar="N",
+        help="Of the model: samples of inputs for all functions together, at most.",
+    ),
 )
 _TESTS = (
     click.option(
@@ -75,6 +99,7 @@ _TESTS = (
 @click.argument("spec", metavar="[BASE[..HEAD]]", required=False)
 @with_options((*_SEARCH, *_MEANT, *_TESTS))
 @session_options
+@with_options(_WRITTEN)
 @json_option
 def command(
     spec: str | None, asked: Asked, issue: str | None, about: str, pin: str | None,
@@ -84,6 +109,9 @@ def command(
 
     BASE is compared with the working tree, BASE..HEAD two commits, BASE...HEAD the second with
     their merge base; without any, HEAD with the working tree.
+
+    With --model, a model writes further inputs where none was found or changed lines were not
+    executed, and says of each difference whether the change means it.
 
     Exit status 0: no difference, or each is mentioned by the change itself (a changed test,
     docstring, change log, commit message or --issue names the function; with --model: says that it

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from refute.diffing.changes import ChangedFunction, Place
+from refute.diffing.comparison import MOST_SHOWN, Comparison, Entry, Settings, Tried
 from refute.diffing.differences import Difference, Kind, is_stable, kind_of_difference
 from refute.diffing.modules import Module
 from refute.diffing.sides import Side, Sides
@@ -24,88 +25,20 @@ from refute.function.scenarios.shrinking import shrink
 from refute.problems import Scenario
 from refute.sandbox import Limits
 
-__all__ = ["Comparison", "Entry", "Settings", "compare_function"]
+__all__ = ["Search", "compare_function"]
 
 BATCH = 16
 """Scenarios in the first round; then more or fewer, so that a round takes about half a second."""
-QUIET = 320
-"""Scenarios in a row that show nothing new, all changed lines reached, after which it is enough."""
 QUIET_ONCE_FOUND = 96
-"""The same, where a difference on fitting arguments is known."""
-MOST_SHOWN = 3
+"""As `Settings.quiet`, where a difference on fitting arguments is known."""
+_MOST_TRIED = 8
 _MOST_LINES = 500
 """Lines of the function that are watched, so that inputs that come further are built upon."""
 _CONFIRMED = replace(LIMITS, seed=1)
 _PATIENT = replace(LIMITS, cpu=2.0)
-_MADE_WITH = ("__init__", "__new__", "__post_init__", "__attrs_post_init__", "__init_subclass__")
 _RANK: dict[Kind, int] = {
     "value": 0, "exception": 1, "effect": 2, "output": 3, "end": 4, "message": 5
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How long and how far is looked."""
-
-    seconds: float = 5.0
-    """For one function."""
-    most: int = 1000
-    """Scenarios for one function."""
-    seed: int = 0
-    total: float | None = None
-    """Seconds for all functions; those that come later cannot be told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is called to see a changed function: itself, or who calls it."""
-
-    before: Module
-    after: Module
-    name_before: str
-    name_after: str
-    """Dotted in the module."""
-    caller: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What came of one changed function."""
-
-    function: ChangedFunction
-    differences: tuple[Difference, ...] = ()
-    """At most `MOST_SHOWN`, made small, the plainest kind first; of each group one."""
-    others: int = 0
-    """Groups that are not shown."""
-    ran: int = 0
-    """Scenarios that came to an end on both sides, with something to compare."""
-    reached: tuple[int, int] = (0, 0)
-    """How many of the changed lines they executed, before and after."""
-    missed_before: tuple[int, ...] = ()
-    missed_after: tuple[int, ...] = ()
-    """Changed lines that none executed."""
-    entry: Entry | None = None
-    """What was called; None: nothing."""
-    within: tuple[str, ...] = ()
-    """Public functions that changed too, through which alone it is reached."""
-    broken: str = ""
-    """Why its module does not load on one side, where it does on the other."""
-    reason: str = ""
-    """Why nothing can be said, where nothing can."""
-    seconds: float = 0.0
-
-    @property
-    def called(self) -> str:
-        """What was called, where that is not the function itself."""
-        entry = self.entry
-        return f"{entry.after.name}.{entry.name_after}" if entry and entry.caller else ""
-
-    @property
-    def verdict(self) -> str:
-        """ "differs", "no difference" (on what ran) or "cannot tell"."""
-        if self.differences or self.broken:
-            return "differs"
-        return "no difference" if self.ran else "cannot tell"
 
 
 def compare_function(
@@ -124,7 +57,7 @@ def compare_function(
         if number and left < 0.5:
             break
         share = max(1.0, left * (0.5 if entry.caller else 0.8))
-        search = _Search(function, entry, sides, replace(settings, seconds=share))
+        search = Search(function, entry, sides, replace(settings, seconds=share))
         found = search.run(usage)
         if best is None or _weight(found) > _weight(best):
             best = found
@@ -140,7 +73,9 @@ def _weight(one: Comparison) -> tuple[int, int, int]:
 
 
 @dataclass(slots=True)
-class _Search:
+class Search:
+    """One function, looked at by calling one entry."""
+
     function: ChangedFunction
     entry: Entry
     sides: Sides
@@ -152,25 +87,53 @@ class _Search:
     )
     signature: Signature | None = None
     """What the function takes, after the change."""
+    tried: dict[tuple[str, str, str, frozenset[int]], Tried] = field(default_factory=dict)
+    """One scenario of each outcome."""
+
+    @classmethod
+    def resumed(cls, done: Comparison, entry: Entry, sides: Sides, settings: Settings) -> Search:
+        """A search that goes on from what is known."""
+        function = done.function
+        hit = (
+            set(function.lines_before) - set(done.missed_before),
+            set(function.lines_after) - set(done.missed_after),
+        )
+        groups = {(d.kind, d.lines_before, d.lines_after): d for d in done.differences}
+        return cls(function, entry, sides, settings, done.ran, hit, groups)
+
+    def is_open(self) -> bool:
+        """Whether both sides have what is to be called; then scenarios can be given."""
+        before, after = self._described()
+        if isinstance(before, str) or isinstance(after, str):
+            return False
+        self.signature = after.names.get(self.entry.called_after)
+        return self.signature is not None and self.entry.called_before in before.names
+
+    def given(self, scenarios: Sequence[Scenario]) -> list[Tried]:
+        """Run scenarios that somebody wrote, once it is open; what each showed."""
+        before, after = self._observe(scenarios)
+        self._weigh(scenarios, before, after)
+        pairs = map(self._narrowed, before, after)
+        return [Tried(one, *pair) for one, pair in zip(scenarios, pairs, strict=True)]
+
+    def conclude(self) -> Comparison:
+        """What is known by now, its differences made small."""
+        shown = self._shown()
+        return self._done(shown, "" if self.ran else "no call that was tried comes to an end")
 
     def run(self, usage: Usage | None) -> Comparison:
         """Look for differences until the time is over or it is enough."""
-        described = self.sides.both(
-            lambda: self.sides.before.describe(
-                self.entry.before, [_target(self.entry.name_before)]
-            ),
-            lambda: self.sides.after.describe(self.entry.after, [_target(self.entry.name_after)]),
-        )
+        described = self._described()
         used: Used = ([], {})
         if usage is not None and isinstance(described[1], Described):
-            used = usage.of(self.entry.after, _target(self.entry.name_after), described[1])
+            used = usage.of(self.entry.after, self.entry.called_after, described[1])
         proposers: list[Proposer] = []
         problems = []
         for one, module, name, side in (
-            (described[1], self.entry.after, self.entry.name_after, self.sides.after),
-            (described[0], self.entry.before, self.entry.name_before, self.sides.before),
+            (described[1], self.entry.after, self.entry.called_after, self.sides.after),
+            (described[0], self.entry.before, self.entry.called_before, self.sides.before),
         ):
-            made = self._proposer(one, module, _target(name), side, used)
+            made = self._proposer(one, module, name, side, used)
             used = ([], used[1])  # what is known runs on both sides, once
             if isinstance(made, str):
                 problems.append(f"{side.tree.label}: {made}")
@@ -182,9 +145,15 @@ class _Search:
             return self._done(reason="; ".join(problems))
         self.signature = proposers[0].target.signature
         self._explore(proposers)
-        shown = self._shown()
-        reason = "" if self.ran else "no call that was tried comes to an end"
-        return self._done(shown, reason)
+        return self.conclude()
+
+    def _described(self) -> tuple[Described | str, Described | str]:
+        """What the entry's module says of it, on both sides."""
+        entry, sides = self.entry, self.sides
+        return sides.both(
+            lambda: sides.before.describe(entry.before, [entry.called_before]),
+            lambda: sides.after.describe(entry.after, [entry.called_after]),
+        )
 
     def _proposer(
         self, described: Described | str, module: Module, name: str, side: Side, used: Used
@@ -213,12 +182,10 @@ class _Search:
             idle.discard(at)
             left -= len(proposals)
             news = self._round(proposals, proposers[at])
-            took = time.monotonic() - start
-            size = (
-                max(4, size // 2) if took > 1 else min(4 * BATCH, 2 * size) if took < 0.3 else size
-            )
+            if not self.settings.steady:
+                size = _next_size(size, time.monotonic() - start)
             quiet = 0 if news else quiet + len(proposals)
-            enough = QUIET_ONCE_FOUND if self._plain() else QUIET
+            enough = QUIET_ONCE_FOUND if self._plain() else self.settings.quiet
             if quiet >= enough and not any(self._missed()):
                 break
 
@@ -235,13 +202,23 @@ class _Search:
 
     def _round(self, proposals: Sequence[Proposal], proposer: Proposer) -> bool:
         """Run a batch on both sides; whether it showed a line or a kind of difference anew."""
-        before, after = self._observe([one.scenario for one in proposals])
+        scenarios = [one.scenario for one in proposals]
+        before, after = self._observe(scenarios)
+        for proposal, old, new in zip(proposals, before, after, strict=True):
+            proposer.learn(proposal, new if new.answered or not old.answered else old)
+        return self._weigh(scenarios, before, after)
+
+    def _weigh(
+        self, scenarios: Sequence[Scenario], before: list[Observation], after: list[Observation]
+    ) -> bool:
+        """Take what scenarios showed into account; whether a line or a kind of difference is new"""
         news = False
         suspects: list[tuple[Scenario, Kind]] = []
-        for proposal, seen_before, seen_after in zip(proposals, before, after, strict=True):
-            use = seen_after if seen_after.answered or not seen_before.answered else seen_before
-            proposer.learn(proposal, use)
+        for scenario, seen_before, seen_after in zip(scenarios, before, after, strict=True):
             old, new = self._narrowed(seen_before, seen_after)
+            if len(self.tried) < _MOST_TRIED:
+                outcome = old.kind, old.error, new.error, old.lines | new.lines
+                self.tried.setdefault(outcome, Tried(scenario, old, new))
             if old.answered and new.answered:
                 self.ran += old.comparable and new.comparable
                 news = news or not (old.lines <= self.hit[0] and new.lines <= self.hit[1])
@@ -249,12 +226,12 @@ class _Search:
                 self.hit[1].update(new.lines)
             kind = kind_of_difference(old, new)
             known = self.groups.get((kind, old.lines, new.lines)) if kind else None
-            if kind is None or (known is not None and not self._betters(proposal.scenario, known)):
+            if kind is None or (known is not None and not self._betters(scenario, known)):
                 continue
             if self.entry.caller and not (old.lines or new.lines):
                 continue  # not the function's doing
             if not any(kind == other for _, other in suspects) or len(suspects) < 4:
-                suspects.append((proposal.scenario, kind))
+                suspects.append((scenario, kind))
         for scenario, kind in suspects[:4]:
             news = self._confirm(scenario, kind) or news
         return news
@@ -364,12 +341,20 @@ class _Search:
             shown,
             others=max(0, len(self.groups) - len(shown)),
             ran=self.ran,
+            tried=tuple(self.tried.values()),
             reached=(len(self.hit[0]), len(self.hit[1])),
             missed_before=missed[0],
             missed_after=missed[1],
             entry=self.entry,
             reason=reason,
         )
+
+
+def _next_size(size: int, seconds: float) -> int:
+    """Of the round after one of `size` scenarios that took so long."""
+    if seconds > 1:
+        return max(4, size // 2)
+    return min(4 * BATCH, 2 * size) if seconds < 0.3 else size
 
 
 def _watched(module: Module, place: Place, changed: Sequence[int]) -> tuple[tuple[int, ...], str]:
@@ -380,12 +365,6 @@ def _watched(module: Module, place: Place, changed: Sequence[int]) -> tuple[tupl
     for node in found.nodes if found is not None else ():
         lines |= set(range(node.lineno, min(node.end_lineno or 0, node.lineno + _MOST_LINES) + 1))
     return tuple(sorted(lines)), place.file
-
-
-def _target(name: str) -> str:
-    """What is called for a method: its class, where the method is part of making one."""
-    owner, _, last = name.rpartition(".")
-    return owner if owner and last in _MADE_WITH else name
 
 
 def _is_broken(problem: str) -> bool:

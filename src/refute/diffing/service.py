@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from refute.diffing.callers import callers
 from refute.diffing.changes import ChangedFunction, Changes, changed
-from refute.diffing.engine import Comparison, Entry, Settings, compare_function
-from refute.diffing.modules import Module, Modules
-from refute.diffing.references import References
+from refute.diffing.comparison import Comparison, Settings
 from refute.diffing.revisions import Revisions
-from refute.diffing.sides import Sides
 from refute.diffing.stated import Stated, stated
-from refute.diffing.usage import Usage
+from refute.diffing.working import Comparer, Work
+from refute.errors import RefuteError
 from refute.function.interpreters import interpreter_of
 from refute.recording.reading import read_recorded
 
-__all__ = ["Compared", "Diffed", "compare"]
+__all__ = ["Compared", "Diffed", "compare", "work_of"]
 
-MOST_CALLERS = 3
+FEW = 3
+"""So many functions are done in this process: workers take a while to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,76 +78,72 @@ def compare(
     python: Path | None = None,
     recorded: Path | None = None,
     about: str = "",
+    jobs: int | None = None,
     show: Callable[[Compared, int, int], None] = lambda one, done, total: None,
 ) -> Diffed:
     """Compare each changed function of the revisions; `show` is told of each, and how far it is.
 
     `recorded`: a file that `pytest --refute-record` wrote. `about`: what else is said of the
-    change, as a commit message would. Ctrl-C ends it with what is done. Raises `InputError`,
+    change, as a commit message would. `jobs`: worker processes, each with a sandbox on both sides;
+    None: half as many as there are cores. Ctrl-C ends it with what is done. Raises `InputError`,
     `SandboxUnavailable`.
     """
     if about.strip():
         revisions = replace(revisions, messages=(about.strip(), *revisions.messages))
     changes = changed(revisions)
+    work = work_of(revisions, changes, settings, python=python, recorded=recorded)
+    done: dict[int, Compared] = {}
     diffed = Diffed(revisions.before.label, revisions.after.label, changes, revisions.repo)
-    interpreter = interpreter_of(revisions.repo, python)
-    old, new = Modules(revisions.before), Modules(revisions.after)
-    references = References(new)
-    usage = Usage(revisions.after, read_recorded(recorded) if recorded is not None else ())
-    start = time.monotonic()
-    themselves = {one.after.target for one in changes.functions if not one.is_private}
+    places = {id(function): place for place, function in enumerate(changes.functions)}
     try:
-        with Sides(revisions.before, revisions.after, interpreter) as sides:
-            for number, function in enumerate(changes.functions, 1):
-                if settings.total is not None and time.monotonic() - start > settings.total:
-                    late = Comparison(function, reason="no time was left for it")
-                    diffed.functions.append(Compared(late, stated(changes, function)))
-                    continue
-                also: list[str] = []
-                entries = _entries(function, old, new, references, themselves, also)
-                comparison = compare_function(function, entries, sides, settings, usage)
-                if not comparison.differences and not comparison.ran and also:
-                    comparison = replace(comparison, within=tuple(also), reason="")
+        with closing(_compared(changes.functions, work, jobs)) as results:
+            for function, comparison in results:
                 one = Compared(comparison, stated(changes, function))
-                diffed.functions.append(one)
-                show(one, number, len(changes.functions))
+                done[places[id(function)]] = one
+                show(one, len(done), len(changes.functions))
     except KeyboardInterrupt:
         diffed.interrupted = True
+    diffed.functions = [done[place] for place in sorted(done)]
     return diffed
 
 
-def _entries(
-    function: ChangedFunction,
-    old: Modules,
-    new: Modules,
-    references: References,
-    changed_too: Set[str],
-    also: list[str],
-) -> Iterator[Entry]:
-    """What to call; `also` gets the callers that changed too: they may show their own doing.
+def work_of(
+    revisions: Revisions,
+    changes: Changes,
+    settings: Settings,
+    *,
+    python: Path | None = None,
+    recorded: Path | None = None,
+) -> Work:
+    """What a `Comparer` is told of a change. Raises `InputError`."""
+    total = settings.total
+    return Work(
+        revisions,
+        settings,
+        interpreter_of(revisions.repo, python),
+        tuple(read_recorded(recorded)) if recorded is not None else (),
+        frozenset(one.after.target for one in changes.functions if not one.is_private),
+        None if total is None else time.monotonic() + total,
+    )
 
-    A public function itself, then its callers, which are looked for only once they are wanted; of a
-    private one the callers, and itself only where there are none. Where no line is another (hints
-    alone differ), callers show nothing of it.
-    """
-    before, after = old.read(function.before.file), new.read(function.after.file)
-    assert isinstance(before, Module)
-    assert isinstance(after, Module)
-    own = Entry(before, after, function.before.qualname, function.after.qualname)
-    if not function.is_private:
-        yield own
-    count = 0
-    lines = function.lines_before or function.lines_after
-    for caller in callers(references, function) if lines else ():
-        place = caller.place
-        if place.target in changed_too:
-            also.append(place.target)
-            continue
-        one, other = old.named(place.module), new.read(place.file)
-        if one is None or not isinstance(other, Module):
-            continue
-        if place.qualname in one.found.functions and count < MOST_CALLERS:
-            count += 1
-            yield Entry(one, other, place.qualname, place.qualname, caller=True)
-    if function.is_private and not count and not also:
-        yield own
+
+def _compared(
+    functions: Sequence[ChangedFunction], work: Work, jobs: int | None
+) -> Generator[tuple[ChangedFunction, Comparison]]:
+    """Each function with what came of it, in the order in which they are done."""
+    from refute.runs.pool import Failed, cores, run_tasks  # seldom needed for a small change
+
+    if jobs is None:  # each runs a process on each side
+        jobs = max(1, cores() // 2) if len(functions) > FEW else 1
+    if jobs == 1 or len(functions) == 1:
+        with Comparer(work) as comparer:
+            for function in functions:
+                yield function, comparer.compare(function)
+        return
+    with closing(run_tasks(functions, start=partial(Comparer, work), jobs=jobs)) as results:
+        for function, done in results:
+            if isinstance(done, RefuteError):
+                raise done
+            if isinstance(done, Failed):
+                done = Comparison(function, reason=f"trouble of refute's own: {done.reason}")
+            yield function, replace(done, function=function)

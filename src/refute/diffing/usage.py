@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -14,9 +14,10 @@ from refute.diffing.revisions import Tree
 from refute.function.project import surroundings
 from refute.function.scenarios.carving import (
     Package,
+    TestFile,
+    TestIndex,
     carve,
     classes_around,
-    find_tests,
     from_recorded,
     instances_of,
     read_package,
@@ -39,6 +40,9 @@ class Usage:
     recorded: Iterable[Any] = ()
     """Rows of `refute.recording.reading.read_recorded`."""
     _packages: dict[tuple[Path, str], Package] = field(default_factory=dict)
+    _tests: dict[str, TestIndex] = field(default_factory=dict)
+    _read: dict[int, dict[str, TestFile]] = field(default_factory=dict)
+    """Files as they were read with a package's names."""
     _rows: dict[str, list[Any]] | None = None
 
     def of(self, module: Module, name: str, described: Described) -> Used:
@@ -46,13 +50,26 @@ class Usage:
         the two in turns, so that neither crowds the other out."""
         classes = classes_around(module.name, name, described)
         names = [name, *(place.partition(":")[2] for place in classes)]
-        files = find_tests(self.tree.root, module.name, names)
+        top = module.name.partition(".")[0]
+        if top not in self._tests:
+            self._tests[top] = TestIndex(self.tree.root, top)
+        files = self._tests[top].find(module.name, names)
         target = f"{module.name}:{name}"
         package = self._package(module)
-        found = carve(files, [target, *classes], names=package, seen_from=module.name).scenarios
+        read = self._read.setdefault(id(package), {})
+        how: dict[str, Any] = {"names": package, "seen_from": module.name, "known": read}
+        found = carve(files, [target, *classes], **how).scenarios
         pairs = zip_longest(found[target], from_recorded(self._recorded_of(target), target))
         scenarios = [one for pair in pairs for one in pair if one is not None]
         return scenarios, instances_of(classes, found)
+
+    def written(
+        self, module: Module, name: str, files: Sequence[tuple[str, str]]
+    ) -> list[Scenario]:
+        """Calls of ``module:name`` in test files that are no part of the project: (name, text)."""
+        target = f"{module.name}:{name}"
+        package = self._package(module)
+        return carve(files, [target], names=package, seen_from=module.name).scenarios[target]
 
     def _package(self, module: Module) -> Package:
         top = module.name.partition(".")[0]

@@ -67,6 +67,7 @@ def _function(one: Compared) -> dict[str, Any]:
         "differences": [difference_document(difference) for difference in comparison.differences],
         "other_differences": comparison.others,
         "inputs": comparison.ran,
+        "written_by_model": comparison.written,
         "changed_lines": {
             "before": len(function.lines_before),
             "after": len(function.lines_after),
@@ -201,7 +202,8 @@ def _unchanged(one: Compared) -> str:
     total = len(old) + len(new)
     lines = f"all {total}" if not missed else f"{total - missed} of {total}"
     tail = f" that execute {lines} changed lines" if total else ""
-    return f"no difference on {comparison.ran} inputs{tail}"
+    said = f" ({comparison.written} written by the model)" if comparison.written else ""
+    return f"no difference on {comparison.ran} inputs{said}{tail}"
 
 
 def _missed(one: Compared, console: Console) -> None:

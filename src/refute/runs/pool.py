@@ -177,6 +177,9 @@ def _work(channel: Connection, start: Callable[[], Callable[[Any], Any]]) -> Non
             channel.send(answer)
     except (EOFError, OSError):
         return
+    finally:
+        # who is told to end does so once: finalizers are not broken off
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def _stop(*_: object) -> None:

@@ -78,7 +78,7 @@ def _observed(
     try:
         with trace:
             code = _lifted(expression, namespace, loop, given)
-        before = {name: _encoded(value, codec) for name, value in given.items()}
+        before = {name: _encoded(value, codec, spare=True) for name, value in given.items()}
         with trace:
             value = loop.settle(eval(code, namespace))
             kind, what = "returned", _node_of(value, codec, loop)
@@ -90,7 +90,7 @@ def _observed(
     text = printed.read(MOST_PRINTED)
     changed = []
     for name, value in given.items():
-        after = _encoded(value, codec)
+        after = _encoded(value, codec, spare=True)
         if name in before and after != before[name]:
             changed.append((name, before[name], after))
     return kind, what, tuple(changed), text, tuple(sorted(trace.hit))
@@ -160,9 +160,18 @@ def _kept(
 
 
 def _is_iterator(value: Any) -> bool:
-    """Whether encoding it would use it up, or say nothing."""
+    """Whether it is one of Python's own, of which no change but its use can be seen."""
     kind = type(value)
-    return _has(kind, "__next__") or _has(kind, "__anext__")
+    return (_has(kind, "__next__") or _has(kind, "__anext__")) and not _is_instance(kind)
+
+
+def _is_instance(kind: Any) -> bool:
+    """Whether a class is one that a program made: not one of a file either, which is a stream."""
+    return bool(_flags(kind) & _HEAP) and not _has(kind, "fileno")
+
+
+_flags = type.__dict__["__flags__"].__get__
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 # -- what came of it -------------------------------------------------------------------------------
@@ -216,17 +225,40 @@ def _node_of(value: Any, codec: Any, loop: _Loop) -> Any:
     is_async = _has(kind, "__anext__")
     if not is_async and (not _has(kind, "__next__") or _has(kind, "fileno")):
         return _encoded(value, codec)
+    own = _fields(value, codec) if _is_instance(kind) else []
     items: list[Any] = []
-    if is_async:
-        more = loop.run(_items_of(value, items))
-    else:
-        more = False
-        for item in value:
-            if len(items) == MOST_ITEMS:
-                more = True
-                break
-            items.append(item)
-    return "iter", kind.__name__, [_encoded(item, codec) for item in items], more
+    more, error = False, ""
+    try:
+        if is_async:
+            more = loop.run(_items_of(value, items))
+        else:
+            for item in value:
+                if len(items) == MOST_ITEMS:
+                    more = True
+                    break
+                items.append(item)
+    except Exception as raised:
+        if not own:
+            raise  # a generator's way to end is what the call does
+        error = _type_name(raised)
+    listed = "iter", kind.__name__, [_encoded(item, codec) for item in items], more
+    if not own:
+        return listed
+    text = f"<{kind.__name__}>"
+    return (
+        "opaque",
+        kind.__name__,
+        text,
+        [*own, ("next items", listed), ("ends with", ("v", error))],
+    )
+
+
+def _fields(value: Any, codec: Any) -> list[Any]:
+    """The public attributes of an instance that is an iterator too, as nodes, before it is used;
+    how it keeps what is left to give is its own business."""
+    node = _encoded(value, codec, spare=True)
+    fields = node[3] if node[0] == "opaque" else ()
+    return [(name, one) for name, one in fields if not name.startswith("_")]
 
 
 def _has(kind: Any, name: str) -> bool:
@@ -237,10 +269,11 @@ def _has(kind: Any, name: str) -> bool:
 _names = type.__dict__["__dict__"].__get__
 
 
-def _encoded(value: Any, codec: Any) -> Any:
-    """The value's node; where its class breaks the codec, that of something unknown."""
+def _encoded(value: Any, codec: Any, spare: bool = False) -> Any:
+    """The value's node (`spare`: no iterator in it is used up); where its class breaks the codec,
+    that of something unknown."""
     try:
-        return codec.node(value)
+        return codec.observed(value, spare=spare)
     except MemoryError:
         raise
     except BaseException:

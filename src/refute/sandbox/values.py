@@ -16,8 +16,8 @@ An encoding is one tag byte and a body:
   ``date``, ``time``, ``timedelta``, ``deque``, ``ndarray``; ``iter`` an iterator or generator, its
   first `MAX_ITEMS` items; ``opaque`` anything else whose whole state is seen: type name, a bounded
   `repr`, and its attributes (of ``__dict__`` and slots; for a few types of the standard library
-  what says as much); ``cut`` what is not encoded: a function, a nest too deep, an object of
-  unknown state.
+  and for pandas' frames, series and indices what says as much); ``cut`` what is not encoded: a
+  function, a nest too deep, an object of unknown state.
 - ``I``: as ``X``, of a value that is not encoded as a whole: with a ``cut``, or an iterator that
   has more items. It equals nothing, itself included.
 
@@ -192,6 +192,15 @@ def node(value: Any, *, strict: bool = False) -> tuple[Any, ...]:
     return _Encoder(strict).node(value, MAX_DEPTH)
 
 
+def observed(value: Any, *, spare: bool) -> tuple[Any, ...]:
+    """As `node`, for whoever compares what calls did: an instance that can be called is told by its
+    attributes like any other. `spare`: no iterator is used up, so that what the value does next is
+    what it would have done; one that cannot be copied is cut."""
+    encoder = _Encoder(False)
+    encoder.watched, encoder.spare = True, spare
+    return encoder.node(value, MAX_DEPTH)
+
+
 def crosses(value: Any) -> bool:
     """Whether a value can be given to the sandbox as it is: an argument, or an expected output."""
     try:
@@ -219,10 +228,11 @@ def digest(data: bytes) -> bytes:
 class _Encoder:
     """One value on its way to nodes. `complete`: nothing of it was left out so far."""
 
-    __slots__ = ("complete", "path", "strict")
+    __slots__ = ("complete", "path", "spare", "strict", "watched")
 
     def __init__(self, strict: bool) -> None:
         self.strict = strict
+        self.watched = self.spare = False
         self.complete = True
         self.path: dict[int, int] = {}  # instances that hold the one in hand, and how deep
 
@@ -263,7 +273,11 @@ class _Encoder:
         if issubclass(kind, _Record):
             return self.record(value, inner)
         if hasattr(kind, "__next__") and not hasattr(kind, "fileno"):  # a file shows its rest only
-            return self.iterator(kind, value, inner)
+            if not self.spare:
+                return self.iterator(kind, value, inner)
+            copy = _copied(kind, value)
+            if copy is not None:
+                return self.iterator(kind, copy, inner)
         return self.instance(kind, value, inner)
 
     def cut(self, kind: type, text: str, reason: str) -> tuple[Any, ...]:
@@ -302,7 +316,37 @@ class _Encoder:
             return ("ndarray", (self.node(data, depth), str(value.dtype), tuple(value.shape)))
         if numpy is not None and issubclass(kind, numpy.generic):
             return self.numpy_scalar(kind, value, depth)
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and kind.__module__.partition(".")[0] == "pandas":
+            return self.pandas_value(pandas, kind, value, depth)
         return None
+
+    def pandas_value(
+        self, pandas: Any, kind: type, value: Any, depth: int
+    ) -> tuple[Any, ...] | None:
+        """Frames, series and indices by labels, types and items; moments and what is missing by
+        their text, which says all."""
+        if kind.__name__ in ("Timestamp", "Timedelta", "Period", "Interval", "NaTType", "NAType"):
+            return self.parts(kind, repr(value), (), depth)
+        frame = issubclass(kind, pandas.DataFrame)
+        if not frame and not issubclass(kind, (pandas.Series, pandas.Index)):
+            return None
+        if value.size > MAX_ITEMS:
+            return self.cut(kind, f"<{kind.__name__} of {value.size} items>", "too many items")
+        parts: list[tuple[str, Any]]  # by names that no attribute has: they are what is seen of it
+        if frame:
+            columns = [value.iloc[:, at] for at in range(value.shape[1])]
+            parts = [("column labels", value.columns), ("row labels", value.index)]
+            parts += [("column types", [str(one.dtype) for one in columns])]
+            parts += [("all items", [list(one) for one in columns])]
+        else:
+            parts = [("its name", value.name), ("item type", str(value.dtype))]
+            parts += [("all items", list(value))]
+            if issubclass(kind, pandas.Series):
+                parts.append(("row labels", value.index))
+            elif value.nlevels > 1:
+                parts.append(("level names", list(value.names)))
+        return self.parts(kind, repr(value)[:MAX_REPR], parts, depth)
 
     def numpy_scalar(self, kind: type, value: Any, depth: int) -> tuple[Any, ...]:
         """The Python number; a text where Python has none that says the same."""
@@ -361,7 +405,7 @@ class _Encoder:
             return self.parts(kind, f"<the {kind.__name__} {above - depth} above>", (), depth)
         try:
             state = None if told else _library_parts(kind, value)
-            if state is None and not told and not callable(value):
+            if state is None and not told and (self.watched or not callable(value)):
                 state = _attributes(kind, value)
         except Exception:
             state = None
@@ -372,6 +416,25 @@ class _Encoder:
             return self.parts(kind, text, state, depth)
         finally:
             del self.path[id(value)]
+
+
+def _copied(kind: type, value: Any) -> Any:
+    """A copy of an iterator over a container of Python's own; None of any other, whose copy may
+    share what it draws from."""
+    if kind not in _COPIED:
+        return None
+    made, arguments, *state = value.__reduce__()
+    copy = made(*arguments)
+    if state:
+        copy.__setstate__(state[0])
+    return copy
+
+
+_HELD: tuple[Any, ...] = (
+    [], (), "", "\xe9\u1234", b"", bytearray(), range(1), range(1 << 99), set(), {},
+    {}.values(), {}.items(),
+)  # fmt: skip
+_COPIED = frozenset([type(reversed([])), *(type(iter(one)) for one in _HELD)])
 
 
 def _told_by_repr(kind: type, value: Any) -> bool:

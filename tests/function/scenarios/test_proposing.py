@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from refute.function.scenarios.building import Builder
-from refute.function.scenarios.described import Described, describe_module
+from refute.function.scenarios.described import Described, Signature, describe_module
+from refute.function.scenarios.observation import Observation
 from refute.function.scenarios.pieces import Namer
 from refute.function.scenarios.proposing import Proposer, Target
 from refute.function.scenarios.running import Shown, explore, reader_of, runner
+from refute.problems import Scenario
 from refute.sandbox import Program
 from refute.sandbox.local import LocalSandbox
 
@@ -90,6 +92,37 @@ def held(box):
 
 async def later(n: int) -> int:
     return n + 1
+
+def year(dt):
+    return _year(dt)
+
+def _year(moment):
+    return moment.year
+
+def side(shape: Shape):
+    assert isinstance(shape, Square)
+    return shape.side
+
+class Metric:
+    def distance(self, *words):
+        raise NotImplementedError
+    def closeness(self, *words):
+        return 1 - self.distance(*words)
+
+class Unlike(Metric):
+    def distance(self, *words):
+        return len(set(words)) - 1
+
+def ranked(words, key=_year, size=Size.LARGE):
+    return key, size
+
+class Upper:
+    def __init__(self, text: str) -> None:
+        self.text = text
+    def __get__(self, it, owner):
+        return (it is None, owner.__name__, self.text.upper())
+    def __set__(self, it, value):
+        self.text = it.label = value
 """
 
 
@@ -194,3 +227,46 @@ def test_a_constructor_that_refuses_is_used_less(shop: tuple[LocalSandbox, Path]
     found = shown(shop, "Cart.add", 128)
     refused = [one.seen.kind == "setup" for one in found]
     assert sum(refused[64:]) < 20
+
+
+def test_types_are_told_by_habits_checks_and_defaults(shop: tuple[LocalSandbox, Path]) -> None:
+    assert any(one.seen.says for one in shown(shop, "year"))
+    assert any(one.seen.says for one in shown(shop, "side"))
+    hints = {p.name: p.type for p in described(shop, "ranked").names["ranked"].parameters or ()}
+    assert hints == {
+        "words": ("any",), "key": ("callable",), "size": ("class", "shop:Size", []),
+    }  # fmt: skip
+
+
+def test_what_a_base_class_leaves_open_is_called_on_its_subclasses(
+    shop: tuple[LocalSandbox, Path],
+) -> None:
+    found = [one.seen for one in shown(shop, "Metric.closeness", 128) if one.seen.says]
+    assert {one.value for one in found} > {1}
+
+
+@pytest.mark.parametrize("name", ["Upper.__get__", "Upper.__set__"])
+def test_a_descriptor_is_reached_through_a_class_that_holds_it(
+    shop: tuple[LocalSandbox, Path], name: str
+) -> None:
+    found = shown(shop, name)
+    sources = [one.proposal.scenario.source for one in found]
+    assert found
+    assert not any("__get__" in one or "__set__" in one for one in sources)
+    assert any(one.seen.says for one in found)
+    if name == "Upper.__get__":
+        seen = {one.seen.value[:2] for one in found if one.seen.says}
+        assert seen >= {(True, "Owner"), (False, "Owner")}
+
+
+def test_a_call_that_raised_while_recording_is_left_out() -> None:
+    recorded = Scenario("cart.total()", ("cart = Cart()", "cart.add(-1)", "cart.add(2)"))
+    target = Target("m", "total", Signature("function", ()), "def total(): ...")
+    proposer = Proposer(target, Described(), lambda file: None, [recorded])
+    [first] = proposer.batch(1)
+    assert first.scenario == recorded
+    proposer.learn(first, Observation("setup", error="ValueError", step=1))
+    later = [one.scenario for one in proposer.batch(4)]
+    assert Scenario("cart.total()", ("cart = Cart()", "cart.add(2)")) in later
+    proposer.learn(first, Observation("setup", error="ValueError", step=0))  # what makes it stays
+    assert not any(one.scenario.setup == recorded.setup[1:] for one in proposer.batch(4))

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from random import Random
 from typing import Any
 
-from refute.function.scenarios.building import Builder, library_places
+from refute.function.scenarios.building import Builder
 from refute.function.scenarios.described import (
     ANY,
     KEYWORDS,
@@ -18,7 +18,8 @@ from refute.function.scenarios.described import (
     Signature,
     TypeHint,
 )
-from refute.function.scenarios.pieces import Piece
+from refute.function.scenarios.library import library_places
+from refute.function.scenarios.pieces import Piece, joined
 from refute.function.scenarios.varying import neighbours
 from refute.function.search.inputs import propose_inputs
 from refute.function.search.written import source_with
@@ -42,6 +43,17 @@ _HOMES = frozenset({"builtins", "collections.abc", "typing"})
 _BUILTIN_ATTRIBUTES = tuple(
     frozenset(dir(kind)) for kind in (str, list, dict, int, float, bytes, set, tuple)
 )
+_MOMENTS = ("datetime:datetime", "datetime:date")
+_ERRORS = ("builtins:BaseException",)
+_STREAMS = ("io:StringIO", "io:BytesIO")
+_LIBRARY_NAMES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("dt", "datetime", "date", "when", "timestamp"), _MOMENTS),
+    **dict.fromkeys(("delta", "timedelta", "td"), ("datetime:timedelta",)),
+    **dict.fromkeys(("tz", "tzinfo", "timezone"), ("datetime:tzinfo",)),
+    **dict.fromkeys(("exc", "err", "error", "exception", "excvalue"), _ERRORS),
+    **dict.fromkeys(("fp", "fileobj", "stream", "buf", "buffer"), _STREAMS),
+}
+"""What parameters of which nobody says more are for, by habit."""
 STRAYING = 0.1
 """Share of rows with an argument of any type: what code does with it may be what changed."""
 MOST_MENTIONED = 40
@@ -231,11 +243,23 @@ def _typed_rows(
         yield row
     while True:
         row = {one.name: rng.choice(columns[one.name]) for one in required}
-        chosen = [one for one in options if rng.random() < 0.4]
-        row |= {one.name: _other(one, columns[one.name], builder, rng) for one in chosen}
+        for one in options:
+            if one.kind == VARIADIC and rng.random() < 0.6:
+                row[one.name] = _several(columns[one.name], rng)
+            elif one.kind != VARIADIC and rng.random() < 0.4:
+                row[one.name] = _other(one, columns[one.name], builder, rng)
         if required and rng.random() < STRAYING:
             row[rng.choice(required).name] = rng.choice(builder.of_type(ANY))
         yield row
+
+
+def _several(pieces: Sequence[Piece], rng: Random) -> Piece:
+    """One to three arguments, of one kind where that is known."""
+    first = rng.choice(pieces)
+    alike = [one for one in pieces if kind_of(one.source) == kind_of(first.source)]
+    chosen = [first, *rng.choices(alike, k=rng.choice((0, 1, 1, 2)))]
+    imports, setup = joined(chosen)
+    return Piece(", ".join(one.source for one in chosen), imports, setup)
 
 
 def _other(option: Parameter, pieces: Sequence[Piece], builder: Builder, rng: Random) -> Piece:
@@ -266,7 +290,12 @@ def _objects(one: Parameter, node: Function | None, builder: Builder) -> tuple[P
     if one.kind == KEYWORDS:
         return ()
     if one.type != ("any",):
-        return () if _is_literal(one.type, builder) else builder.of_type(one.type)
+        if _is_literal(one.type, builder):
+            return ()
+        typed = {p.source: p for p in builder.of_type(one.type)}
+        for place in _checked_types(node, one.name, builder) if node is not None else ():
+            typed |= {p.source: p for p in builder.of_type(("class", place, []))[:4]}
+        return tuple(typed.values())
     if node is None:
         return ()
     found: dict[str, Piece] = {}
@@ -276,10 +305,10 @@ def _objects(one: Parameter, node: Function | None, builder: Builder) -> tuple[P
     foreign = used and not any(used <= known for known in _BUILTIN_ATTRIBUTES)
     if foreign:
         for info in builder.having(used)[:4]:
-            found |= {p.source: p for p in tuple(builder.instances(info))[:4]}
+            found |= {p.source: p for p in tuple(builder.instances(info))[:6]}
     if not found and (foreign or not used):
         for place in _named_alike(one.name, builder):
-            found |= {p.source: p for p in builder.of_type(("class", place, []))[:4]}
+            found |= {p.source: p for p in builder.of_type(("class", place, []))[:6]}
     if not found and _is_called(node, one.name):
         return builder.of_type(("callable",))
     return tuple(islice(found.values(), 12))
@@ -330,9 +359,11 @@ def _checked_types(node: Function, name: str, builder: Builder) -> Iterator[str]
 
 
 def _named_alike(name: str, builder: Builder) -> Iterator[str]:
-    """Ids of the classes that the parameter's name spells: `base_cart` for `Cart`, `BaseCart`."""
+    """Ids of the classes that the parameter's name spells: `base_cart` for `Cart`, `BaseCart`; or
+    stands for by habit: `dt`."""
     words = re.sub(r"\d+$", "", name).lower().split("_")
     joined = "".join(words)
+    yield from _LIBRARY_NAMES.get(joined, _LIBRARY_NAMES.get(words[-1], ()))
     places = builder.described.places
     for label in places:
         if label.lower() == joined:

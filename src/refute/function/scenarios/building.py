@@ -20,9 +20,10 @@ from refute.function.scenarios.described import (
     Signature,
     TypeHint,
 )
+from refute.function.scenarios.library import ITERATORS, LIBRARY, LISTS, MAPPINGS, SETS
 from refute.function.scenarios.pieces import Namer, Piece, joined, plain
 
-__all__ = ["Builder", "Constants", "call_of", "library_places"]
+__all__ = ["Builder", "Constants", "call_of"]
 
 DEEPEST = 3
 MOST = 24
@@ -37,86 +38,8 @@ _ANY = plain(
 )  # fmt: skip
 _ITEMS = plain("1", '"abc"', "[1, 2, 3]", "0", '("a", "b")', '("ab", "")')
 """Of collections of which nobody says what is in them; pairs are often taken apart."""
-_LIBRARY: dict[str, tuple[str, ...]] = {
-    "datetime:datetime": (
-        "datetime.datetime(2024, 2, 29, 12, 30, 45)",
-        "datetime.datetime(1999, 12, 31, 23, 59, 59, 999999)",
-        "datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)",
-    ),
-    "datetime:date": ("datetime.date(2024, 2, 29)", "datetime.date(1999, 12, 31)"),
-    "datetime:time": ("datetime.time(12, 30)", "datetime.time(0, 0, 1, 5)"),
-    "datetime:timedelta": (
-        "datetime.timedelta(days=1, seconds=30)", "datetime.timedelta(0)",
-        "datetime.timedelta(hours=5, minutes=3)", "datetime.timedelta(days=-2)",
-        "datetime.timedelta(days=400)", "datetime.timedelta(days=36525)",
-        "datetime.timedelta(microseconds=1500)", "datetime.timedelta(days=45, minutes=1)",
-        "datetime.timedelta(days=100000000)", "datetime.timedelta(seconds=59, milliseconds=999)",
-    ),
-    "datetime:tzinfo": ("datetime.timezone.utc",),
-    "datetime:timezone": ("datetime.timezone.utc",),
-    "decimal:Decimal": ('decimal.Decimal("1.25")', "decimal.Decimal(0)", 'decimal.Decimal("-3")'),
-    "fractions:Fraction": ("fractions.Fraction(1, 3)", "fractions.Fraction(-5, 2)"),
-    "pathlib:Path": ('pathlib.Path("a/b.txt")', 'pathlib.Path(".")', "pathlib.Path()"),
-    "pathlib:PurePath": ('pathlib.PurePath("a/b.txt")',),
-    "pathlib:PurePosixPath": ('pathlib.PurePosixPath("a/b.txt")',),
-    "os:PathLike": ('pathlib.Path("a/b.txt")',),
-    "uuid:UUID": ("uuid.UUID(int=5)",),
-    "re:Pattern": ('re.compile("a+")', 're.compile(r"(\\w+) (\\d+)")', 're.compile("")'),
-    "typing:Pattern": ('re.compile("a+")', 're.compile(r"(\\w+) (\\d+)")'),
-    "re:Match": ('re.match("(a)(b)?", "abc")',),
-    "io:StringIO": ('io.StringIO("one\\ntwo\\n")', "io.StringIO()"),
-    "io:BytesIO": ('io.BytesIO(b"one\\ntwo\\n")', "io.BytesIO()"),
-    "io:TextIOWrapper": ('io.StringIO("one\\ntwo\\n")',),
-    "typing:TextIO": ('io.StringIO("one\\ntwo\\n")', "io.StringIO()"),
-    "typing:IO": ('io.StringIO("one\\ntwo\\n")', 'io.BytesIO(b"one\\ntwo\\n")'),
-    "typing:BinaryIO": ('io.BytesIO(b"one\\ntwo\\n")', "io.BytesIO()"),
-    "collections:OrderedDict": ("collections.OrderedDict(a=1, b=2)", "collections.OrderedDict()"),
-    "collections:defaultdict": ("collections.defaultdict(list)",),
-    "collections:Counter": ('collections.Counter("abca")', "collections.Counter()"),
-    "collections:deque": ("collections.deque([1, 2, 3])", "collections.deque()"),
-    "types:SimpleNamespace": ("types.SimpleNamespace(a=1)",),
-    "types:ModuleType": ("math",),
-    "builtins:range": ("range(3)", "range(0)"),
-    "builtins:bytearray": ('bytearray(b"abc")', "bytearray()"),
-    "builtins:memoryview": ('memoryview(b"abc")',),
-    "builtins:slice": ("slice(1, 3)", "slice(None)"),
-    "builtins:object": ('"abc"', "1", "None", "[1]", "object()"),
-    "builtins:type": ("int", "str", "dict"),
-    "builtins:complex": ("1+2j", "0j"),
-    "argparse:Namespace": ("argparse.Namespace(a=1)",),
-    "argparse:ArgumentParser": ("argparse.ArgumentParser()",),
-    "logging:Logger": ('logging.getLogger("a")',),
-    "numpy:ndarray": ("numpy.array([1, 2, 3])", "numpy.array([[1.5, 2], [3, 4]])"),
-}  # fmt: skip
 _CALLABLES = plain("str", "len", "bool", "abs", "lambda *args: args[0] if args else None", "repr")
-_LISTS = frozenset(
-    f"{home}:{name}"
-    for home in ("builtins", "collections.abc", "typing")
-    for name in (
-        "list", "List", "Sequence", "MutableSequence", "Iterable", "Collection", "Container",
-        "Sized", "Reversible",
-    )
-)  # fmt: skip
-_ITERATORS = frozenset({"collections.abc:Iterator", "collections.abc:Generator"})
-_SETS = frozenset(
-    f"{home}:{name}"
-    for home in ("builtins", "collections.abc", "typing")
-    for name in ("set", "frozenset", "Set", "MutableSet")
-)
-_MAPPINGS = frozenset(
-    f"{home}:{name}"
-    for home in ("builtins", "collections.abc", "typing")
-    for name in ("dict", "Mapping", "MutableMapping", "Dict")
-)
-_PLAIN_TYPES = frozenset(f"builtins:{one}" for one in ("bytes", "str", "int", "float", "tuple"))
 _FACTORY = ("from_", "parse", "create", "make", "of", "new", "build", "load")
-
-
-def library_places(name: str) -> list[str]:
-    """The types of the language and the library that have a bare name: `bytes`, `timedelta`."""
-    plain = (f"{home}:{name}" for home in ("builtins", "collections.abc"))
-    known = [place for place in plain if place in _LISTS | _SETS | _MAPPINGS | _PLAIN_TYPES]
-    return known[:1] or [place for place in _LIBRARY if place.partition(":")[2] == name]
 
 
 class Builder:
@@ -167,13 +90,18 @@ class Builder:
                 return self._of_class(str(place), [tuple(one) for one in arguments], depth)
             case ("unknown", text):
                 return self._by_name(str(text), depth)
-        return _ANY
+        return self._any()
+
+    def _any(self) -> tuple[Piece, ...]:
+        """For what may be of any type: ordinary values, and soon what the code mentions."""
+        mentioned = plain(*self._texts[:4], *self._numbers[:2])
+        return (*_ANY[:2], *mentioned, *_ANY[2:])
 
     def _of_class(self, place: str, arguments: list[TypeHint], depth: int) -> Iterable[Piece]:
         simple = self._simple(place)
         if simple is not None:
             return simple
-        if place in _LIBRARY:
+        if place in LIBRARY:
             return self._library(place)
         if place in ("collections.abc:Callable", "builtins:function", "types:FunctionType"):
             return _CALLABLES
@@ -185,14 +113,14 @@ class Builder:
             if inner and ("many",) not in arguments:
                 return self._tuples([self.of_type(one, depth - 1) for one in inner])
             return _collected("({},)", "()", element)
-        if place in _LISTS:
+        if place in LISTS:
             return _collected("[{}]", "[]", element)
-        if place in _ITERATORS:
+        if place in ITERATORS:
             return _collected("iter([{}])", "iter([])", element)
-        if place in _SETS:
+        if place in SETS:
             name = "frozenset" if place.endswith(":frozenset") else "set"
             return _collected(f"{name}([{{}}])", f"{name}()", element)
-        if place in _MAPPINGS:
+        if place in MAPPINGS:
             keys = self.of_type(inner[0], depth - 1) if inner else plain('"a"', '"b"')
             values = self.of_type(inner[1], depth - 1) if len(inner) > 1 else _ANY[:3]
             return _mappings(keys, values)
@@ -228,7 +156,7 @@ class Builder:
 
     def _library(self, place: str) -> tuple[Piece, ...]:
         pieces = []
-        for source in _LIBRARY[place]:
+        for source in LIBRARY[place]:
             root = source.partition(".")[0]
             needs = root.isidentifier() and ("." in source or root == "math")
             piece = self.namer.module_named(root) if needs else None

@@ -27,17 +27,10 @@ DEEPEST = 5
 _LITERALS = (type(None), bool, int, float, str, bytes)
 
 
-def describe(module_name, names, top, siblings):
-    """What there is to know of `names` (dotted, in the module) and of the package `top`'s classes.
-
-    `siblings`: other modules of the package that are imported too, where they can be.
-    """
+def describe(module_name, names, top):
+    """What there is to know of `names` (dotted, in the module) and of the package `top`'s
+    classes."""
     module = importlib.import_module(module_name)
-    for sibling in siblings:
-        try:
-            importlib.import_module(sibling)
-        except BaseException:
-            pass
     world = _World(top)
     found = {}
     for name in names:
@@ -201,11 +194,26 @@ def _signature(function, world, owner=None, skip=False):
     ):
         given = given[1:]
     said["params"] = [
-        (one.name, int(one.kind), _default(one.default), _type_of(one.annotation, inner, world, 0))
+        (one.name, int(one.kind), _default(one.default), _parameter_type(one, inner, world))
         for one in given[:40]
     ]
     said["returns"] = _type_of(signature.return_annotation, inner, world, 0)
     return said
+
+
+def _parameter_type(one, function, world):
+    """What is said of a parameter; where nothing is, what its default is like."""
+    if one.annotation is not inspect.Parameter.empty or one.default is inspect.Parameter.empty:
+        return _type_of(one.annotation, function, world, 0)
+    default = one.default
+    kind = type(default)
+    if isinstance(default, type):
+        return ("type", ("class", _noted(default, world), []))
+    if kind in (types.FunctionType, types.BuiltinFunctionType, types.MethodType):
+        return ("callable",)
+    if issubclass(kind, enum.Enum):
+        return ("class", _noted(kind, world), [])
+    return ("any",)
 
 
 def _default(value):

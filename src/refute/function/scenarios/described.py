@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.function.scenarios.observation import LIMITS
-from refute.problems import Call, Expression, Invocation
+from refute.problems import Expression
 from refute.sandbox import Outcome, Program, Raised, Returned, Sandbox
 
 __all__ = [
@@ -114,30 +114,16 @@ class Described:
 
 
 def describe_module(
-    box: Sandbox,
-    module: str,
-    names: Sequence[str],
-    siblings: Sequence[str] = (),
-    program: Program | None = None,
+    box: Sandbox, module: str, names: Sequence[str], program: Program | None = None
 ) -> Described | str:
     """Import the module in the sandbox and describe `names` of it; a line of why not else.
 
-    `siblings`: modules of the package that are imported too, so that their classes are seen.
     `program`: what is run of the module later; its process then serves for this too, which spares
     an import.
     """
-    given = (module, list(names), module.partition(".")[0], list(siblings))
-    text = _PROGRAM.read_text("utf-8")
-    call: Invocation
-    if program is None:
-        program = Program(text, "describe", filename="<refute describes>")
-        call = Call(given)
-    else:
-        space = "{'__name__': 'refute_describes'}"
-        run = f"(exec({text!r}, own), own['describe'](*{given!r}))[1]"
-        call = Expression(f"(lambda own: {run})({space})")
-    [outcome] = box.run(program, [call], _LIMITS)
-    return _read(outcome)
+    program = program or Program("describe = None", "describe", filename="<refute describes>")
+    read = _asked(box, program, repr(module), names)
+    return read if isinstance(read, str) else read[1]
 
 
 def describe_names(
@@ -145,30 +131,31 @@ def describe_names(
 ) -> tuple[str, Described] | str:
     """The name of the module that the program is, and `names` of it as the text that is run has
     them, whatever its file holds; a line of why not else."""
-    top = "__name__.partition('.')[0]"
-    look = (
-        f"(lambda space: (exec({_PROGRAM.read_text('utf-8')!r}, space), "
-        f"(__name__, space['describe'](__name__, {[*names]!r}, {top}, ())))[1])({{}})"
-    )
-    [outcome] = box.run(program, [Expression(look)], _LIMITS)
-    try:
-        if isinstance(outcome, Returned):
-            name, data = outcome.value
-            return str(name), _described(data)
-    except _ODD:
-        return "what it says of itself cannot be read"
-    read = _read(outcome)
-    return read if isinstance(read, str) else "it is no module"
+    return _asked(box, program, "__name__", names)
+
+
+def _asked(
+    box: Sandbox, program: Program, module: str, names: Sequence[str]
+) -> tuple[str, Described] | str:
+    """Have the program run `describe_program` beside its own names, in a space of its own.
+    `module`: source of the module's name."""
+    given = f"{module}, {[*names]!r}, {module}.partition('.')[0]"
+    described = f"({module}, own['describe']({given}))"
+    run = f"(exec({_PROGRAM.read_text('utf-8')!r}, own), {described})[1]"
+    call = Expression(f"(lambda own: {run})({{'__name__': 'refute_describes'}})")
+    [outcome] = box.run(program, [call], _LIMITS)
+    return _read(outcome)
 
 
 _ODD = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 
 
-def _read(outcome: Outcome) -> Described | str:
+def _read(outcome: Outcome) -> tuple[str, Described] | str:
     match outcome:
         case Returned():
             try:
-                return _described(outcome.value)
+                name, data = outcome.value
+                return str(name), _described(data)
             except _ODD:
                 return "what it says of itself cannot be read"
         case Raised():

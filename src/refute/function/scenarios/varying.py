@@ -126,6 +126,10 @@ def neighbours(value: Any, builder: Builder, rng: Random) -> list[Any]:
         near += [value.upper(), f" {value}", value.replace(" ", "_"), f"{value}\n", f"{value}é"]
     if isinstance(value, (list, tuple)):
         near += [type(value)(), value * 2, value[:1], value[::-1]]
+        if value:  # a pair of a name and a number, as often as two of a kind
+            at = rng.randrange(len(value))
+            other = 1 if isinstance(value[at], str) else "abc"
+            near += 3 * [type(value)([*value[:at], other, *value[at + 1 :]])]
     return [one for one in near if one != value or type(one) is not type(value)]
 
 

@@ -1,13 +1,16 @@
 """Scenarios carved from what a project has: its tests, doctests and examples, never executed."""
 
 from refute.function.scenarios.carving.carve import Carving, carve, from_recorded
-from refute.function.scenarios.carving.finding import find_tests
+from refute.function.scenarios.carving.finding import TestIndex, find_tests
 from refute.function.scenarios.carving.instances import classes_around, instances_of
 from refute.function.scenarios.carving.places import Package, read_package
+from refute.function.scenarios.carving.testfiles import TestFile
 
 __all__ = [
     "Carving",
     "Package",
+    "TestFile",
+    "TestIndex",
     "carve",
     "classes_around",
     "find_tests",

@@ -57,19 +57,25 @@ def carve(
     names: Package = NO_PACKAGE,
     most: int = 40,
     seen_from: str | None = None,
+    known: dict[str, TestFile] | None = None,
 ) -> Carving:
     """Find up to `most` scenarios for each target, ``pkg.mod:Cart.total``, in files.
 
     `files`: paths, or (name, text). `names`: what the package defines and exports
     (`read_package`). `seen_from`: the module in which the scenarios run, whose names need no import
-    (default: each target's own).
+    (default: each target's own). `known`: files that were read before with the same `names`, by
+    path; it gets those that are read now.
     """
     skipped: Counter[str] = Counter()
     read: list[TestFile] = []
+    kept = {} if known is None else known
     for file in files:
-        name, text = (str(file), text_of(file)) if isinstance(file, Path) else file
+        name = str(file) if isinstance(file, Path) else file[0]
         with _bounded(skipped):
-            read.append(read_file(name, text, names, _module_of(file, names.name)))
+            if name not in kept:
+                text = text_of(file) if isinstance(file, Path) else file[1]
+                kept[name] = read_file(name, text, names, _module_of(file, names.name))
+            read.append(kept[name])
     shared = [one for one in read if one.name.endswith("conftest.py")]
     wanted = [target_of(one, names, seen_from) for one in targets]
     words = {one.last for one in wanted}

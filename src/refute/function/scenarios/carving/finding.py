@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["find_tests", "text_of"]
+__all__ = ["TestIndex", "find_tests", "text_of"]
 
 MOST_FILES = 60
 LARGEST = 400_000
@@ -16,35 +17,51 @@ MOST_LOOKED_AT = 5_000
 _SKIPPED = frozenset(
     {"node_modules", "site-packages", "build", "dist", "__pycache__", "venv", "env"}
 )
+_WORD = re.compile(r"\w+")
 _DOCUMENTS = (".rst", ".md", ".txt")
 
 
 def find_tests(project: Path, module: str, names: Sequence[str] = ()) -> list[Path]:
-    """Files that use a module, those that mention the names most first; conftest.py's beside.
+    """Files that use a module; see `TestIndex.find`."""
+    return TestIndex(project, module.partition(".")[0]).find(module, names)
 
-    `module`: its dotted name; `names`: what is looked for in it (`Cart.total`, `slugify`).
-    """
-    bare = module.rpartition(".")[2].strip("_")
-    words = {name.rpartition(".")[2] for name in names} or {bare}
-    owners = {name.rpartition(".")[0] for name in names} - {""}
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words | owners)))})\b")
-    scored: list[tuple[float, int, Path]] = []
-    fixtures: list[Path] = []
-    for path in _candidates(project, module.partition(".")[0]):
-        if path.name == "conftest.py":
-            fixtures.append(path)
-            continue
-        text = text_of(path)
-        found = pattern.findall(text)
-        if not found:
-            continue
-        score = float(len(set(found)) * 10 + min(len(found), 30))
-        if bare and bare in path.stem:
-            score += 50
-        if path.suffix in _DOCUMENTS:
-            score /= 2
-        scored.append((-score, len(text), path))
-    return fixtures[:20] + [path for _, _, path in sorted(scored)[:MOST_FILES]]
+
+class TestIndex:
+    """The words of a package's tests, documents and own files, each read once."""
+
+    __test__ = False  # no test of pytest's
+
+    def __init__(self, project: Path, package: str) -> None:
+        """`package`: the first part of its modules' names."""
+        self._fixtures: list[Path] = []
+        self._files: list[tuple[Path, int, Counter[str]]] = []
+        for path in _candidates(project, package):
+            if path.name == "conftest.py":
+                self._fixtures.append(path)
+                continue
+            text = text_of(path)
+            self._files.append((path, len(text), Counter(_WORD.findall(text))))
+
+    def find(self, module: str, names: Sequence[str] = ()) -> list[Path]:
+        """Files that mention the names, those that do it most first; conftest.py's beside.
+
+        `module`: its dotted name; `names`: what is looked for in it (`Cart.total`, `slugify`).
+        """
+        bare = module.rpartition(".")[2].strip("_")
+        words = {name.rpartition(".")[2] for name in names} or {bare}
+        owners = {part for name in names for part in name.split(".")[:-1][-1:]}
+        scored: list[tuple[float, int, Path]] = []
+        for path, size, counts in self._files:
+            found = [counts[word] for word in words | owners if word in counts]
+            if not found:
+                continue
+            score = float(len(found) * 10 + min(sum(found), 30))
+            if bare and bare in path.stem:
+                score += 50
+            if path.suffix in _DOCUMENTS:
+                score /= 2
+            scored.append((-score, size, path))
+        return self._fixtures[:20] + [path for _, _, path in sorted(scored)[:MOST_FILES]]
 
 
 def _candidates(project: Path, package: str) -> Iterator[Path]:
