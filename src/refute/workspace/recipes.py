@@ -32,17 +32,6 @@ _WITH_VALUE = {
 """Options that are kept with the word after them, where that has the form of one."""
 _RUNNERS: dict[str, Runner] = {"django/django": "django", "sympy/sympy": "sympy"}
 
-_PYTHONS: dict[str, tuple[tuple[str, str], ...]] = {
-    "django/django": (("1.7", "3.6"), ("4.0", "3.8"), ("4.1", "3.9"), ("5.0", "3.11")),
-    "pydata/xarray": (("0", "3.10"),),
-    "pallets/flask": (("0", "3.9"), ("2.2", "3.11")),
-    "astropy/astropy": (("0", "3.6"), ("3.2", "3.9")),
-    "scikit-learn/scikit-learn": (("0", "3.6"), ("1.3", "3.9")),
-    "matplotlib/matplotlib": (("0", "3.8"), ("3.5", "3.11")),
-}
-"""Repository -> (first version, interpreter), ascending: the interpreters that SWE-bench uses."""
-_OTHER_PYTHON = "3.9"
-
 
 def recipe_of_row(row: Mapping[str, Any]) -> Recipe:
     """The recipe of an instance: from `environment` where the row has it, else from SWE-bench's
@@ -61,7 +50,6 @@ def recipe_of_row(row: Mapping[str, Any]) -> Recipe:
     return Recipe(
         runner=runner_of(command) if command else runner,
         options=options_of(command) or _default_options(runner),
-        python=_python_for(repo, str(row.get("version") or "")),
         editable=runner == "pytest",
         before=before if re.fullmatch(r"\d{4}-\d\d-\d\d", before) else None,
         env=_default_env(runner),
@@ -175,21 +163,8 @@ def _test_command(script: str) -> str:
 def _default_options(runner: Runner) -> tuple[str, ...]:
     if runner == "django":
         return ("--settings=test_sqlite",)
-    return {"pytest": ("-p", "no:cacheprovider"), "sympy": ("-C",)}.get(runner, ())
+    return ("-C",) if runner == "sympy" else ()
 
 
 def _default_env(runner: Runner) -> Mapping[str, str]:
     return {"PYTHONPATH": WORK_TREE} if runner in ("django", "sympy") else {}
-
-
-def _python_for(repo: str, version: str) -> str:
-    """The interpreter that SWE-bench uses for a version of a repository, as far as known."""
-    chosen = _OTHER_PYTHON
-    for first, python in _PYTHONS.get(repo, ()):
-        if _numbers(version) >= _numbers(first):
-            chosen = python
-    return chosen
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", version))
