@@ -43,7 +43,8 @@ def command(
     if runner == "pytest":
         stay = ["--maxfail=0", "--continue-on-collection-errors"]
         plugin = ["-p", f"{_MODULE}.with_pytest"]
-        return [*start, "pytest", *plugin, *stay, *options, *(tests or files)]
+        # pytest 3 lets `-o` take all words up to the next option
+        return [*start, "pytest", *options, *plugin, *stay, *(tests or files)]
     if runner == "unittest":
         return [*start, "unittest", *options, *(tests or files)]
     if runner == "django":
