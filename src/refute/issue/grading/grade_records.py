@@ -69,6 +69,8 @@ class GradeRecord:
     golden: GoldenCheck | None = None
     seconds: Number | None = None
     repo: str | None = None
+    content: str | None = None
+    """A digest of the instance and the prediction; None: of an older version."""
 
 
 RECORDS = Schema("grade", GradeRecord)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,28 @@ class GradingSettings:
     types: tuple[PatchType, ...] = ("vanilla",)
     """How the predictions are read: the first type that gives a patch which applies."""
 
-    def header(self, tasks: Sequence[GradingTask]) -> dict[str, Any]:
-        """The settings with a digest of the instances and predictions."""
-        digest = hashlib.sha256()
-        for task in tasks:
-            digest.update(repr((task.item, task.prediction)).encode(errors="surrogatepass"))
-        return {"kind": "grades", **asdict(self), "content": digest.hexdigest()[:32]}
+    def header(
+        self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The settings. What each grade is of stands in its record, so a dataset may grow.
+
+        `started`: the header of a run that is there. It keeps the name of the dataset that it was
+        started with; one of an older version holds a digest of all instances and predictions.
+        """
+        header = {"kind": "grades", **asdict(self)}
+        if started is not None and started.get("kind") == "grades":
+            header["dataset"] = started.get("dataset")
+            if "content" in started:
+                header["content"] = _digest(*tasks)
+        return header
+
+
+def _digest(*tasks: GradingTask) -> str:
+    """Of instances and predictions, as far as grades depend on them."""
+    digest = hashlib.sha256()
+    for task in tasks:
+        digest.update(repr((task.item, task.prediction)).encode(errors="surrogatepass"))
+    return digest.hexdigest()[:32]
 
 
 def default_jobs() -> int:
@@ -114,6 +130,7 @@ def grade_tasks(
         partial(_start, settings, run.directory, slots),
         executor or Processes(jobs),
         progress=progress,
+        stands=lambda task, record: record.content in (None, _digest(task)),
         unavailable=WorkspaceUnavailable,
     )
 
@@ -154,7 +171,8 @@ def _work(
             golden = grade.evidence.golden
             check = GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
     seconds = time.monotonic() - start
-    return grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
+    record = grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
+    return replace(record, content=_digest(task))
 
 
 def _grade(
