@@ -91,9 +91,9 @@ def _report(raw: probe.RawReport, done: Execution, tree: str) -> TestReport:
 
 
 def _did_not_start(raw: probe.RawReport) -> bool:
-    """Whether a runner came to its end without having come to a test: a usage error, an internal
-    error. Pytest's 5 and unittest's say that there was no test to run."""
-    return not raw.results and not raw.planned and raw.exit not in (0, 5)
+    """Whether a runner came to its end without having run a test: a usage error, an internal error
+    (pytest looks at some settings only after it has collected). 5 says that there was no test."""
+    return raw.closed and not raw.results and raw.exit not in (0, 5)
 
 
 _TELLING = re.compile(
