@@ -151,6 +151,13 @@ def test_a_users_own_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert recipe.env["PYTHONPATH"].endswith("/src:<work tree>")
     (tmp_path / "tox.ini").write_text("[testenv]\ncommands = pytest\n")
     assert infer_recipe(tmp_path).runner == "pytest"
+    (tmp_path / "sympy").mkdir()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "sympy" / "__init__.py").write_text("")
+    (tmp_path / "bin" / "test").write_text("sympy.test()\n")
+    assert infer_recipe(tmp_path).runner == "sympy"
+    (tmp_path / "bin" / "test").write_text("sympy.test(use_sympy_runner=x)  # else pytest\n")
+    assert infer_recipe(tmp_path).runner == "pytest", "it is a matter of the commit"
     (tmp_path / "django").mkdir()
     (tmp_path / "tests").mkdir()
     (tmp_path / "django" / "__init__.py").write_text("")

@@ -126,7 +126,7 @@ def build_swt(
     file of JSON objects with `commit` and `issue`. `runs`: golden tests must turn from failing to
     passing in each of so many. `repo`: OWNER/NAME, where neither the pull requests nor the clone
     say. `environment`: a file with a JSON object as in the field `environment` of a row, or "infer"
-    for what the repository's files ask for (None: the user's own). `timeout`: seconds for one run
+    for what the repository's files ask for, at the date of the change (None: the user's own). `timeout`: seconds for one run
     of the tests. `run`: the journal's folder (OUTPUT.run); the same call resumes, also with more
     pull requests or another environment.
 
@@ -208,9 +208,11 @@ def _preparer(clone: Path, given: Mapping[str, Any] | None, own: Recipe | None) 
     warned: set[str] = set()
 
     def prepared(problem: IssueProblem) -> Place:
-        recipe = own or recipe_of_row(
-            {"instance_id": problem.id, "repo": problem.repo, "environment": given}
-        )
+        asked = dict(given or {})
+        if not asked.get("pins"):
+            asked.setdefault("before", problem.created_at[:10] or None)
+        row = {"instance_id": problem.id, "repo": problem.repo, "environment": asked}
+        recipe = own or recipe_of_row(row)
         base = prepare(str(clone), problem.base_commit, recipe)
         if own is None:
             named = environment_of(base.recipe)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from refute.api.benchmarks import build_swt
+from refute.api.benchmarks import build_swt, own_releases
 from refute.cli import run as refute
 from refute.datasets.swe import load_issues
 from refute.errors import DatasetError, WorkspaceUnavailable
@@ -435,6 +435,11 @@ def test_statistics_of_rows_without_measurements() -> None:
     assert figures["golden tests", "F→P"] == 2
     assert ("existing tests", "total") not in figures
     assert statistics([]) == ()
+
+
+def test_pins_of_the_project_itself_are_told() -> None:
+    pins = (("pip==25.2",), ("Some_Thing==26.3", "thing==1", "some-thing-plugin==2"))
+    assert own_releases("me/some.thing", pins) == ["Some_Thing==26.3"]
 
 
 def test_texts_of_issues_have_plain_line_ends() -> None:

@@ -357,7 +357,7 @@ class _Stage:
 
 def _problem(row: Mapping[str, Any]) -> IssueProblem:
     names = ("instance_id", "repo", "base_commit", "problem_statement")
-    return IssueProblem(*(row[name] for name in names))
+    return IssueProblem(*(row[name] for name in names), created_at=row["created_at"])
 
 
 def _applies(place: Place, fix: str, tests: str) -> bool:
