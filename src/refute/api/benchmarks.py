@@ -126,9 +126,9 @@ def build_swt(
     file of JSON objects with `commit` and `issue`. `runs`: golden tests must turn from failing to
     passing in each of so many. `repo`: OWNER/NAME, where neither the pull requests nor the clone
     say. `environment`: a file with a JSON object as in the field `environment` of a row, or "infer"
-    for what the repository's files ask for, at the date of the change (None: the user's own). `timeout`: seconds for one run
-    of the tests. `run`: the journal's folder (OUTPUT.run); the same call resumes, also with more
-    pull requests or another environment.
+    for what the repository's files ask for at the date of the change (None: the user's own).
+    `timeout`: seconds for one run of the tests. `run`: the journal's folder (OUTPUT.run); the same
+    call resumes, also with more pull requests or another environment.
 
     Raises `InputError`, `Unavailable`.
     """

@@ -15,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,8 @@ def settled_environment(
             mend = f"give one in the field `environment` (all of it: {log})"
             told = f"no environment could be inferred: {error}; {mend}"
             raise EnvironmentBroken(told) from None
+        with log.open("a") as out:
+            out.writelines(f"# {line}\n" for line in found.remarks)
         return {"settled": {**asdict(found), "pins": _packages(target / "bin" / "python")}}
 
     environment, facts = _kept(key, make)
@@ -160,6 +163,7 @@ def _environment(key: str, python: Path, facts: InterpreterFacts) -> Environment
     return Environment(key, python, facts.readable, facts.sites, facts.version)
 
 
+@cache
 def _release(interpreter: Path) -> str:
     """Path and full version, so that a new patch release makes a new environment."""
     return f"{interpreter} {_ask(interpreter, 'import sys; print(repr(sys.version))')}"
@@ -177,6 +181,7 @@ def _ask(python: Path, code: str) -> str:
     return done.stdout.strip()
 
 
+@cache
 def _interpreter(version: str) -> Path | None:
     try:
         return find_interpreter(version)

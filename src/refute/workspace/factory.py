@@ -33,7 +33,7 @@ from refute.workspace.local import LocalBackend
 from refute.workspace.pythons import candidates
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.repositories import Clone, find_clone
-from refute.workspace.requirements import build_requirements, infer_requirements, name_of
+from refute.workspace.requirements import asked_by_build, infer_requirements, name_of
 from refute.workspace.versions_by_tag import version_variables
 from refute.workspace.working_copy import WorkingCopy
 
@@ -149,7 +149,7 @@ def _environment(
     groups = [*recipe.pins]
     if recipe.editable:
         given = {name_of(pin) for group in groups for pin in group}
-        groups.append(tuple(r for r in build_requirements(read) if name_of(r) not in given))
+        groups.append(tuple(r for r in asked_by_build(read)[1] if name_of(r) not in given))
     made = build_environment(python, [g for g in groups if g], before=recipe.before)
     return made, replace(recipe, python=python)
 

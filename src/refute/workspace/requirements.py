@@ -25,7 +25,13 @@ from refute.workspace.infer import (
     toml_of,
 )
 
-__all__ = ["Requirements", "build_requirements", "infer_requirements", "name_of"]
+__all__ = [
+    "Requirements",
+    "asked_by_build",
+    "build_requirements",
+    "infer_requirements",
+    "name_of",
+]
 
 _FILES = (
     "requirements.txt", "requirements-dev.txt", "requirements-test.txt", "requirements_test.txt",
@@ -95,18 +101,25 @@ def infer_requirements(read: Reader) -> Requirements:
 
 def build_requirements(read: Reader) -> tuple[str, ...]:
     """What building and installing the repository in editable mode asks for."""
+    back_end, asked = asked_by_build(read)
+    if back_end and back_end != "setuptools":
+        return tuple(dict.fromkeys(("pip", *asked)))
+    # setuptools knows the editable mode of PEP 660 from 64 on; older ones need a setup.py
+    tools = "setuptools" if read("setup.py") is not None else "setuptools>=64"
+    return tuple(dict.fromkeys(("pip", tools, "wheel", *asked)))
+
+
+def asked_by_build(read: Reader) -> tuple[str, tuple[str, ...]]:
+    """The build back end that the repository names, "" for none, and what is asked for building:
+    by the repository, and by the back end once it installs in editable mode."""
     system = toml_of(read("pyproject.toml")).get("build-system")
     table = system if isinstance(system, dict) else {}
     asked = _texts(table.get("requires"))
     asked += _texts(setup_argument(read("setup.py"), "setup_requires"))
     asked += _lines(setup_cfg_option(read("setup.cfg"), "setup_requires"))
-    backend = str(table.get("build-backend") or "").partition(".")[0]
-    asked += _HELPERS.get(backend, ())
-    if table and backend and backend != "setuptools":
-        return tuple(dict.fromkeys(("pip", *_clean(asked))))
-    # setuptools knows the editable mode of PEP 660 from 64 on; older ones need a setup.py
-    tools = "setuptools" if read("setup.py") is not None else "setuptools>=64"
-    return tuple(dict.fromkeys(("pip", tools, "wheel", *_clean(asked))))
+    back_end = str(table.get("build-backend") or "").partition(".")[0]
+    asked += _HELPERS.get(back_end, ())
+    return back_end, tuple(_clean(asked))
 
 
 def name_of(requirement: str) -> str:
