@@ -74,6 +74,17 @@ def test_each_trouble_has_its_way_out() -> None:
 
 
 @pytest.mark.usefixtures("pythons")
+def test_versions_of_build_tools_yield_last() -> None:
+    asked = Requirements(("pip", "numpy==1.17.2"), ("numpy>=1.18",), ())
+    said = "error: No solution found\n  cause: Because you require numpy==1.17.2 and numpy>=1.18,"
+    found, tried = settled(asked, ("3.7",), said, "")
+    assert tried[1].requirements[1:] == ("numpy", "numpy>=1.18")
+    assert "numpy==1.17.2" in found.remarks[0]
+    with pytest.raises(EnvironmentBroken):
+        settled(asked, ("3.7",), said, said)
+
+
+@pytest.mark.usefixtures("pythons")
 def test_what_is_needed_decides_the_interpreter() -> None:
     asked = Requirements((), ("numpy>=1.14",), ("pandas",))
     found, tried = settled(asked, ("3.9", "3.10", "3.7"), UNBUILT, NO_WHEEL, SLOW, SLOW, "")

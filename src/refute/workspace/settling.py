@@ -9,6 +9,7 @@ installer says what is wrong, and each kind of trouble has one way out, tried in
 | nothing of a package is left by the date | it alone is taken without the date |
 | a package cannot be built from source | another version of it, with a wheel |
 | requirements contradict each other | of those that are only wanted: any version; then without |
+| those of the build do | of them: any version |
 | a wanted package is not in the index, or cannot be built | without it |
 | what is needed cannot be had | the next version of Python |
 
@@ -67,6 +68,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class _State:
+    build: tuple[str, ...]
     needed: tuple[str, ...]
     wanted: tuple[str, ...]
     lifted: tuple[str, ...] = _LIFTED
@@ -74,7 +76,7 @@ class _State:
     remarks: tuple[str, ...] = ()
 
     def asked(self, python: Path, before: str | None) -> Asked:
-        together = tuple(dict.fromkeys((*self.needed, *self.wanted)))
+        together = tuple(dict.fromkeys((*self.build, *self.needed, *self.wanted)))
         lifted = self.lifted if before else ()
         return Asked(python, together, before, lifted, self.wheels)
 
@@ -89,7 +91,7 @@ def settle(
     the way in the first of them.
     """
     build = tuple(_TOOLS.get(one, one) for one in asked.build)
-    start = _State(tuple(dict.fromkeys((*build, *asked.needed))), asked.wanted)
+    start = _State(build, asked.needed, asked.wanted)
     first = ""
     missing: list[str] = []
     for version in pythons:
@@ -131,15 +133,29 @@ def _next(state: _State, said: str) -> _State | None:
 
 
 def _yielding(state: _State, said: str) -> _State | None:
-    """A conflict: requirements that are only wanted, and that it names, ask for less."""
+    """A conflict: requirements that it names, and that are only wanted, ask for less, else those of
+    the build."""
     text = " ".join(said.split())
     named = {name for one in state.wanted if (name := name_of(one)) and _says(text, name)}
-    strict = [one for one in state.wanted if name_of(one) in named and _bare(one) != one]
+    wanted, strict = _loosened(state.wanted, named)
     if strict:
-        loose = tuple(dict.fromkeys(_bare(o) if o in strict else o for o in state.wanted))
-        told = f"{', '.join(sorted(strict))}: cannot be had together, so any version is taken"
-        return replace(state, wanted=loose, remarks=(*state.remarks, told))
-    return _without(state, named, "cannot be had")
+        return replace(state, wanted=wanted, remarks=(*state.remarks, _told(strict)))
+    without = _without(state, named, "cannot be had")
+    if without is not None:
+        return without
+    named = {name for one in state.build if (name := name_of(one)) and _says(text, name)}
+    build, strict = _loosened(state.build, named - _TOOLS.keys())
+    return replace(state, build=build, remarks=(*state.remarks, _told(strict))) if strict else None
+
+
+def _loosened(given: Sequence[str], names: set[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The requirements, those of the names without their versions; and which these were."""
+    strict = [one for one in given if name_of(one) in names and _bare(one) != one]
+    return tuple(dict.fromkeys(_bare(one) if one in strict else one for one in given)), strict
+
+
+def _told(strict: Sequence[str]) -> str:
+    return f"{', '.join(sorted(strict))}: cannot be had together, so any version is taken"
 
 
 def _without(state: _State, names: set[str], why: str) -> _State | None:
