@@ -356,8 +356,13 @@ class _Stage:
 
 
 def _problem(row: Mapping[str, Any]) -> IssueProblem:
-    names = ("instance_id", "repo", "base_commit", "problem_statement")
-    return IssueProblem(*(row[name] for name in names), created_at=row["created_at"])
+    return IssueProblem(
+        id=row["instance_id"],
+        repo=row["repo"],
+        base_commit=row["base_commit"],
+        text=row["problem_statement"],
+        created_at=row["created_at"],
+    )
 
 
 def _applies(place: Place, fix: str, tests: str) -> bool:
