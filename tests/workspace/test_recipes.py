@@ -130,7 +130,10 @@ def test_build_back_ends_and_what_they_ask_for() -> None:
     hatch = '[build-system]\nrequires=["hatchling"]\nbuild-backend="hatchling.build"\n'
     assert build_requirements({"pyproject.toml": hatch}.get) == ("pip", "hatchling", "editables")
     # without a setup.py only PEP 660 can install in editable mode
-    assert "setuptools>=64" in build_requirements({"setup.cfg": "[metadata]\n"}.get)
+    bound = '[build-system]\nrequires=["setuptools~=62.6", "wheel>=0.37,<1"]\n'
+    assert build_requirements({"pyproject.toml": bound}.get) == (
+        "pip", "setuptools>=64,<81", "wheel", "setuptools", "wheel>=0.37,<1",
+    )  # fmt: skip
     old = {"setup.py": "setup(setup_requires=['setuptools_scm'])", "setup.cfg": ""}
     assert build_requirements(old.get) == ("pip", "setuptools", "wheel", "setuptools_scm")
 

@@ -104,9 +104,18 @@ def build_requirements(read: Reader) -> tuple[str, ...]:
     back_end, asked = asked_by_build(read)
     if back_end and back_end != "setuptools":
         return tuple(dict.fromkeys(("pip", *asked)))
-    # setuptools knows the editable mode of PEP 660 from 64 on; older ones need a setup.py
-    tools = "setuptools" if read("setup.py") is not None else "setuptools>=64"
-    return tuple(dict.fromkeys(("pip", tools, "wheel", *asked)))
+    if read("setup.py") is not None:
+        return tuple(dict.fromkeys(("pip", "setuptools", "wheel", *asked)))
+    # without a setup.py only PEP 660 installs in editable mode, which setuptools knows from 64 on,
+    # whatever the repository's own bound; 81 is the first without `pkg_resources`
+    others = [_at_least(one) if name_of(one) == "setuptools" else one for one in asked]
+    return tuple(dict.fromkeys(("pip", "setuptools>=64,<81", "wheel", *others)))
+
+
+def _at_least(requirement: str) -> str:
+    """The requirement with its lower bounds only."""
+    bounds = re.findall(r">=\s*[\w.]+", requirement.partition(";")[0])
+    return name_of(requirement) + ",".join(bounds)
 
 
 def asked_by_build(read: Reader) -> tuple[str, tuple[str, ...]]:
