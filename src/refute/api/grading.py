@@ -20,7 +20,12 @@ from refute.issue.grading.grade_summary import Grades, Summary, best_records, su
 from refute.issue.grading.reference_logs import grade_logs
 from refute.issue.grading.reference_reports import reference_report, write_reports
 from refute.issue.grading.reference_reports import summary as reference_summary
-from refute.issue.grading.tasks import GradingSettings, GradingTask, grade_tasks
+from refute.issue.grading.tasks import (
+    GradingSettings,
+    GradingTask,
+    grade_tasks,
+    other_predictions,
+)
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
 from refute.remarks import remark
@@ -170,6 +175,9 @@ def grade_predictions(
         if left := sorted(run.records.keys() - {item.problem.id for item in items}):
             told = f"holds grades of instances that {dataset} lacks, e.g. {left[0]}"
             raise InputError(f"{directory}: {told}; give another folder")
+        if changed := other_predictions(run.records, tasks):
+            told = f"was started with another prediction for {changed[0]}"
+            raise InputError(f"{directory}: {told}; use the same ones, or another folder")
         remark([f"{len(tasks)} instances into {directory}"])
         total = len(tasks)
         grade_tasks(run, tasks, settings, jobs=jobs, progress=lambda done: progress(done, total))

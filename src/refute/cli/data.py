@@ -23,11 +23,11 @@ def command() -> None:
 @click.option("--clone", type=FILE, required=True, metavar="DIR", help="Clone of the repository.")
 @click.option(
     "--pulls", type=FILE, metavar="FILE",
-    help="Its pull requests: gh api --paginate 'repos/OWNER/NAME/pulls?state=closed' > FILE",
+    help="Its pull requests: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/pulls?state=closed'",
 )  # fmt: skip
 @click.option(
     "--issues", type=FILE, metavar="FILE",
-    help="Its issues: gh api --paginate 'repos/OWNER/NAME/issues?state=all' > FILE",
+    help="Its issues: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/issues?state=all'",
 )  # fmt: skip
 @click.option("--commit", metavar="SHA", help="In place of the two: a fix with its tests.")
 @click.option("--issue", type=FILE, metavar="FILE", help="The text of the issue of --commit.")

@@ -64,6 +64,9 @@ def test_a_dataset_that_grew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert grades([item(1), item(2, "mended"), item(3)], "more.jsonl") == 4
     with pytest.raises(InputError, match="a__b-1; give another folder"):
         grades([item(2, "mended"), item(3)])
+    empty.write_text('{"instance_id": "a__b-3", "model_patch": "x"}')
+    with pytest.raises(InputError, match="started with another prediction for a__b-3"):
+        grades([item(1), item(2), item(3)])
 
 
 def test_a_runner_that_cannot_start_is_no_grade() -> None:

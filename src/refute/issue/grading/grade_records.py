@@ -70,7 +70,7 @@ class GradeRecord:
     seconds: Number | None = None
     repo: str | None = None
     content: str | None = None
-    """A digest of the instance and the prediction; None: of an older version."""
+    """A digest of the instance and one of the prediction; None: of an older version."""
 
 
 RECORDS = Schema("grade", GradeRecord)

@@ -45,7 +45,7 @@ from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 
-__all__ = ["GradingSettings", "GradingTask", "default_jobs", "grade_tasks"]
+__all__ = ["GradingSettings", "GradingTask", "default_jobs", "grade_tasks", "other_predictions"]
 
 _RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
@@ -86,15 +86,33 @@ class GradingSettings:
         if started is not None and started.get("kind") == "grades":
             header["dataset"] = started.get("dataset")
             if "content" in started:
-                header["content"] = _digest(*tasks)
+                header["content"] = _digest(*((task.item, task.prediction) for task in tasks))
         return header
 
 
-def _digest(*tasks: GradingTask) -> str:
+def other_predictions(
+    records: Mapping[str, GradeRecord | ErrorRecord], tasks: Sequence[GradingTask]
+) -> list[str]:
+    """Instances that have a grade of another prediction than the task's. What has changed of an
+    instance (its environment was put right) is graded anew."""
+    return [
+        task.item.problem.id
+        for task in tasks
+        if isinstance(record := records.get(task.item.problem.id), GradeRecord)
+        and record.content is not None
+        and record.content.partition("-")[2] != _digest(task.prediction)
+    ]
+
+
+def _content(task: GradingTask) -> str:
+    return f"{_digest(task.item)}-{_digest(task.prediction)}"
+
+
+def _digest(*parts: object) -> str:
     """Of instances and predictions, as far as grades depend on them."""
     digest = hashlib.sha256()
-    for task in tasks:
-        digest.update(repr((task.item, task.prediction)).encode(errors="surrogatepass"))
+    for part in parts:
+        digest.update(repr(part).encode(errors="surrogatepass"))
     return digest.hexdigest()[:32]
 
 
@@ -130,7 +148,7 @@ def grade_tasks(
         partial(_start, settings, run.directory, slots),
         executor or Processes(jobs),
         progress=progress,
-        stands=lambda task, record: record.content in (None, _digest(task)),
+        stands=lambda task, record: record.content in (None, _content(task)),
         unavailable=WorkspaceUnavailable,
     )
 
@@ -172,7 +190,7 @@ def _work(
             check = GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
     seconds = time.monotonic() - start
     record = grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
-    return replace(record, content=_digest(task))
+    return replace(record, content=_content(task))
 
 
 def _grade(
