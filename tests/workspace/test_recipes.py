@@ -132,8 +132,11 @@ def test_build_back_ends_and_what_they_ask_for() -> None:
     # without a setup.py only PEP 660 can install in editable mode
     bound = '[build-system]\nrequires=["setuptools~=62.6", "wheel>=0.37,<1"]\n'
     assert build_requirements({"pyproject.toml": bound}.get) == (
-        "pip", "setuptools>=64,<81", "wheel", "setuptools", "wheel>=0.37,<1",
+        "pip", "setuptools>=64,<71", "wheel", "setuptools", "wheel>=0.37,<1",
     )  # fmt: skip
+    new = '[build-system]\nrequires=["setuptools>=77.0.1,<90"]\n'
+    found = build_requirements({"pyproject.toml": new}.get)
+    assert found == ("pip", "setuptools>=64", "wheel", "setuptools>=77.0.1")
     old = {"setup.py": "setup(setup_requires=['setuptools_scm'])", "setup.cfg": ""}
     assert build_requirements(old.get) == ("pip", "setuptools", "wheel", "setuptools_scm")
 

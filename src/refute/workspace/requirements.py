@@ -106,10 +106,13 @@ def build_requirements(read: Reader) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("pip", *asked)))
     if read("setup.py") is not None:
         return tuple(dict.fromkeys(("pip", "setuptools", "wheel", *asked)))
-    # without a setup.py only PEP 660 installs in editable mode, which setuptools knows from 64 on,
-    # whatever the repository's own bound; 81 is the first without `pkg_resources`
+    # Without a setup.py only PEP 660 installs in editable mode, which setuptools knows from 64 on,
+    # whatever the repository's own bound. From 71 on it takes `packaging` of the environment, which
+    # may be older than it can do with.
     others = [_at_least(one) if name_of(one) == "setuptools" else one for one in asked]
-    return tuple(dict.fromkeys(("pip", "setuptools>=64,<81", "wheel", *others)))
+    newer = any(re.match(r"setuptools.*>=\s*(7[1-9]|[89]\d|\d{3})", one) for one in others)
+    tools = "setuptools>=64" if newer else "setuptools>=64,<71"
+    return tuple(dict.fromkeys(("pip", tools, "wheel", *others)))
 
 
 def _at_least(requirement: str) -> str:
