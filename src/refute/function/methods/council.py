@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
-from refute.combinators import decided, fewest
+from refute.combinators import cross_check, decided, fewest
 from refute.errors import InputError
 from refute.function.consensus import Majority, agree, alike, majority
 from refute.function.contract import FailingTest, MethodResult
@@ -152,15 +152,13 @@ class _Council:
         await self._gather_inputs()
         self.before = await self._row(problem.code)
         await self._write_programs()
-        tests = self._tests()
         best: Member | None = None
-        if options.m and (tests or self.given.failing):
-            await self._add_fixes(tests)
+        if options.m and self._best() is not None:
+            await self._add_fixes(self._tests())
             if options.vote:
                 await self._buy()
             best = self._best()
-            tests = self._tests()
-        return await self._result(tests, best)
+        return await self._result(self._tests(), best)
 
     # -- inputs ------------------------------------------------------------------------------------
 
@@ -273,14 +271,19 @@ class _Council:
         return [test for _, _, test in sorted(found, key=lambda row: row[:2])[: self.options.n]]
 
     def _groups(self) -> list[tuple[float, list[Member]]]:
-        """Programs that do the same on every input, with what speaks for them, best first."""
+        """Programs that do the same on every input, with what speaks for them, best first; of
+        equals the one that agrees with more of the others, input by input."""
         sound = self._sound()
+        shared = cross_check([one.row for one in sound if one.weight], agree)
+        agreement = dict(zip((id(one) for one in sound if one.weight), shared, strict=True))
         ranked = []
         for numbers in alike([one.row for one in sound]):
             group = [sound[number] for number in numbers]
             votes = [_says(vote, group[0].row[at]) for at, vote in self.bought.items()]
-            ranked.append((sum(one.weight for one in group) + BOUGHT * sum(votes), group))
-        return sorted(ranked, key=lambda row: -row[0])
+            score = sum(one.weight for one in group) + BOUGHT * sum(votes)
+            ranked.append((score, max(agreement.get(id(one), 0.0) for one in group), group))
+        ranked.sort(key=lambda row: (-row[0], -row[1]))
+        return [(score, group) for score, _, group in ranked]
 
     async def _buy(self) -> None:
         """Votes on inputs that tell apart the groups that might be right."""
