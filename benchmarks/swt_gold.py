@@ -1,22 +1,25 @@
 """Do the golden tests reproduce their issues here, and do we find what the dataset lists?
 
     python benchmarks/swt_gold.py --data ../shared/data/swebench-lite.dev.jsonl.gz --run runs/gold
-        [--ids A,B] [--jobs N]
+        [--ids A,B] [--jobs N] [--public]
 
 Grades `gold` (resumable: `--run`) and empty predictions, and prints for each repository the share
 of successes, the mean ΔC, and every FAIL_TO_PASS name that is not F→P here, with what it is.
 The clones are looked for in REFUTE_REPOS. Wanted: 100 % success, 0 % for the empty prediction.
+With `--public` the rows have no `environment`, as the published ones have none: it is inferred.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from refute.datasets.rows import read_rows
 from refute.datasets.swe import IssueItem, load_issues
 from refute.figures import mean
 from refute.issue.grading.grade import Terms
@@ -44,6 +47,16 @@ def grade(items: Sequence[IssueItem], model: str, run: Path, jobs: int) -> Summa
         if model == "gold":
             details(items, opened.journal)
         return summarize(keys, opened.records)
+
+
+def published(data: Path, folder: Path) -> Path:
+    """The rows without what only our development data have."""
+    path = folder / "public.jsonl"
+    with path.open("w") as out:
+        for row in read_rows(data):
+            kept = {k: v for k, v in row.fields.items() if k not in ("environment", "measured")}
+            out.write(json.dumps(kept) + "\n")
+    return path
 
 
 def say(model: str, count: int, done: int) -> None:
@@ -87,13 +100,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", default="../shared/data/swebench-lite.dev.jsonl.gz")
     parser.add_argument("--ids")
+    parser.add_argument("--public", action="store_true")
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--run", type=Path, default=Path("runs/swt-gold"))
     options = parser.parse_args()
     print(" ".join(f"{name}={value}" for name, value in vars(options).items()))
-    items = load_issues(options.data, ids=options.ids.split(",") if options.ids else None)
-    gold = grade(items, "gold", options.run, options.jobs)
+    ids = options.ids.split(",") if options.ids else None
     with tempfile.TemporaryDirectory() as folder:
+        data = published(Path(options.data), Path(folder)) if options.public else options.data
+        items = load_issues(data, ids=ids)
+        gold = grade(items, "gold", options.run, options.jobs)
         empty = grade(items, "empty", Path(folder) / "run", options.jobs)
     for name, found in (("gold", gold), ("empty", empty)):
         figures = ", ".join(f"{k} {100 * f.value:.1f}" for k, f in found.figures.items())

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
-from refute.workspace.infer import infer_recipe, infer_requirements
-from refute.workspace.recipes import image_of, options_of, recipe_of_row
+from refute.workspace.infer import infer_recipe
+from refute.workspace.recipes import environment_of, image_of, options_of, recipe_of_row
+from refute.workspace.requirements import build_requirements, infer_requirements, name_of
 
 SCRIPT = """#!/bin/bash
 source /opt/miniconda3/bin/activate
@@ -35,7 +36,7 @@ def test_no_golden_test_is_named() -> None:
     recipe = recipe_of_row(row)
     assert "golden" not in repr(recipe)
     assert (recipe.runner, recipe.options) == ("django", ("--settings=test_sqlite",))
-    assert (recipe.python, recipe.before) == ("3.9", "2022-10-01")
+    assert (recipe.python, recipe.before) == ("", "2022-10-01")
     assert recipe.image == "swebench/sweb.eval.x86_64.django_1776_django-1:latest"
     commands = (
         "pytest -rA golden.py::test_a -k golden -m golden --deselect golden --lf=golden",
@@ -78,7 +79,11 @@ def test_environment_in_any_form() -> None:
     assert made[0].pins == (("a==1",), ("b==2", "c"))
     assert made[0].env == {"A": "1"}
     assert made[0].options == ("-p", "no:x")
-    for wrong in ("no object", "[1]", {"python": 3}, {"python": "3.9", "pins": "a"}):
+    assert recipe_of_row({"instance_id": "i", "environment": environment_of(made[0])}) == made[0]
+    open_ended = recipe_of_row({"instance_id": "i", "environment": {"before": "2024-05-01T01:02"}})
+    assert (open_ended.python, open_ended.pins, open_ended.before) == ("", (), "2024-05-01")
+    wrongs = ({"python": 3}, {"python": "3.9", "pins": "a"}, {"before": "May"}, {"before": 2024})
+    for wrong in ("no object", "[1]", *wrongs):
         with pytest.raises(InputError, match="i: `environment`"):
             recipe_of_row({"instance_id": "i", "environment": wrong})
     with pytest.raises(InputError, match="no recipe"):
@@ -98,19 +103,42 @@ def test_requirements_of_a_repository() -> None:
         'docs=["sphinx"]\n',
         "setup.cfg": "[options]\ninstall_requires =\n    attrs>=19\n    # none\n"
         "[options.extras_require]\ntesting =\n    mock\ndoc =\n    sphinx\n",
-        "setup.py": "needs = ['six', 'toml; python_version<\"3.9\"']\n"
+        "setup.py": "needs = ['six', 'toml; python_version<\"3.9\"', 'wurlitzer>=%s' % least]\n"
         "setup(install_requires=needs, extras_require={'test': ['nose'], 'doc': ['x']})\n",
         "requirements/tests.txt": "-r base.txt\n-e .\npytest-cov==2.0  # coverage\n"
         "https://example.invalid/x.whl\n",
         "requirements/base.txt": "-r tests.txt\nblinker\n",
+        "tox.ini": "[testenv]\ndeps =\n    lemma>=2\n    py27: mock==1\n    {env:X}\n"
+        "[pytest]\naddopts = --timeout 9\n[other]\nx = --cov\n",
     }
-    build, wanted = infer_requirements(files.get)
-    assert build == ("pip", "setuptools", "wheel", "flit_core>=3")
-    expected = {"click>=8", "hypothesis", "attrs>=19", "mock", "six", 'toml; python_version<"3.9"',
-                "nose", "pytest-cov==2.0", "blinker", "pytest"}  # fmt: skip
-    assert set(wanted) == expected
+    found = infer_requirements(files.get)
+    assert found.build == ("pip", "setuptools", "wheel", "flit_core>=3")
+    assert set(found.needed) == {
+        "click>=8", "attrs>=19", "six", 'toml; python_version<"3.9"', "wurlitzer", "pytest>=3",
+    }  # fmt: skip
+    assert set(found.wanted) == {
+        "hypothesis", "mock", "nose", "pytest-cov==2.0", "blinker", "pytest-timeout", "lemma>=2",
+    }  # fmt: skip
     broken = {"pyproject.toml": "[[[", "setup.cfg": "no section", "setup.py": "def ("}
-    assert infer_requirements(broken.get)[1] == ("pytest",)
+    assert infer_requirements(broken.get).needed == ("pytest>=3",)
+    assert [name_of(one) for one in ("A_b.C[x]>=1", "d @ file:///x", "", "-r x")] == [
+        "a-b-c", "d", "", "",
+    ]  # fmt: skip
+
+
+def test_build_back_ends_and_what_they_ask_for() -> None:
+    hatch = '[build-system]\nrequires=["hatchling"]\nbuild-backend="hatchling.build"\n'
+    assert build_requirements({"pyproject.toml": hatch}.get) == ("pip", "hatchling", "editables")
+    # without a setup.py only PEP 660 can install in editable mode
+    bound = '[build-system]\nrequires=["setuptools~=62.6", "wheel>=0.37,<1"]\n'
+    assert build_requirements({"pyproject.toml": bound}.get) == (
+        "pip", "setuptools>=64,<71", "wheel", "setuptools", "wheel>=0.37,<1",
+    )  # fmt: skip
+    new = '[build-system]\nrequires=["setuptools>=77.0.1,<90"]\n'
+    found = build_requirements({"pyproject.toml": new}.get)
+    assert found == ("pip", "setuptools>=64", "wheel", "setuptools>=77.0.1")
+    old = {"setup.py": "setup(setup_requires=['setuptools_scm'])", "setup.cfg": ""}
+    assert build_requirements(old.get) == ("pip", "setuptools", "wheel", "setuptools_scm")
 
 
 def test_a_users_own_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,6 +157,13 @@ def test_a_users_own_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert recipe.env["PYTHONPATH"].endswith("/src:<work tree>")
     (tmp_path / "tox.ini").write_text("[testenv]\ncommands = pytest\n")
     assert infer_recipe(tmp_path).runner == "pytest"
+    (tmp_path / "sympy").mkdir()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "sympy" / "__init__.py").write_text("")
+    (tmp_path / "bin" / "test").write_text("sympy.test()\n")
+    assert infer_recipe(tmp_path).runner == "sympy"
+    (tmp_path / "bin" / "test").write_text("sympy.test(use_sympy_runner=x)  # else pytest\n")
+    assert infer_recipe(tmp_path).runner == "pytest", "it is a matter of the commit"
     (tmp_path / "django").mkdir()
     (tmp_path / "tests").mkdir()
     (tmp_path / "django" / "__init__.py").write_text("")

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,34 @@ from refute.errors import InputError
 from refute.files import read_file
 from refute.issue.analysis import golden_run
 from refute.issue.benchmark import statistics as table1
-from refute.issue.benchmark.build import RECORDS, BuildSettings, BuiltBenchmark, Opener, build
-from refute.issue.benchmark.pull_requests import read_issues, read_pulls
+from refute.issue.benchmark.build import (
+    RECORDS,
+    BuildSettings,
+    BuiltBenchmark,
+    Place,
+    Preparer,
+    build,
+)
+from refute.issue.benchmark.pull_requests import (
+    Commit,
+    Issue,
+    Pull,
+    read_commits,
+    read_issues,
+    read_pulls,
+)
 from refute.jsontext import parse_json
+from refute.problems import IssueProblem
 from refute.remarks import remark
 from refute.runs.run import Run
 from refute.storage import write_atomically
 from refute.workspace.factory import open_workspace, prepare
+from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe
-from refute.workspace.recipes import recipe_of_row
-from refute.workspace.repositories import find_clone
+from refute.workspace.recipe import Recipe
+from refute.workspace.recipes import environment_of, recipe_of_row
+from refute.workspace.repositories import Clone, find_clone
+from refute.workspace.requirements import name_of
 
 __all__ = ["BuildResult", "StatisticsResult", "build_swt", "statistics"]
 
@@ -100,10 +119,13 @@ class StatisticsResult(Shown):
 
 def build_swt(
     clone: Path | str,
-    pulls: Path | str,
-    issues: Path | str,
-    output: Path | str,
+    pulls: Path | str | None = None,
+    issues: Path | str | None = None,
+    output: Path | str = "rows.jsonl",
     *,
+    commit: str | None = None,
+    issue: Path | str | None = None,
+    commits: Path | str | None = None,
     runs: int = 5,
     repo: str = "",
     environment: Path | str | None = None,
@@ -112,44 +134,49 @@ def build_swt(
 ) -> BuildResult:
     """Make a benchmark of issues and their golden tests from merged pull requests (SWT-Bench, 3.2).
 
-    `clone`: of the repository. `pulls`, `issues`: files of what GitHub's API gives. `runs`: golden
-    tests must turn from failing to passing in each of so many. `repo`: OWNER/NAME, where the pull
-    requests do not say. `environment`: a file with a JSON object as in the field `environment` of a
-    row (None: the user's own). `timeout`: seconds for one run of the tests. `run`: the journal's
-    folder (OUTPUT.run); the same call resumes.
+    `clone`: of the repository. `pulls`, `issues`: files of what GitHub's API gives. In place of the
+    two: `commit`, a fix with its tests, and `issue`, a file of the issue's text; or `commits`, a
+    file of JSON objects with `commit` and `issue`. `runs`: golden tests must turn from failing to
+    passing in each of so many. `repo`: OWNER/NAME, where neither the pull requests nor the clone
+    say. `environment`: a file with a JSON object as in the field `environment` of a row, or "infer"
+    for what the repository's files ask for at the date of the change (None: the user's own).
+    `timeout`: seconds for one run of the tests. `run`: the journal's folder (OUTPUT.run); the same
+    call resumes, also with more pull requests or another environment.
 
     Raises `InputError`, `Unavailable`.
     """
     output = Path(output)
     found = find_clone(str(clone))
-    fields = {} if environment is None else {"environment": _object(Path(environment))}
-    taken, known = read_pulls(Path(pulls), repo), read_issues(Path(issues))
-    settings = {
-        "kind": "build-swt",
-        "pulls": _digest(Path(pulls)),
-        "issues": _digest(Path(issues)),
-        "environment": fields.get("environment"),
-        "repo": repo,
-        "runs": runs,
-        "timeout": timeout,
-    }
+    given = _environment(environment)
+    known: Mapping[int, Issue] = {}
+    taken: Sequence[Pull | Commit]
+    match (pulls, issues), (commit, issue), commits:
+        case (str() | Path(), str() | Path()), (None, None), None:
+            taken, known = read_pulls(Path(str(pulls)), repo), read_issues(Path(str(issues)))
+        case (None, None), (str(), str() | Path()), None:
+            text = _text(Path(str(issue)))
+            taken = [Commit(found.resolve(str(commit)), repository_name(found, repo), text)]
+        case (None, None), (None, None), str() | Path():
+            taken = read_commits(Path(str(commits)), found, repository_name(found, repo))
+        case _:
+            raise InputError(
+                "give --pulls and --issues, or --commit and --issue, or --commits: one of the three"
+            )
+    recipe = infer_recipe(Path(clone)) if given is None else None
     directory = path_of(run) or output.with_name(f"{output.name}.run")
-    opener = _opener(Path(clone), fields, taken[0].repo if taken else repo)
-    with Run(directory, settings, RECORDS, again="the same command") as opened:
+    with Run(directory, {"kind": "build-swt"}, RECORDS, again="the same command") as opened:
         built = build(
             taken,
             known,
             found,
-            opener,
+            _preparer(Path(clone), given, recipe),
             opened.journal,
             BuildSettings(runs, timeout),
-            fields=fields,
+            environment=given if recipe is None else environment_of(recipe),
             progress=lambda line: remark([line]),
+            kept=lambda rows: _write(output, rows),
         )
-    try:
-        write_atomically(output, "".join(json.dumps(row) + "\n" for row in built.rows))
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+    _write(output, built.rows)
     return BuildResult(output, len(taken), built)
 
 
@@ -209,13 +236,74 @@ def _with_measures(items: Sequence[IssueItem], measured: Mapping[str, Any]) -> l
     ]
 
 
-def _opener(clone: Path, fields: Mapping[str, Any], repo: str) -> Opener:
-    """Opens workspaces of the clone, in the environment that was given or in the user's own."""
-    if fields:
-        recipe = recipe_of_row({"instance_id": "environment", "repo": repo, **fields})
-    else:
-        recipe = infer_recipe(clone)
-    return lambda problem: open_workspace(prepare(str(clone), problem.base_commit, recipe))
+def _preparer(clone: Path, given: Mapping[str, Any] | None, own: Recipe | None) -> Preparer:
+    """Makes environments of the clone: what was given or inferred, or the user's own.
+
+    Tests run in the very environment that the row will name, so one that was inferred is made
+    again from the list of what is in it.
+    """
+    warned: set[str] = set()
+
+    def prepared(problem: IssueProblem) -> Place:
+        asked = dict(given or {})
+        if not asked.get("pins"):
+            asked.setdefault("before", problem.created_at[:10] or None)
+        row = {"instance_id": problem.id, "repo": problem.repo, "environment": asked}
+        recipe = own or recipe_of_row(row)
+        base = prepare(str(clone), problem.base_commit, recipe)
+        if own is None:
+            named = environment_of(base.recipe)
+            row = {"instance_id": problem.id, "repo": problem.repo, "environment": named}
+            base = prepare(str(clone), problem.base_commit, recipe_of_row(row))
+        for release in own_releases(problem.repo, base.recipe.pins):
+            if release not in warned:
+                warned.add(release)
+                told = f"the environment holds {release}, a release of the project itself"
+                remark([f"{told}: it is hidden here, but other harnesses may test it"])
+        return Place(
+            environment_of(base.recipe if own is None else own), partial(open_workspace, base)
+        )
+
+    return prepared
+
+
+def own_releases(repo: str, pins: Sequence[Sequence[str]]) -> list[str]:
+    """Pins of the repository's own package, told by its name."""
+    name = name_of(repo.rpartition("/")[2])
+    return [pin for group in pins for pin in group if name and name_of(pin) == name]
+
+
+def repository_name(clone: Clone, given: str) -> str:
+    """`owner/name` of a clone: given, else by its remote, else by its folder `owner__name`."""
+    try:
+        remote = clone.git("config", "--get", "remote.origin.url").decode().strip()
+    except GitFailed:
+        remote = ""
+    folder = (clone.work_tree or clone.git_dir).name.removesuffix(".git").replace("__", "/")
+    for text in (given, *re.findall(r"([\w.-]+/[\w.-]+?)(?:\.git)?/?$", remote), folder):
+        if re.fullmatch(r"[\w.-]+/[\w.-]+", text):
+            return str(text)
+    raise InputError(f"{clone.name}: which repository is it? give --repo OWNER/NAME")
+
+
+def _environment(given: Path | str | None) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    return {} if str(given) == "infer" else _object(Path(given))
+
+
+def _write(output: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    try:
+        write_atomically(output, "".join(json.dumps(row) + "\n" for row in rows))
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_file(path).decode("utf-8", "replace").replace("\r\n", "\n").strip()
+    except OSError as e:
+        raise InputError(f"{path}: {e.strerror}") from None
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -226,10 +314,3 @@ def _object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{path}: must hold one JSON object")
     return value
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(read_file(path)).hexdigest()
-    except OSError as e:
-        raise InputError(f"{path}: {e.strerror}") from None

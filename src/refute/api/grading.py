@@ -27,12 +27,17 @@ from refute.issue.grading.grade_summary import (
 from refute.issue.grading.reference_logs import grade_logs
 from refute.issue.grading.reference_reports import reference_report, write_reports
 from refute.issue.grading.reference_reports import summary as reference_summary
-from refute.issue.grading.tasks import GradingSettings, GradingTask, grade_tasks
+from refute.issue.grading.tasks import (
+    GradingSettings,
+    GradingTask,
+    grade_tasks,
+    other_predictions,
+)
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
 from refute.presets import preset_of
 from refute.remarks import remark
-from refute.runs.journal import new_run
+from refute.runs.journal import new_run, read_header
 from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
@@ -182,7 +187,14 @@ def grade_predictions(
     settings = GradingSettings(dataset, predictions, model, terms, workspace, types)
     directory = folder if isinstance(folder, Path) else folder(model)
     again = again or f"the same command and --run {directory}"
-    with Run(directory, settings.header(tasks), RECORDS, again=again) as run:
+    header = settings.header(tasks, read_header(directory))
+    with Run(directory, header, RECORDS, again=again) as run:
+        if left := sorted(run.records.keys() - {item.problem.id for item in items}):
+            told = f"holds grades of instances that {dataset} lacks, e.g. {left[0]}"
+            raise InputError(f"{directory}: {told}; give another folder")
+        if changed := other_predictions(run.records, tasks):
+            told = f"was started with another prediction for {changed[0]}"
+            raise InputError(f"{directory}: {told}; use the same ones, or another folder")
         remark([f"{len(tasks)} instances into {directory}"])
         total = len(tasks)
         grade_tasks(run, tasks, settings, jobs=jobs, progress=lambda done: progress(done, total))
@@ -256,7 +268,7 @@ def _tasks(items: Sequence[IssueItem], predictions: str) -> tuple[list[GradingTa
     else:
         found = read_predictions(Path(predictions))
     ids = [item.problem.id for item in items]
-    if not found.keys() & set(ids):
+    if found and not found.keys() & set(ids):
         raise InputError(f"{predictions}: no prediction for any of the {len(ids)} instances")
     if unknown := sorted(found.keys() - set(ids)):
         remark([f"{len(unknown)} predictions are for other instances, e.g. {unknown[0]}"])

@@ -13,6 +13,7 @@ import gc
 import importlib
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 import click
@@ -96,6 +97,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status. Errors become one line on stderr."""
     # What is made here by the thousand (syntax trees, outcomes) has no cycles to look for.
     gc.set_threshold(200_000)
+    os.environ["REFUTE_SINCE"] = str(time.time())  # see `workspace.environment`
     show_remarks()
     try:
         status = cli.main(arguments, prog_name="refute", standalone_mode=False)

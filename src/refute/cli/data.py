@@ -22,22 +22,32 @@ def command() -> None:
 @command.command("build-swt")
 @click.option("--clone", type=FILE, required=True, metavar="DIR", help="Clone of the repository.")
 @click.option(
-    "--pulls", type=FILE, required=True, metavar="FILE", help="Its pull requests (GitHub's API)."
-)
+    "--pulls", type=FILE, metavar="FILE",
+    help="Its pull requests: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/pulls?state=closed'",
+)  # fmt: skip
 @click.option(
-    "--issues", type=FILE, required=True, metavar="FILE", help="Its issues (GitHub's API)."
-)
+    "--issues", type=FILE, metavar="FILE",
+    help="Its issues: gh api --paginate --jq '.[]' 'repos/OWNER/NAME/issues?state=all'",
+)  # fmt: skip
+@click.option("--commit", metavar="SHA", help="In place of the two: a fix with its tests.")
+@click.option("--issue", type=FILE, metavar="FILE", help="The text of the issue of --commit.")
+@click.option(
+    "--commits", type=FILE, metavar="FILE",
+    help="Many of them: JSON lines with `commit` and `issue` (its text).",
+)  # fmt: skip
 @click.option("-o", "--output", type=FILE, required=True, metavar="FILE", help="Rows, JSON lines.")
 @click.option(
     "--runs", type=click.IntRange(1), default=5, show_default=True, metavar="N",
     help="Golden tests must turn from failing to passing in each of N runs.",
 )  # fmt: skip
 @click.option(
-    "--repo", default="", metavar="OWNER/NAME", help="Where the pull requests do not say."
-)
+    "--repo", default="", metavar="OWNER/NAME",
+    help="Where neither the pull requests nor the clone say.",
+)  # fmt: skip
 @click.option(
-    "--environment", type=FILE, metavar="FILE",
-    help="JSON object as in the field `environment` of a row (default: your own environment).",
+    "--environment", type=FILE, metavar="FILE|infer",
+    help="JSON object as in the field `environment` of a row; what it leaves out is inferred, as "
+    "with `infer` all of it (default: your own environment).",
 )  # fmt: skip
 @click.option(
     "--timeout", type=click.FloatRange(1), default=1800.0, show_default=True, metavar="SECONDS",
@@ -49,8 +59,11 @@ def build_swt(as_json: bool, **what: Any) -> int:
     """Make a benchmark of issues and their golden tests from merged pull requests.
 
     Kept are pull requests that resolve an issue and touch tests of which at least one fails before
-    and passes after, in every run. Resumes where a run was stopped. Exit status 3: some tests
-    could not be run; call it again to try those.
+    and passes after, in every run. Resumes where a run was stopped, also with more pull requests or
+    an environment that was put right. Of pull requests are read `number`, `title`, `body`,
+    `merged_at`, `created_at`, `merge_commit_sha`, `base.sha`, `base.repo.full_name` and `head.sha`;
+    of issues `number`, `title` and `body`. Exit status 3: some tests could not be run; call it
+    again to try those.
     """
     from refute.api.benchmarks import build_swt as build
 

@@ -44,7 +44,8 @@ def command(
         stay = ["--maxfail=0", "--continue-on-collection-errors"]
         plugin = ["-p", f"{_MODULE}.with_pytest"]
         plain = "--color=no"  # what a repository's own options say of colours goes into messages
-        return [*start, "pytest", *plugin, *stay, *options, plain, *(tests or files)]
+        # pytest 3 lets `-o` take all words up to the next option
+        return [*start, "pytest", *options, *plugin, *stay, plain, *(tests or files)]
     if runner == "unittest":
         return [*start, "unittest", *options, *(tests or files)]
     if runner == "django":

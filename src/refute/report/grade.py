@@ -80,7 +80,9 @@ def print_grades(
     title: str, summary: Summary, console: Console, columns: Columns = "later"
 ) -> None:
     """The figures, then why instances failed, then what to be careful about."""
-    console.print(Text(f"{title}, {summary.n} instances", style="bold"), soft_wrap=True)
+    whole = f" of {summary.n + len(summary.errors)}" if summary.errors else ""
+    heading = f"{title}, {summary.n}{whole} instances"
+    console.print(Text(heading, style="bold"), soft_wrap=True)
     if summary.n:
         console.print(_table(summary, COLUMNS[columns]))
     for status, count in summary.statuses.items():

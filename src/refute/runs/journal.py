@@ -304,7 +304,7 @@ def _compare(path: Path, started: Mapping[str, Any], wanted: Mapping[str, Any]) 
             old, new = (_short(settings.get(name)) for settings in (started, wanted))
             raise InputError(
                 f"{path.parent}: was started with {name} = {old}, not {new}; "
-                "use the same settings, or a new run"
+                "use the same settings, or another folder"
             )
 
 

@@ -6,13 +6,16 @@ The repository itself is not in it: its editable install is a layer of the tree 
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,8 @@ from refute.storage import cache_folder
 from refute.workspace.cache import ensure, key_of
 from refute.workspace.interpreter_facts import InterpreterFacts, interpreter_facts
 from refute.workspace.interpreters import find_interpreter, uv_command
+from refute.workspace.requirements import Requirements
+from refute.workspace.settling import Asked, Settled, settle, trouble, undated
 
 __all__ = [
     "Environment",
@@ -28,6 +33,7 @@ __all__ = [
     "existing_environment",
     "make_overlay",
     "overlay_python",
+    "settled_environment",
 ]
 
 _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HTTP_PROXY",
@@ -37,8 +43,12 @@ _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HT
 
 _BROKEN_FOR = 3600.0
 """Seconds for which a failed build is believed before it is tried again."""
+_SINCE = float(os.environ.setdefault("REFUTE_SINCE", str(time.time())))
+"""When the command began, also in its worker processes: what failed before it is tried again."""
 
-_BUILD_SECONDS = 1800.0
+_BUILD_SECONDS = 1200.0
+_ANY_TIME = "2999-01-01"
+_OWN_TESTS = r"[/\\]tests?[/\\]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +70,85 @@ def build_environment(
 ) -> Environment:
     """The environment of an interpreter version and groups of requirements, installed in order.
 
-    `before`: an ISO date; nothing released later is installed. Raises `EnvironmentBroken` with the
-    installer's last line, and again without another try for an hour.
+    `before`: an ISO date; nothing released later is installed, but packages of which nothing is
+    left then. Raises `EnvironmentBroken` with what the installer says is wrong.
     """
     interpreter = find_interpreter(version)
-    key = key_of("environment", 1, _release(interpreter), [list(g) for g in groups], before)
+    key = key_of("environment", 2, _release(interpreter), [list(g) for g in groups], before)
+
+    def make(target: Path, log: Path) -> dict[str, Any]:
+        _make_venv(interpreter, [pin for group in groups for pin in group], target, log)
+        lifted: tuple[str, ...] = ()
+        for group in filter(None, groups):
+            while said := _installed(target, Asked(target, tuple(group), before, lifted), log):
+                more = [name for name in undated(said) if name not in lifted]
+                if not more:
+                    named = f"the packages cannot be installed in Python {version}"
+                    raise EnvironmentBroken(f"{named}: {trouble(said)} (all of it: {log})")
+                lifted = (*lifted, *more)
+        return {}
+
+    return _kept(key, make)[0]
+
+
+def settled_environment(
+    asked: Requirements, pythons: Sequence[str], *, before: str | None = None
+) -> tuple[Environment, Settled]:
+    """An environment of what a repository asks for, as far as it can be had (`settling`), and what
+    is in it. `pythons`: versions, the best first. Raises as `settle` does."""
+    here = [_release(python) for version in pythons if (python := _interpreter(version))]
+    key = key_of("settled", 1, here, list(pythons), asdict(asked), before)
+
+    def make(target: Path, log: Path) -> dict[str, Any]:
+        current: Path | None = None
+
+        def attempt(one: Asked) -> str:
+            nonlocal current
+            if one.python != current:
+                shutil.rmtree(target, ignore_errors=True)
+                _make_venv(one.python, one.requirements, target, log)
+                current = one.python
+            return _installed(target, one, log)
+
+        try:
+            found = settle(asked, pythons, before, attempt)
+        except EnvironmentBroken as error:
+            mend = f"give one in the field `environment` (all of it: {log})"
+            told = f"no environment could be inferred: {error}; {mend}"
+            raise EnvironmentBroken(told) from None
+        with log.open("a") as out:
+            out.writelines(f"# {line}\n" for line in found.remarks)
+        return {"settled": {**asdict(found), "pins": _packages(target / "bin" / "python")}}
+
+    environment, facts = _kept(key, make)
+    told = facts["settled"]
+    return environment, Settled(told["python"], tuple(told["remarks"]), tuple(told["pins"]))
+
+
+def _kept(
+    key: str, make: Callable[[Path, Path], dict[str, Any]]
+) -> tuple[Environment, dict[str, Any]]:
+    """The environment of that key, made now unless it was made before, and what is known of it."""
     folder = cache_folder() / "environments" / key
     broken, log = folder.with_name(key + ".broken"), folder.with_name(key + ".log")
 
-    def make(target: Path) -> dict[str, Any]:
+    def whole(target: Path) -> dict[str, Any]:
         _raise_if_broken(broken)
+        log.unlink(missing_ok=True)
         try:
-            _install(interpreter, groups, before, target, log)
+            more = make(target, log)
         except EnvironmentBroken as error:
             broken.write_text(str(error))
             raise
+        _compile(target / "bin" / "python", log)
         facts = interpreter_facts(target / "bin" / "python")
-        return {"readable": facts.readable, "version": facts.version, "site": facts.sites[0]}
+        known = {"readable": facts.readable, "version": facts.version, "site": facts.sites[0]}
+        return {**known, **more}
 
-    made = ensure(folder, make)
+    made = ensure(folder, whole)
     major, minor = made["version"]
     facts = InterpreterFacts((major, minor), (made["site"],), tuple(made["readable"]))
-    return _environment(key, folder / "bin" / "python", facts)
+    return _environment(key, folder / "bin" / "python", facts), made
 
 
 def existing_environment(python: Path, checkout: Path | None = None) -> Environment:
@@ -96,6 +163,7 @@ def _environment(key: str, python: Path, facts: InterpreterFacts) -> Environment
     return Environment(key, python, facts.readable, facts.sites, facts.version)
 
 
+@cache
 def _release(interpreter: Path) -> str:
     """Path and full version, so that a new patch release makes a new environment."""
     return f"{interpreter} {_ask(interpreter, 'import sys; print(repr(sys.version))')}"
@@ -113,41 +181,74 @@ def _ask(python: Path, code: str) -> str:
     return done.stdout.strip()
 
 
-def _raise_if_broken(broken: Path) -> None:
+@cache
+def _interpreter(version: str) -> Path | None:
     try:
-        age = time.time() - broken.stat().st_mtime
+        return find_interpreter(version)
+    except WorkspaceUnavailable:
+        return None
+
+
+def _packages(python: Path) -> list[str]:
+    """Every package of an environment with its version."""
+    code = (
+        "import json, sys\n"
+        "try: from importlib.metadata import distributions\n"
+        "except ImportError: distributions = None\n"
+        "if distributions is None:\n"
+        "    import pkg_resources\n"
+        "    found = {d.project_name: d.version for d in pkg_resources.working_set}\n"
+        "else:\n"
+        "    found = {d.metadata['Name']: d.version for d in distributions()}\n"
+        "print(json.dumps(sorted(f'{n}=={v}' for n, v in found.items())))"
+    )
+    return [str(one) for one in json.loads(_ask(python, code))]
+
+
+def _raise_if_broken(broken: Path) -> None:
+    """A failed build is believed by the command that saw it fail; the next one tries again."""
+    try:
+        seen = broken.stat().st_mtime
         message = broken.read_text()
     except OSError:
         return
-    if age < _BROKEN_FOR:
-        raise EnvironmentBroken(f"{message} (seen {age / 60:.0f} min ago; to retry: rm {broken})")
+    if seen >= _SINCE and time.time() - seen < _BROKEN_FOR:
+        raise EnvironmentBroken(f"{message} (the next run tries again)")
     broken.unlink(missing_ok=True)
 
 
-def _install(
-    interpreter: Path, groups: Sequence[Sequence[str]], before: str | None, target: Path, log: Path
-) -> None:
-    log.unlink(missing_ok=True)
-    uv = uv_command()
-    brings_pip = uv and any(re.match(r"pip\b", pin) for group in groups for pin in group)
+def _make_venv(interpreter: Path, requirements: Sequence[str], target: Path, log: Path) -> None:
+    brings_pip = uv_command() and any(re.match(r"pip\b", one) for one in requirements)
     bare = ("--without-pip",) if brings_pip else ()
-    _installer([str(interpreter), "-I", "-m", "venv", *bare, str(target)], log)
+    said = _run([str(interpreter), "-I", "-m", "venv", *bare, str(target)], log)
+    if said:
+        raise EnvironmentBroken(f"{interpreter} makes no environment: {trouble(said)}")
+
+
+def _installed(target: Path, asked: Asked, log: Path) -> str:
+    """Install into the environment at `target`; "", or what the installer said where it failed."""
     python = str(target / "bin" / "python")
-    for group in groups:
-        if not group:
-            continue
-        if uv:
-            command = [*uv, "pip", "install", "--python", python, "--link-mode=copy"]
-            command += ["--exclude-newer", before] if before else []
-        elif before:
-            raise EnvironmentBroken("packages of a date can only be installed with uv; install uv")
-        else:
-            command = [python, "-I", "-m", "pip", "install"]
-        _installer([*command, *group], log)
-    site = _ask(Path(python), "import sysconfig; print(sysconfig.get_paths()['purelib'])")
-    with log.open("ab") as out:  # byte code, which nothing can add later; some files never compile
+    uv = uv_command()
+    if uv:
+        command = [*uv, "pip", "install", "--python", python, "--link-mode=copy"]
+        command += ["--exclude-newer", asked.before] if asked.before else []
+        for name in asked.lifted if asked.before else ():
+            command += ["--exclude-newer-package", f"{name}={_ANY_TIME}"]
+    elif asked.before:
+        raise EnvironmentBroken("packages of a date can only be installed with uv; install uv")
+    else:
+        command = [python, "-I", "-m", "pip", "install"]
+    for name in asked.wheels:
+        command += ["--only-binary", name]
+    return _run([*command, *asked.requirements], log)
+
+
+def _compile(python: Path, log: Path) -> None:
+    """Byte code, which nothing can add later, but of packages' own tests; some never compile."""
+    site = _ask(python, "import sysconfig; print(sysconfig.get_paths()['purelib'])")
+    with log.open("ab") as out:
         subprocess.run(
-            [python, "-I", "-m", "compileall", "-q", site], cwd=log.parent,
+            [str(python), "-I", "-m", "compileall", "-q", "-x", _OWN_TESTS, site], cwd=log.parent,
             stdout=out, stderr=out, timeout=_BUILD_SECONDS, check=False, env=installer_variables(),
         )  # fmt: skip
 
@@ -159,11 +260,15 @@ def installer_variables() -> dict[str, str]:
     return {**kept, "PATH": path, "LANG": "C.UTF-8", "PIP_NO_INPUT": "1", "NO_COLOR": "1"}
 
 
-def _installer(command: list[str], log: Path) -> None:
-    """Run it in a folder of our own: neither Python nor an installer looks for anything there."""
+def _run(command: list[str], log: Path) -> str:
+    """Run an installer in a folder of our own: neither Python nor it looks for anything there.
+
+    What it said is added to the log; returned is "" where it succeeded.
+    """
     with log.open("ab") as out:
-        out.write(("$ " + " ".join(command) + "\n").encode())
+        out.write(("$ " + shlex.join(command) + "\n").encode())
         out.flush()
+        start = out.tell()
         try:
             done = subprocess.run(
                 command, cwd=log.parent, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
@@ -171,10 +276,18 @@ def _installer(command: list[str], log: Path) -> None:
             )  # fmt: skip
             status = done.returncode
         except (OSError, subprocess.TimeoutExpired) as error:
-            out.write(f"{error}\n".encode())
+            told = (
+                f"timed out after {_BUILD_SECONDS:.0f} s"
+                if isinstance(error, subprocess.TimeoutExpired)
+                else str(error)
+            )
+            out.write(f"error: {told}\n".encode())
             status = 1
-    if status:
-        raise EnvironmentBroken(f"{log}: {last_line(log.read_text(errors='replace'))}")
+    if not status:
+        return ""
+    with log.open("rb") as written:
+        written.seek(start)
+        return written.read().decode(errors="replace") or f"exit status {status}"
 
 
 def last_line(text: str) -> str:

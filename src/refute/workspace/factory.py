@@ -23,13 +23,18 @@ from refute.workspace.environment import (
     last_line,
     make_overlay,
     overlay_python,
+    settled_environment,
 )
 from refute.workspace.gitrun import GitFailed
-from refute.workspace.infer import MOST_READ, infer_requirements
+from refute.workspace.infer import MOST_READ, Reader, infer_runner
 from refute.workspace.installed_copies import MACHINE, installed_copies, own_packages
+from refute.workspace.interpreters import is_here
 from refute.workspace.local import LocalBackend
+from refute.workspace.pythons import candidates
 from refute.workspace.recipe import WORK_TREE, Recipe
 from refute.workspace.repositories import Clone, find_clone
+from refute.workspace.requirements import asked_by_build, infer_requirements, name_of
+from refute.workspace.versions_by_tag import version_variables
 from refute.workspace.working_copy import WorkingCopy
 
 __all__ = ["Backend", "open_local", "open_workspace", "prepare"]
@@ -52,7 +57,8 @@ def prepare(
     """Tree and environment of a repository at a commit, made now unless they were made before.
 
     `repo`: `owner/name` (a clone in `clones`, else in REFUTE_REPOS) or the path of a user's own.
-    Without pins the packages are those that the repository's files ask for. For a container
+    What the recipe leaves open is inferred from the repository's files, and stands in the recipe of
+    the base: interpreter, packages, version. For a container
     `backend` nothing is made: its image holds all of it.
     `checkout`: the user's own, where `repo` is a snapshot of it; programs inside do not see it.
     Safe to call from several processes at once. Raises `WorkspaceUnavailable`,
@@ -64,7 +70,7 @@ def prepare(
     clone = find_clone(repo, clones)
     full = clone.resolve(commit)
     own = checkout or clone.work_tree
-    environment = _environment(recipe, clone, full, own)
+    environment, recipe = _environment(recipe, clone, full, own)
     environment, recipe = _apart(environment, recipe, own)
     editable = recipe.editable and bool(environment.key)
     key = key_of(
@@ -115,11 +121,11 @@ def _apart(
     )
 
 
-def _environment(recipe: Recipe, clone: Clone, commit: str, checkout: Path | None) -> Environment:
-    if recipe.interpreter:
-        return existing_environment(Path(recipe.interpreter), checkout)
-    if not recipe.python:
-        raise InputError("the recipe names neither a version of Python nor an interpreter")
+def _environment(
+    recipe: Recipe, clone: Clone, commit: str, checkout: Path | None
+) -> tuple[Environment, Recipe]:
+    """The environment that a recipe means at a commit, and the recipe as it was carried out:
+    what it left open (interpreter, packages, version, runner) is in it."""
 
     def read(path: str) -> str | None:
         blob = f"{commit}:{path}"
@@ -127,11 +133,32 @@ def _environment(recipe: Recipe, clone: Clone, commit: str, checkout: Path | Non
             if int(clone.git("cat-file", "-s", blob)) > MOST_READ:
                 return None
             return clone.git("show", blob).decode()
-        except (GitFailed, UnicodeDecodeError):
+        except (GitFailed, UnicodeDecodeError, ValueError):
             return None
 
-    groups = recipe.pins or infer_requirements(read)
-    return build_environment(recipe.python, groups, before=recipe.before)
+    recipe = replace(recipe, **_runner(recipe, read))
+    if recipe.interpreter:
+        return existing_environment(Path(recipe.interpreter), checkout), recipe
+    pythons = (recipe.python,) if recipe.python else candidates(read, recipe.before)
+    variables = version_variables(read, clone, commit) if recipe.editable else {}
+    recipe = replace(recipe, env={**variables, **recipe.env})
+    if not recipe.pins:
+        made, settled = settled_environment(infer_requirements(read), pythons, before=recipe.before)
+        return made, replace(recipe, python=settled.python, pins=(settled.pins,))
+    python = next(filter(is_here, pythons), pythons[0])
+    groups = [*recipe.pins]
+    if recipe.editable:
+        given = {name_of(pin) for group in groups for pin in group}
+        groups.append(tuple(r for r in asked_by_build(read)[1] if name_of(r) not in given))
+    made = build_environment(python, [g for g in groups if g], before=recipe.before)
+    return made, replace(recipe, python=python)
+
+
+def _runner(recipe: Recipe, read: Reader) -> dict[str, Any]:
+    """sympy's own runner is a matter of the commit: where `bin/test` starts pytest, so do we."""
+    if recipe.runner != "sympy" or infer_runner(read) == "sympy":
+        return {}
+    return {"runner": "pytest", "options": ()}
 
 
 def _build(
@@ -158,7 +185,10 @@ def _build(
             log.write_bytes(done.out)
             if done.status:
                 text = done.out.decode("utf-8", "replace")
-                raise EnvironmentBroken(f"{log}: {last_line(text)}")
+                told = f"the editable install of the repository failed: {last_line(text)}"
+                missing = re.search(r"No module named '([\w.]+)'", text)
+                mend = f"add {missing[1].partition('.')[0]} to `pins`; " if missing else ""
+                raise EnvironmentBroken(f"{told} ({mend}all of it: {log})")
         local.execute([str(python), "-m", "compileall", "-q", *_to_compile(tree)],
                      timeout=_BUILD_SECONDS)  # fmt: skip
     finally:

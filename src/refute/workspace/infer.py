@@ -8,8 +8,8 @@ asks for, as it was released at the time.
 from __future__ import annotations
 
 import ast
+import configparser
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,21 +19,22 @@ from refute.errors import InputError, WorkspaceUnavailable
 from refute.syntax import parse_module
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
-__all__ = ["MOST_READ", "Reader", "infer_recipe", "infer_requirements", "own_interpreter"]
+__all__ = [
+    "MOST_READ",
+    "Reader",
+    "infer_recipe",
+    "infer_runner",
+    "own_interpreter",
+    "setup_argument",
+    "setup_cfg_option",
+    "toml_of",
+]
 
 MOST_READ = 1 << 20
 """Bytes of the largest file of a repository that is read here; a larger one counts as none."""
 
 Reader = Callable[[str], str | None]
 """The text of a file of the repository, by its path; None where there is none."""
-
-_REQUIREMENT_FILES = (
-    "requirements.txt", "requirements-dev.txt", "requirements-test.txt", "requirements_test.txt",
-    "test-requirements.txt", "dev-requirements.txt", "requirements/tests.txt",
-    "requirements/test.txt", "requirements/dev.txt", "tests/requirements/py3.txt",
-)  # fmt: skip
-_TEST_EXTRA = re.compile(r"^(tests?|testing|dev|development)$", re.IGNORECASE)
-_INCLUDES_AT_MOST = 5
 
 
 def infer_recipe(
@@ -54,9 +55,8 @@ def infer_recipe(
     source = f"{WORK_TREE}/src" if (root / "src").is_dir() else ""
     # the environment may hold the repository in editable mode, at its own path: the copy goes first
     path = os.pathsep.join(part for part in (source, WORK_TREE) if part)
-    options = ("-p", "no:cacheprovider") if chosen == "pytest" else ()
     env = {"PYTHONPATH": path}
-    return Recipe(runner=chosen, options=options, editable=False, env=env, interpreter=str(python))
+    return Recipe(runner=chosen, editable=False, env=env, interpreter=str(python))
 
 
 def own_interpreter(root: Path) -> Path:
@@ -94,8 +94,8 @@ def infer_runner(read: Reader, python: Path | None = None) -> Runner:
     """How the tests of a repository are started, by the files that runners are known by."""
     if read("tests/runtests.py") is not None and read("django/__init__.py") is not None:
         return "django"
-    if read("bin/test") is not None and read("sympy/__init__.py") is not None:
-        return "sympy"
+    if read("sympy/__init__.py") is not None and "pytest" not in (read("bin/test") or "pytest"):
+        return "sympy"  # later ones start pytest
     said = " ".join(read(name) or "" for name in ("tox.ini", "setup.cfg", "pyproject.toml"))
     if "pytest" in said or read("pytest.ini") is not None or read("conftest.py") is not None:
         return "pytest"
@@ -109,33 +109,8 @@ def _has_pytest(python: Path) -> bool:
     return any(folder.glob("python*/site-packages/pytest/__init__.py")) if folder.is_dir() else True
 
 
-def infer_requirements(read: Reader) -> tuple[tuple[str, ...], ...]:
-    """Groups of requirements for a repository without pins: build tools; what it asks for, what
-    its tests ask for, and pytest. Names only what stands in its files; nothing is run."""
-    build = ["pip", "setuptools", "wheel"]
-    wanted: list[str] = []
-    project = _toml(read("pyproject.toml"))
-    table = project.get("project")
-    if isinstance(table, dict):
-        wanted += _texts(table.get("dependencies"))
-        extras = table.get("optional-dependencies")
-        for name, group in extras.items() if isinstance(extras, dict) else ():
-            wanted += _texts(group) if _TEST_EXTRA.match(name) else []
-    groups = project.get("dependency-groups")
-    for name, group in groups.items() if isinstance(groups, dict) else ():
-        wanted += _texts(group) if _TEST_EXTRA.match(name) else []
-    system = project.get("build-system")
-    build += _texts(system.get("requires")) if isinstance(system, dict) else []
-    wanted += _of_setup_cfg(read("setup.cfg"))
-    wanted += _of_setup_py(read("setup.py"))
-    for name in _REQUIREMENT_FILES:
-        wanted += _of_requirements(read, name)
-    if infer_runner(read) == "pytest":
-        wanted.append("pytest")
-    return tuple(dict.fromkeys(build)), tuple(dict.fromkeys(w.strip() for w in wanted if w.strip()))
-
-
-def _toml(text: str | None) -> dict[str, Any]:
+def toml_of(text: str | None) -> dict[str, Any]:
+    """What a TOML file says; nothing where it is none."""
     import tomllib
 
     try:
@@ -144,69 +119,51 @@ def _toml(text: str | None) -> dict[str, Any]:
         return {}
 
 
-def _texts(value: Any) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+def setup_cfg_option(text: str | None, name: str) -> str:
+    """An option of the section `options` of a setup.cfg; "" where it says none."""
+    return _configuration(text).get("options", name, fallback="")
 
 
-def _of_setup_cfg(text: str | None) -> list[str]:
-    import configparser
+def setup_cfg_items(text: str | None, section: str) -> list[tuple[str, str]]:
+    """The options of a section of a setup.cfg or tox.ini."""
+    parser = _configuration(text)
+    return parser.items(section) if parser.has_section(section) else []
 
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
+
+def _configuration(text: str | None) -> configparser.RawConfigParser:
+    parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string(text or "")
     except configparser.Error:
-        return []
-    blocks = [parser.get("options", "install_requires", fallback="")]
-    if parser.has_section("options.extras_require"):
-        extras = parser.items("options.extras_require")
-        blocks += [value for name, value in extras if _TEST_EXTRA.match(name)]
-    lines = [line.split(" #")[0].strip() for block in blocks for line in block.splitlines()]
-    return [line for line in lines if line and not line.startswith(("#", "file:"))]
+        return configparser.RawConfigParser()
+    return parser
 
 
-def _of_setup_py(text: str | None) -> list[str]:
-    """Lists that are written out in the call of `setup`, or assigned to a name it is given."""
+def setup_argument(text: str | None, name: str) -> Any:
+    """The first argument of that name of a call in a setup.py that is written out; else None."""
+    for value in setup_arguments(text, name):
+        try:
+            return ast.literal_eval(value)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None
+
+
+def setup_arguments(text: str | None, name: str) -> list[ast.expr]:
+    """The arguments of that name of calls in a setup.py, or what is assigned to the name that
+    stands there."""
     try:
         tree = parse_module(text or "")
     except (SyntaxError, ValueError, RecursionError):
         return []
     named: dict[str, ast.expr] = {}
-    found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             named[node.targets[0].id] = node.value
+    found = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        for keyword in node.keywords:
-            value = keyword.value
-            if isinstance(value, ast.Name):
-                value = named.get(value.id, value)
-            if keyword.arg in ("install_requires", "tests_require"):
-                found += _written_out(value)
-            elif keyword.arg == "extras_require" and isinstance(value, ast.Dict):
-                for key, group in zip(value.keys, value.values, strict=True):
-                    if isinstance(key, ast.Constant) and _TEST_EXTRA.match(str(key.value)):
-                        found += _written_out(group)
-    return found
-
-
-def _written_out(node: ast.expr) -> list[str]:
-    if isinstance(node, ast.List | ast.Tuple):
-        return [n.value for n in node.elts if isinstance(n, ast.Constant) and type(n.value) is str]
-    return []
-
-
-def _of_requirements(read: Reader, path: str, depth: int = 0) -> list[str]:
-    """The requirements of a file and of those it includes, without options and addresses."""
-    found: list[str] = []
-    folder = path.rpartition("/")[0]
-    for line in (read(path) or "").replace("\\\n", " ").splitlines():
-        line = re.sub(r"(^|\s)#.*", "", line).strip()
-        included = re.match(r"(-r|--requirement)[ =]*(\S+)", line)
-        if included and depth < _INCLUDES_AT_MOST:
-            inner = os.path.normpath(os.path.join(folder, included.group(2)))
-            found += _of_requirements(read, inner, depth + 1)
-        elif line and not line.startswith(("-", ".", "/")) and "://" not in line:
-            found.append(re.sub(r"\s--hash=\S+", "", line).strip())
+        for keyword in node.keywords if isinstance(node, ast.Call) else ():
+            if keyword.arg == name:
+                value = keyword.value
+                found.append(named.get(value.id, value) if isinstance(value, ast.Name) else value)
     return found

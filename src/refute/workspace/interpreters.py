@@ -11,7 +11,7 @@ from pathlib import Path
 
 from refute.errors import WorkspaceUnavailable
 
-__all__ = ["find_interpreter", "uv_command"]
+__all__ = ["find_interpreter", "is_here", "uv_command"]
 
 
 def find_interpreter(version: str) -> Path:
@@ -47,6 +47,15 @@ def find_interpreter(version: str) -> Path:
     raise WorkspaceUnavailable(
         f"no Python {version} here; install one: uv python install {version}"
     )
+
+
+def is_here(version: str) -> bool:
+    """Whether this machine has an interpreter of that version."""
+    try:
+        find_interpreter(version)
+    except WorkspaceUnavailable:
+        return False
+    return True
 
 
 def _numbers(path: Path) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from typing import Any, cast
 from refute.errors import InputError
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
-__all__ = ["image_of", "options_of", "recipe_of_row", "runner_of"]
+__all__ = ["environment_of", "image_of", "options_of", "recipe_of_row", "runner_of"]
 
 _ALONE = re.compile(
     r"--settings=[\w.]+|--import-mode=\w+|-C|--strict-(markers|config)|--assert=(plain|rewrite)"
@@ -30,18 +30,8 @@ _WITH_VALUE = {
     "--settings": re.compile(r"[\w.]+"),
 }
 """Options that are kept with the word after them, where that has the form of one."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _RUNNERS: dict[str, Runner] = {"django/django": "django", "sympy/sympy": "sympy"}
-
-_PYTHONS: dict[str, tuple[tuple[str, str], ...]] = {
-    "django/django": (("1.7", "3.6"), ("4.0", "3.8"), ("4.1", "3.9"), ("5.0", "3.11")),
-    "pydata/xarray": (("0", "3.10"),),
-    "pallets/flask": (("0", "3.9"), ("2.2", "3.11")),
-    "astropy/astropy": (("0", "3.6"), ("3.2", "3.9")),
-    "scikit-learn/scikit-learn": (("0", "3.6"), ("1.3", "3.9")),
-    "matplotlib/matplotlib": (("0", "3.8"), ("3.5", "3.11")),
-}
-"""Repository -> (first version, interpreter), ascending: the interpreters that SWE-bench uses."""
-_OTHER_PYTHON = "3.9"
 
 
 def recipe_of_row(row: Mapping[str, Any]) -> Recipe:
@@ -49,7 +39,7 @@ def recipe_of_row(row: Mapping[str, Any]) -> Recipe:
     fields (`repo`, `version`, `created_at`, `eval_script`, `image`). Raises `InputError`."""
     where = str(row.get("instance_id", "row"))
     environment = _object(row.get("environment"), where)
-    if environment:
+    if environment is not None:
         return _of_environment(environment, str(row.get("repo", "")), where, image_of(row))
     repo = str(row.get("repo", ""))
     if not repo:
@@ -61,12 +51,33 @@ def recipe_of_row(row: Mapping[str, Any]) -> Recipe:
     return Recipe(
         runner=runner_of(command) if command else runner,
         options=options_of(command) or _default_options(runner),
-        python=_python_for(repo, str(row.get("version") or "")),
         editable=runner == "pytest",
-        before=before if re.fullmatch(r"\d{4}-\d\d-\d\d", before) else None,
+        before=before if _DATE.fullmatch(before) else None,
         env=_default_env(runner),
         image=image_of(row),
     )
+
+
+def environment_of(recipe: Recipe) -> dict[str, Any]:
+    """A recipe as the field `environment` of a row: `recipe_of_row` makes the same of it."""
+    commands = {
+        "pytest": ("python", "-m", "pytest"),
+        "unittest": ("python", "-m", "unittest"),
+        "django": ("python", "tests/runtests.py"),
+        "sympy": ("python", "bin/test"),
+    }
+    given: dict[str, Any] = {
+        "python": recipe.python,
+        "interpreter": recipe.interpreter,
+        "pins": [list(group) for group in recipe.pins],
+        "before": recipe.before,
+    }
+    return {
+        **{name: value for name, value in given.items() if value},
+        "editable": recipe.editable,
+        "env": dict(recipe.env),
+        "test_command": shlex.join((*commands[recipe.runner], *recipe.options)),
+    }
 
 
 def image_of(row: Mapping[str, Any]) -> str | None:
@@ -126,22 +137,32 @@ def _of_environment(
         isinstance(group, list | tuple) and all(isinstance(pin, str) for pin in group)
         for group in groups
     )
-    named = [given.get(name) for name in ("python", "interpreter")]
-    if not fits or not isinstance(env, Mapping) or not any(isinstance(n, str) for n in named):
+    before = given.get("before")
+    texts = [given.get(name) for name in ("python", "interpreter")]
+    dated = before is None or (isinstance(before, str) and _DATE.match(before))
+    if not (fits and dated and isinstance(env, Mapping)) or not all(
+        text is None or isinstance(text, str) for text in texts
+    ):
         raise InputError(
-            f"{where}: `environment` needs `python` (a version) or `interpreter` (a path), "
-            "`pins` (lists) and `env` (object)"
+            f"{where}: `environment` is an object, of which every field may be missing: `python` "
+            "(a version), `interpreter` (a path), `pins` (lists of requirements), `before` (a "
+            "date), `editable` (true or false), `env` (an object) and `test_command`; what is "
+            "missing is inferred from the repository"
         )
     variables = {str(name): str(value) for name, value in env.items()}
     return Recipe(
         runner=runner,
         options=options_of(command) if isinstance(command, str) else _default_options(runner),
-        python=cast(str, given.get("python", "")),
+        python=cast(str, given.get("python") or ""),
         interpreter=cast("str | None", given.get("interpreter")),
         pins=tuple(tuple(group) for group in groups),
-        editable=bool(given.get("editable", True)),
+        editable=bool(given.get("editable", runner == "pytest" or "test_command" in given)),
+        before=before[:10] if before else None,
         # a value with a blank to be filled in (a port of a local server) is of no use
-        env={name: value for name, value in variables.items() if "<port>" not in value},
+        env={
+            **({} if "env" in given else _default_env(runner)),
+            **{name: value for name, value in variables.items() if "<port>" not in value},
+        },
         image=image,
     )
 
@@ -175,21 +196,8 @@ def _test_command(script: str) -> str:
 def _default_options(runner: Runner) -> tuple[str, ...]:
     if runner == "django":
         return ("--settings=test_sqlite",)
-    return {"pytest": ("-p", "no:cacheprovider"), "sympy": ("-C",)}.get(runner, ())
+    return ("-C",) if runner == "sympy" else ()
 
 
 def _default_env(runner: Runner) -> Mapping[str, str]:
     return {"PYTHONPATH": WORK_TREE} if runner in ("django", "sympy") else {}
-
-
-def _python_for(repo: str, version: str) -> str:
-    """The interpreter that SWE-bench uses for a version of a repository, as far as known."""
-    chosen = _OTHER_PYTHON
-    for first, python in _PYTHONS.get(repo, ()):
-        if _numbers(version) >= _numbers(first):
-            chosen = python
-    return chosen
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", version))

@@ -6,32 +6,39 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from refute.api.benchmarks import build_swt
+from refute.api.benchmarks import build_swt, own_releases
 from refute.cli import run as refute
 from refute.datasets.swe import load_issues
 from refute.errors import DatasetError, WorkspaceUnavailable
-from refute.issue.benchmark.build import RECORDS, BuildSettings, PullRecord, build
+from refute.issue.benchmark.build import RECORDS, BuildSettings, BuiltBenchmark, Place, build
 from refute.issue.benchmark.pull_requests import (
+    Commit,
     Issue,
     Pull,
     change_of,
+    read_commits,
     read_issues,
     read_pulls,
     resolved_issues,
 )
 from refute.issue.benchmark.statistics import codebase, statistics
+from refute.issue.grading.coverage import counted_lines
+from refute.issue.grading.states import PatchedState, StateStore, test_files
+from refute.issue.patches import touched_files
 from refute.problems import IssueProblem
 from refute.runs.journal import Journal
-from refute.workspace.contract import Workspace
+from refute.storage import cache_folder
+from refute.workspace.contract import Failure, TestReport, TestResult, Workspace
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.infer import infer_recipe
+from refute.workspace.recipes import recipe_of_row
 from refute.workspace.repositories import find_clone
 
 AREA = "def area(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 3\n"
@@ -52,17 +59,18 @@ PULLS: dict[int, dict[str, str]] = {
         "tests/test_area.py": OLD_TEST + "\n\ndef test_one():\n    assert double(0) == 0\n"},
     9: {"area.py": AREA + "# 9\n", "tests/data.bin": "\0\1\2"},
     10: {"area.py": AREA + "# 10\n", "tests/data.txt": "x\n"},
+    12: {"area.py": AREA + "# 12\n", "tests/cases/one.py": "print( 1 )\n"},
 }  # fmt: skip
 BODIES = {
     1: "Fixes #101\r\n", 2: "Closes: me/shapes#102", 3: "fixes #101",
     4: "Like #101 <!-- fixes #101 -->", 5: "resolves #101", 6: "Resolved #101", 7: "fix #999",
-    8: "close #101", 9: "fixes #101", 10: "fixes #101", 11: "fixes #101",
+    8: "close #101", 9: "fixes #101", 10: "fixes #101", 11: "fixes #101", 12: "fixes #101",
 }  # fmt: skip
 KEPT = ["me__shapes-1", "me__shapes-2"]
 REASONS = {
     "not merged": 1, "resolves no issue": 1, "its issues are unknown": 1, "touches no test": 1,
     "its commits are not in the clone": 1, "touches tests only": 1, "binary or undecodable": 1,
-    "no Python test file": 1, "no test fails before and passes after": 1,
+    "touches only test data": 2, "no test fails before and passes after": 1,
 }  # fmt: skip
 
 
@@ -205,53 +213,146 @@ def test_figures_of_table_1(
     assert "codebase" not in table
 
 
+class Machine:
+    """Runs of the pull requests of the repository, on made-up reports where they are given."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pulls = read_pulls(folder / "pulls.jsonl")[:1]
+        self.issues = read_issues(folder / "issues.json")
+        self.clone = find_clone(str(folder / "shapes"))
+        self.folder = folder
+        self.opened: list[str] = []
+        self.said: list[str] = []
+        self.kept: list[int] = []
+        self.broken: set[int] = set()
+        """Numbers of the environments that cannot be made."""
+
+    def prepare(self, problem: IssueProblem) -> Place:
+        self.opened.append(problem.id)
+        if len(self.opened) in self.broken:
+            raise WorkspaceUnavailable("no engine\nhere")
+        interpreter = {"interpreter": sys.executable, "editable": False}
+        return Place(interpreter, lambda: open_at(self.folder, problem))
+
+    def build(self, journal: Path, runs: int = 1, **given: Any) -> BuiltBenchmark:
+        with Journal(journal, {}, RECORDS) as opened:
+            return build(
+                self.pulls, self.issues, self.clone, self.prepare, opened,
+                BuildSettings(runs, given.pop("timeout", 120)), progress=self.said.append,
+                kept=lambda rows: self.kept.append(len(rows)), **given,
+            )  # fmt: skip
+
+
 def test_unavailable_is_not_dropped_and_finished_runs_are_kept(
     repository: Path, tmp_path: Path, built: Path
 ) -> None:
-    pulls, issues = read_pulls(repository / "pulls.jsonl"), read_issues(repository / "issues.json")
-    clone = find_clone(str(repository / "shapes"))
-    opened: list[str] = []
-
-    def opener(problem: IssueProblem) -> Workspace:
-        opened.append(problem.id)
-        if len(opened) == 2:
-            raise WorkspaceUnavailable("no engine\nhere")
-        return open_at(repository, problem)
-
-    with Journal(tmp_path / "run", {}, RECORDS) as journal:
-        first = build(pulls[:1], issues, clone, opener, journal, BuildSettings(2, 120))
-    assert first.rows == ()
-    assert first.dropped == {}
+    machine = Machine(repository)
+    machine.broken = {1}
+    first = machine.build(tmp_path / "run")
+    assert (first.rows, first.dropped) == ((), {})
     assert first.unavailable == {KEPT[0]: "no engine here"}
-    with Journal(tmp_path / "run", {}, RECORDS) as journal:
-        second = build(pulls[:1], issues, clone, opener, journal, BuildSettings(2, 120))
-        assert [row["instance_id"] for row in second.rows] == KEPT[:1]
-        assert second.unavailable == {}
-    assert opened == [KEPT[0]] * 3, "the first run, the one that failed, and its repetition"
-    assert second.rows[0]["FAIL_TO_PASS"] == ["tests/test_area.py::test_area"]
+    second = machine.build(tmp_path / "run", environment={"pins": "mended"})
+    assert [row["instance_id"] for row in second.rows] == KEPT[:1]
+    assert second.unavailable == {}
+    row = second.rows[0]
+    assert row["FAIL_TO_PASS"] == ["tests/test_area.py::test_area"]
+    assert row["environment"] == {"interpreter": sys.executable, "editable": False}
+    assert row["measured"]["seconds"] > 0
+    assert machine.kept == [1]
+    assert machine.said[-2] == "me__shapes-1: run 1/1"
+    assert machine.said[-1].startswith("me__shapes-1: kept: 1 F→P, 1 P→P")
+    machine.build(tmp_path / "run", environment={"pins": "mended"})
+    assert machine.opened == [KEPT[0]] * 2, "what was run is not run again"
+    machine.broken = {3}
+    assert machine.build(tmp_path / "run", environment={"pins": "other"}).unavailable
+    # the reports of the first run are those that `refute grade` looks for
+    problem = replace(load_issues_of(tmp_path, row)[0].problem, recipe=recipe_of_row(row))
+    fix, tests = row["patch"], row["test_patch"]
+    golden = PatchedState(fix, tests, test_files(tests), counted_lines(fix), touched_files(fix))
+    report = StateStore(cache_folder() / "states", problem, "local").get(golden)
+    assert report is not None
+    assert {result.outcome for result in report.results} == {"passed"}
+
+
+def load_issues_of(folder: Path, row: dict[str, Any]) -> list[Any]:
+    (folder / "row.jsonl").write_text(json.dumps(row) + "\n")
+    return load_issues(folder / "row.jsonl")
+
+
+def test_a_commit_with_its_issue_needs_no_api(
+    repository: Path, tmp_path: Path, built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone = repository / "shapes"
+    sha = git(clone, "rev-parse", "pull-1")
+    (tmp_path / "issue.md").write_text("area adds\r\nIt should multiply.\n")
+    output = tmp_path / "rows.jsonl"
+    command = ["data", "build-swt", "--clone", str(clone), "-o", str(output), "--runs", "1"]
+    source = ["--commit", sha[:10], "--issue", str(tmp_path / "issue.md")]
+    assert refute([*command, *source]) == 2
+    assert "give --repo OWNER/NAME" in capsys.readouterr().err
+    assert refute([*command, *source, "--repo", "me/shapes"]) == 0
+    (row,) = map(json.loads, output.read_text().splitlines())
+    assert row["instance_id"] == f"me__shapes-{sha[:12]}"
+    assert row["problem_statement"] == "area adds\nIt should multiply."
+    assert row["FAIL_TO_PASS"] == ["tests/test_area.py::test_area"]
+    assert row["created_at"]
+    for wrong in (["--commit", sha], [], [*source, "--commits", "x"]):
+        assert refute([*command, *wrong]) == 2
+        assert "one of the three" in capsys.readouterr().err
+    (tmp_path / "commits.jsonl").write_text(json.dumps({"commit": sha[:10], "issue": "x"}) + "\n")
+    assert read_commits(tmp_path / "commits.jsonl", find_clone(str(clone)), "me/shapes") == [
+        Commit(sha, "me/shapes", "x")
+    ]
+
+
+def made_up(status: str, *outcomes: str, remark: str = "") -> TestReport:
+    missing = Failure("ModuleNotFoundError", "No module named 'x'", "")
+    results = tuple(
+        TestResult(f"t.py::{n}", "t.py", "error", "collect", missing)
+        if one == "error"
+        else TestResult(f"t.py::{n}", "t.py", one)  # type: ignore[arg-type]
+        for n, one in enumerate(outcomes)
+    )
+    return TestReport(results, status, remark=remark)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("reports", "dropped", "unavailable"),
+    [
+        ((made_up("crashed", remark="the runner did not start: E"),) * 4, "", "did not start: E"),
+        ((made_up("finished", "error"),) * 4, "", "cannot be imported: ModuleNotFoundError"),
+        ((made_up("crashed"), *(made_up("finished", "passed"),) * 3), "does not finish", ""),
+        ((made_up("finished", "passed"),) * 4, "no test fails before and passes after", ""),
+    ],
+)  # fmt: skip
+def test_a_runner_that_cannot_start_drops_nothing(
+    repository: Path, tmp_path: Path, built: Path, monkeypatch: pytest.MonkeyPatch,
+    reports: tuple[TestReport, ...], dropped: str, unavailable: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("refute.issue.benchmark.build.run_lane", lambda *a, **k: list(reports))
+    machine = Machine(repository)
+    result = machine.build(tmp_path / "run")
+    assert list(result.dropped) == ([dropped] if dropped else [])
+    assert unavailable in result.unavailable.get(KEPT[0], "")
+    assert bool(result.unavailable) == bool(unavailable)
+    machine.build(tmp_path / "run", timeout=240)
+    assert len(machine.opened) == 1 + (dropped in ("", "does not finish")), "with more time"
 
 
 def test_a_test_that_does_not_turn_in_every_run_is_not_kept(
-    repository: Path, tmp_path: Path
+    repository: Path, tmp_path: Path, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The journal holds two runs that differ, as a flaky test leaves them."""
-    pulls, issues = read_pulls(repository / "pulls.jsonl"), read_issues(repository / "issues.json")
-    clone = find_clone(str(repository / "shapes"))
-    counts = {"f2f": [], "p2p": [], "p2f": []}
-    runs = [{"f2p": ["flaky", "steady"], **counts}, {"f2p": ["steady"], **counts}]
+    flaky = iter(("failed", "passed", "failed", "failed"))
 
-    def never(problem: IssueProblem) -> Workspace:
-        raise AssertionError("every run is in the journal")
+    def lane(states: Sequence[PatchedState], *rest: Any, **more: Any) -> list[TestReport]:
+        after = made_up("finished", "passed", "passed")
+        return [made_up("finished", "failed", next(flaky)), *(after,) * (len(states) - 1)]
 
-    with Journal(tmp_path / "run", {}, RECORDS) as journal:
-        for number, golden in enumerate(runs, start=1):
-            name = f"run:{KEPT[0]}:{number}"
-            journal.append(PullRecord(id=name, golden=golden, existing={"f2p": [], **counts}))
-        result = build(pulls[:1], issues, clone, never, journal, BuildSettings(2, 120))
-        assert result.rows[0]["FAIL_TO_PASS"] == ["steady"]
-        journal.append(PullRecord(id=f"run:{KEPT[0]}:2", golden={"f2p": [], **counts}))
-        result = build(pulls[:1], issues, clone, never, journal, BuildSettings(2, 120))
-    assert result.dropped == {"not in every run": 1}
+    monkeypatch.setattr("refute.issue.benchmark.build.run_lane", lane)
+    machine = Machine(repository)
+    result = machine.build(tmp_path / "run", runs=2)
+    assert result.rows[0]["FAIL_TO_PASS"] == ["t.py::0"]
+    assert result.rows[0]["PASS_TO_PASS"] == []
 
 
 PULL = Pull(1, "", "", "me/shapes", "", "", "", True, "")
@@ -334,6 +435,11 @@ def test_statistics_of_rows_without_measurements() -> None:
     assert figures["listed tests", "F→P"] == 2
     assert ("existing tests", "total") not in figures
     assert statistics([]) == ()
+
+
+def test_pins_of_the_project_itself_are_told() -> None:
+    pins = (("pip==25.2",), ("Some_Thing==26.3", "thing==1", "some-thing-plugin==2"))
+    assert own_releases("me/some.thing", pins) == ["Some_Thing==26.3"]
 
 
 def test_texts_of_issues_have_plain_line_ends() -> None:

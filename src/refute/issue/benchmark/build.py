@@ -5,31 +5,64 @@
 3. Those kept of which at least one golden test fails before and passes after the golden patch, the
    same in each of N runs.
 
-What each stage found out about a pull request is journalled, so a run that was stopped goes on
-where it was. Infrastructure trouble is no reason to drop a pull request: it is tried again by the
-next call.
+What is run is journalled by what it depends on: the diff, and the environment that was asked for.
+So a run that was stopped goes on where it was, and so does one with more pull requests, or with an
+environment that was put right. Infrastructure trouble is no reason to drop a pull request: it is
+tried again by the next call. The reports of the first run are kept where `refute grade` finds them.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
-from refute.issue.benchmark.pull_requests import Issue, Pull, change_of, resolved_issues, texts_of
-from refute.issue.grading.states import PatchedState, run_state, test_files
-from refute.issue.grading.statuses import Statuses, statuses
+from refute.issue.benchmark.pull_requests import (
+    Commit,
+    Issue,
+    Pull,
+    PullChange,
+    change_of,
+    change_of_commit,
+    resolved_issues,
+    texts_of,
+)
+from refute.issue.grading.coverage import counted_lines
+from refute.issue.grading.runnable import unrunnable
+from refute.issue.grading.states import (
+    PatchedState,
+    StateStore,
+    holds_tests,
+    run_lane,
+    test_files,
+)
+from refute.issue.grading.statuses import statuses
 from refute.issue.grading.verdict import Transition, transitions
-from refute.issue.patches import file_patches, split_tests
+from refute.issue.patches import file_patches, split_tests, touched_files
 from refute.problems import IssueProblem
 from refute.runs.journal import Journal
-from refute.runs.records import ErrorRecord, Schema
-from refute.workspace.contract import Workspace
+from refute.runs.records import ErrorRecord, Number, Schema
+from refute.storage import cache_folder
+from refute.workspace.cache import key_of
+from refute.workspace.contract import TestReport, Workspace
+from refute.workspace.gitrun import GitFailed
+from refute.workspace.recipes import recipe_of_row
 from refute.workspace.repositories import Clone
+from refute.workspace.versions_by_tag import version_at
 
-__all__ = ["REASONS", "RECORDS", "BuildSettings", "BuiltBenchmark", "Opener", "PullRecord", "build"]
+__all__ = [
+    "REASONS",
+    "RECORDS",
+    "BuildSettings",
+    "BuiltBenchmark",
+    "Place",
+    "Preparer",
+    "PullRecord",
+    "build",
+]
 
 REASONS = {
     "not merged": 1,
@@ -39,7 +72,7 @@ REASONS = {
     "touches no test": 1,
     "touches tests only": 2,
     "binary or undecodable": 2,
-    "no Python test file": 2,
+    "touches only test data": 2,
     "does not apply": 3,
     "does not finish": 3,
     "no test fails before and passes after": 3,
@@ -47,8 +80,18 @@ REASONS = {
 }
 """Why a pull request is dropped, and the stage that drops it."""
 
-Opener = Callable[[IssueProblem], Workspace]
-"""Opens a workspace at a problem's base commit. Raises `WorkspaceUnavailable`."""
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pull request's tests are run."""
+
+    environment: Mapping[str, Any]
+    """As the row names it: what was inferred is in it."""
+    spawn: Callable[[], Workspace]
+
+
+Preparer = Callable[[IssueProblem], Place]
+"""Makes the environment of a problem. Raises `WorkspaceUnavailable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +104,6 @@ class BuildSettings:
     """Seconds for one run of the golden test files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRow:
-    """The row of a pull request before its tests were run: SWE-bench's fields."""
-
-    instance_id: str
-    repo: str
-    base_commit: str
-    problem_statement: str
-    hints_text: str = ""
-    created_at: str = ""
-    patch: str
-    test_patch: str
-    version: str = ""
-    environment_setup_commit: str = ""
-
-
 ByKind = dict[str, list[str]]
 """Ids of tests by what becomes of them: f2p, p2p, f2f, p2f (x: skipped, or not there)."""
 _KINDS = ("f2p", "f2f", "p2p", "p2f")
@@ -84,30 +111,33 @@ _KINDS = ("f2p", "f2f", "p2p", "p2f")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRecord:
-    """What a stage found out about a pull request: one of the three."""
+    """What a run of stage 3 found out: the golden tests, or why the pull request is dropped."""
 
     id: str
     dropped: str | None = None
     """Why it is not part of the benchmark (one of `REASONS`)."""
-    row: StoredRow | None = None
-    """Of the stages 1 and 2."""
     golden: ByKind | None = None
-    """Of a run of stage 3: the golden tests."""
+    """The golden tests."""
     existing: ByKind | None = None
-    """... and in its first run what these files held before."""
+    """In its first run: what these files held before."""
+    environment: dict[str, Any] | None = None
+    """What it ran in, as the row names it."""
+    timeout: Number = 0.0
+    """Seconds that it was given."""
+    seconds: Number = 0.0
+    """... and that it took."""
 
 
 def _flaw(record: PullRecord) -> str:
-    found = [one for one in (record.dropped, record.row, record.golden) if one is not None]
-    if len(found) != 1:
-        return "not one of dropped, row and golden"
+    if (record.dropped is None) == (record.golden is None):
+        return "not one of dropped and golden"
     for tests in (record.golden, record.existing):
         if tests is not None and not tests.keys() >= set(_KINDS):
             return "tests of a kind are missing"
     return ""
 
 
-RECORDS = Schema("pull request", PullRecord, flaw=_flaw)
+RECORDS = Schema("pull request", PullRecord, version=2, flaw=_flaw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,70 +157,75 @@ class _Dropped(Exception):
 
 
 def build(
-    pulls: Sequence[Pull],
+    candidates: Sequence[Pull | Commit],
     issues: Mapping[int, Issue],
     clone: Clone,
-    opener: Opener,
+    prepare: Preparer,
     journal: Journal[PullRecord],
     settings: BuildSettings,
     *,
-    fields: Mapping[str, Any] | None = None,
+    environment: Any = None,
     progress: Callable[[str], None] = lambda line: None,
+    kept: Callable[[Sequence[dict[str, Any]]], None] = lambda rows: None,
 ) -> BuiltBenchmark:
-    """Take pull requests through the three stages.
+    """Take pull requests, or commits whose issue is known, through the three stages.
 
-    `fields`: put into every row, such as `environment`. `progress` gets one line for each pull
-    request.
+    `environment`: what was asked for (JSON data), which what was run is kept under. `progress` gets
+    a line for each step; `kept` all rows so far, whenever there is one more.
     """
     rows: list[dict[str, Any]] = []
     dropped: Counter[str] = Counter()
     unavailable: dict[str, str] = {}
-    for pull in pulls:
-        identity = f"{pull.repo.replace('/', '__')}-{pull.number}"
+    for one in candidates:
         try:
-            row = _candidate(pull, identity, issues, clone, journal, dict(fields or {}))
-            rows.append(_validated(row, opener, journal, settings))
-            progress(f"{identity}: kept")
+            row = _row(one, issues, clone)
+            stage = _Stage(row, prepare, journal, settings, environment, progress)
+            rows.append(stage.validated())
+            progress(f"{one.id}: kept{stage.told()}")
+            kept(rows)
         except _Dropped as reason:
             dropped[str(reason)] += 1
-            progress(f"{identity}: {reason}")
+            progress(f"{one.id}: {reason}")
         except WorkspaceUnavailable as error:
-            unavailable[identity] = " ".join(str(error).split())
-            progress(f"{identity}: tests cannot be run: {unavailable[identity]}")
+            unavailable[one.id] = " ".join(str(error).split())
+            progress(f"{one.id}: tests cannot be run: {unavailable[one.id]}")
     return BuiltBenchmark(tuple(rows), dict(dropped), unavailable)
 
 
 # -- stages 1 and 2 --------------------------------------------------------------------------------
 
 
-def _candidate(
-    pull: Pull,
-    identity: str,
-    issues: Mapping[int, Issue],
-    clone: Clone,
-    journal: Journal[PullRecord],
-    fields: dict[str, Any],
-) -> dict[str, Any]:
-    """The row of a pull request before its tests were run. Raises `_Dropped`."""
-    name = f"pull:{identity}"
-    known = _known(journal, name)
-    if known is None:
-        try:
-            known = PullRecord(id=name, row=_row(pull, identity, issues, clone))
-        except _Dropped as reason:
-            known = PullRecord(id=name, dropped=str(reason))
-        journal.append(known)
-    if known.row is None:
-        raise _Dropped(known.dropped)
-    return {**asdict(known.row), **fields}
+def _row(one: Pull | Commit, issues: Mapping[int, Issue], clone: Clone) -> dict[str, Any]:
+    """SWE-bench's fields, before any test was run. Raises `_Dropped`."""
+    if isinstance(one, Commit):
+        change, text, created = change_of_commit(one, clone), one.issue, ""
+    else:
+        change, text, created = *_resolving(one, issues, clone), one.created_at
+    tests, patch = split_tests(change.diff)
+    if not tests:
+        raise _Dropped("touches no test")
+    if not patch:
+        raise _Dropped("touches tests only")
+    if any(part.binary for part in file_patches(change.diff)) or "\ufffd" in change.diff:
+        raise _Dropped("binary or undecodable")
+    if not any(holds_tests(_source(clone, change.head, path)) for path in test_files(tests)):
+        raise _Dropped("touches only test data")
+    return {
+        "instance_id": one.id,
+        "repo": one.repo,
+        "base_commit": change.base,
+        "problem_statement": text,
+        "hints_text": "",
+        "created_at": created or _date(clone, change.head),
+        "patch": patch,
+        "test_patch": tests,
+        "version": version_at(clone, change.base),
+        "environment_setup_commit": change.base,
+    }
 
 
-def _known(journal: Journal[PullRecord], name: str) -> PullRecord | None:
-    record = journal.records.get(name)
-    return None if isinstance(record, ErrorRecord) else record
-
-
-def _row(pull: Pull, identity: str, issues: Mapping[int, Issue], clone: Clone) -> StoredRow:
+def _resolving(pull: Pull, issues: Mapping[int, Issue], clone: Clone) -> tuple[PullChange, str]:
+    """What a pull request changed, and the text of its issues. Raises `_Dropped`."""
     if not pull.merged:
         raise _Dropped("not merged")
     change = change_of(pull, clone)
@@ -202,97 +237,149 @@ def _row(pull: Pull, identity: str, issues: Mapping[int, Issue], clone: Clone) -
         raise _Dropped("its issues are unknown")
     if change is None:
         raise _Dropped("its commits are not in the clone")
-    tests, patch = split_tests(change.diff)
-    if not tests:
-        raise _Dropped("touches no test")
-    if not patch:
-        raise _Dropped("touches tests only")
-    if any(part.binary for part in file_patches(change.diff)) or "\ufffd" in change.diff:
-        raise _Dropped("binary or undecodable")
-    if not test_files(tests):
-        raise _Dropped("no Python test file")
-    return StoredRow(
-        instance_id=identity,
-        repo=pull.repo,
-        base_commit=change.base,
-        problem_statement=texts_of(known, issues),
-        created_at=pull.created_at,
-        patch=patch,
-        test_patch=tests,
-        environment_setup_commit=change.base,
-    )
+    return change, texts_of(known, issues)
+
+
+def _source(clone: Clone, commit: str, path: str) -> str:
+    try:
+        return clone.git("show", f"{commit}:{path}").decode("utf-8", "replace")
+    except GitFailed:
+        return ""  # the change takes it away
+
+
+def _date(clone: Clone, commit: str) -> str:
+    return clone.git("show", "-s", "--format=%cI", commit).decode().strip()
 
 
 # -- stage 3 ---------------------------------------------------------------------------------------
 
 
-def _validated(
-    row: dict[str, Any], opener: Opener, journal: Journal[PullRecord], settings: BuildSettings
-) -> dict[str, Any]:
-    """The row with its lists of tests. Raises `_Dropped`, `WorkspaceUnavailable`."""
-    identity = row["instance_id"]
-    runs: list[ByKind] = []
-    existing: ByKind = {}
-    kept: set[str] | None = None
-    for number in range(1, settings.runs + 1):
-        name = f"run:{identity}:{number}"
-        record = _known(journal, name)
-        if record is None:
-            record = _run(name, row, opener, settings, first=number == 1)
-            journal.append(record)
-        if record.golden is None:
-            raise _Dropped(record.dropped)
-        runs.append(record.golden)
-        existing = existing or record.existing or {}
-        passing = set(record.golden["f2p"])
-        kept = passing if kept is None else kept & passing
-        if not kept:
-            first = "no test fails before and passes after"
-            raise _Dropped(first if number == 1 else "not in every run")
-    stays = set.intersection(*(set(run["p2p"]) for run in runs))
-    return {
-        **row,
-        "FAIL_TO_PASS": [test for test in runs[0]["f2p"] if test in (kept or ())],
-        "PASS_TO_PASS": [test for test in runs[0]["p2p"] if test in stays],
-        "measured": _measured(existing, runs[0], settings.runs),
-    }
+class _Stage:
+    """The runs of one pull request's golden tests."""
+
+    def __init__(
+        self,
+        row: dict[str, Any],
+        prepare: Preparer,
+        journal: Journal[PullRecord],
+        settings: BuildSettings,
+        environment: Any,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._row, self._prepare, self._progress = row, prepare, progress
+        self._journal, self._settings = journal, settings
+        self._place: Place | None = None
+        self._runs: list[PullRecord] = []
+        depends = (row["base_commit"], row["patch"], row["test_patch"], environment)
+        self._key = key_of("build", 1, *depends)
+
+    def validated(self) -> dict[str, Any]:
+        """The row with its environment and lists of tests. Raises `_Dropped`,
+        `WorkspaceUnavailable`."""
+        found: list[ByKind] = []
+        kept: set[str] | None = None
+        for number in range(1, self._settings.runs + 1):
+            record = self._record(number)
+            if record.golden is None:
+                raise _Dropped(record.dropped)
+            self._runs.append(record)
+            found.append(record.golden)
+            passing = set(record.golden["f2p"])
+            kept = passing if kept is None else kept & passing
+            if not kept:
+                first = "no test fails before and passes after"
+                raise _Dropped(first if number == 1 else "not in every run")
+        stays = set.intersection(*(set(run["p2p"]) for run in found))
+        first_run = self._runs[0]
+        return {
+            **self._row,
+            **({"environment": first_run.environment} if first_run.environment else {}),
+            "FAIL_TO_PASS": [test for test in found[0]["f2p"] if test in (kept or ())],
+            "PASS_TO_PASS": [test for test in found[0]["p2p"] if test in stays],
+            "measured": {
+                **_measured(first_run.existing or {}, found[0], self._settings.runs),
+                "seconds": first_run.seconds,
+            },
+        }
+
+    def told(self) -> str:
+        """What the runs found, for people."""
+        golden = self._runs[0].golden or {}
+        seconds = sum(run.seconds for run in self._runs)
+        return f": {len(golden['f2p'])} F→P, {len(golden['p2p'])} P→P, {seconds:.0f} s"
+
+    def _record(self, number: int) -> PullRecord:
+        identity = self._row["instance_id"]
+        name = f"run:{identity}:{self._key}:{number}"
+        known = self._journal.records.get(name)
+        if known is not None and not isinstance(known, ErrorRecord):
+            late = known.dropped == "does not finish" and known.timeout < self._settings.timeout
+            if not late:
+                return known
+        if self._place is None:
+            self._progress(f"{identity}: making its environment")
+            self._place = self._prepare(_problem(self._row))
+        self._progress(f"{identity}: run {number}/{self._settings.runs}")
+        start = time.monotonic()
+        record = replace(
+            self._run(self._place, first=number == 1),
+            id=name,
+            environment=dict(self._place.environment),
+            timeout=self._settings.timeout,
+            seconds=round(time.monotonic() - start, 1),
+        )
+        self._journal.append(record)
+        return record
+
+    def _run(self, place: Place, *, first: bool) -> PullRecord:
+        """One run of the golden tests on both codes; the first one runs the existing tests as well,
+        in the states that `refute grade` runs. Raises `WorkspaceUnavailable`."""
+        row = {**self._row, "environment": place.environment}
+        fix, tests = row["patch"], row["test_patch"]
+        if not _applies(place, fix, tests):
+            return PullRecord(id="", dropped="does not apply")
+        files, lines, touched = test_files(tests), counted_lines(fix), touched_files(fix)
+        states = [
+            PatchedState(code, patch, files, lines, touched, kept=first)
+            for patch in ((tests, "") if first else (tests,))
+            for code in ("", fix)
+        ]
+        problem = replace(_problem(row), recipe=recipe_of_row(row))
+        store = StateStore(cache_folder() / "states" if first else None, problem, "local")
+        reports = run_lane(states, place.spawn, store, timeout=self._settings.timeout)
+        if why := unrunnable(reports[1]):
+            raise WorkspaceUnavailable(f"the golden tests do not run with the golden patch: {why}")
+        if not all(report.status == "finished" and report.trusted for report in reports):
+            return PullRecord(id="", dropped="does not finish")
+        existing = _kinds_of(*reports[2:]) if first else None
+        return PullRecord(id="", golden=_kinds_of(*reports[:2]), existing=existing)
 
 
-def _run(
-    name: str, row: Mapping[str, Any], opener: Opener, settings: BuildSettings, *, first: bool
-) -> PullRecord:
-    """One run of the golden tests on both codes; the first one runs the existing tests as well."""
-    problem = IssueProblem(
+def _problem(row: Mapping[str, Any]) -> IssueProblem:
+    return IssueProblem(
         id=row["instance_id"],
         repo=row["repo"],
         base_commit=row["base_commit"],
         text=row["problem_statement"],
+        created_at=row["created_at"],
     )
-    fix, tests = row["patch"], row["test_patch"]
-    files = test_files(tests)
-    with opener(problem) as workspace:
 
-        def standing(state: PatchedState) -> Statuses:
-            workspace.reset()
-            report = run_state(workspace, state, timeout=settings.timeout)
-            if report.status != "finished" or not report.trusted:
-                raise _Dropped("does not finish")
-            return statuses(report)
 
+def _applies(place: Place, fix: str, tests: str) -> bool:
+    """Whether the golden tests apply to the original and to the fixed code."""
+    with place.spawn() as workspace:
         try:
-            before = standing(PatchedState("", tests, files, kept=False))
-            after = standing(PatchedState(fix, tests, files, kept=False))
-            golden, existing = _by_kind(transitions(before, after)), None
-            if first:
-                own = tuple(p.old for p in file_patches(tests) if p.old and p.old in files)
-                old = standing(PatchedState("", "", own, kept=False))
-                new = standing(PatchedState(fix, "", own, kept=False))
-                existing = _by_kind(transitions(old, new))
+            workspace.apply(tests)
+            workspace.reset()
+            workspace.apply(fix)
+            workspace.apply(tests)
         except PatchRejected:
-            return PullRecord(id=name, dropped="does not apply")
-        except _Dropped as reason:
-            return PullRecord(id=name, dropped=str(reason))
-    return PullRecord(id=name, golden=golden, existing=existing)
+            return False
+    return True
+
+
+def _kinds_of(before: TestReport, after: TestReport) -> ByKind:
+    return _by_kind(transitions(statuses(before), statuses(after)))
 
 
 _LETTERS = {"pass": "p", "fail": "f", "none": "x", "unknown": "x"}

@@ -1,7 +1,9 @@
-"""Merged pull requests and their issues, from GitHub's API form and a local clone.
+"""Merged pull requests and their issues, from GitHub's API form and a local clone; or commits whose
+issue is given.
 
 ``pulls`` holds the objects of ``/repos/OWNER/NAME/pulls`` (a JSON list or JSON lines), ``issues``
-those of ``/repos/OWNER/NAME/issues``. No network: commits come from the clone.
+those of ``/repos/OWNER/NAME/issues``; ``commits`` objects with ``commit`` and ``issue`` (its text).
+No network: commits come from the clone. `docs/swtbench.md` names the fields that are read.
 """
 
 from __future__ import annotations
@@ -13,14 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from refute.datasets.rows import Row, read_rows
+from refute.errors import InputError
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import Clone
 
 __all__ = [
+    "Commit",
     "Issue",
     "Pull",
     "PullChange",
     "change_of",
+    "change_of_commit",
+    "read_commits",
     "read_issues",
     "read_pulls",
     "resolved_issues",
@@ -53,6 +59,27 @@ class Pull:
     merged: bool
     created_at: str
 
+    @property
+    def id(self) -> str:
+        """The instance's."""
+        return f"{self.repo.replace('/', '__')}-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of a fix with its tests, and the issue that it resolves."""
+
+    sha: str
+    repo: str
+    """`owner/name`."""
+    issue: str
+    """The issue's text."""
+
+    @property
+    def id(self) -> str:
+        """The instance's."""
+        return f"{self.repo.replace('/', '__')}-{self.sha[:12]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Issue:
@@ -74,6 +101,8 @@ class PullChange:
 
     base: str
     """The commit that the diff applies to."""
+    head: str
+    """The commit that it leads to."""
     diff: str
     messages: str
     """The messages of its commits."""
@@ -131,6 +160,29 @@ def change_of(pull: Pull, clone: Clone) -> PullChange | None:
     return None
 
 
+def change_of_commit(commit: Commit, clone: Clone) -> PullChange:
+    """What a commit changed against its first parent. Raises `InputError`."""
+    try:
+        base = clone.git("rev-parse", "--verify", "--quiet", f"{commit.sha}^1").decode().strip()
+        return _change(clone, base, commit.sha)
+    except GitFailed:
+        raise InputError(f"{commit.sha}: the clone lacks its parent; fetch more history") from None
+
+
+def read_commits(path: Path, clone: Clone, repo: str) -> list[Commit]:
+    """The commits of a file: JSON objects with `commit` and `issue`, in the file's order.
+
+    Raises `DatasetError`: file, line, field; `WorkspaceUnavailable` where the clone lacks one.
+    """
+    found = []
+    for row in read_rows(path):
+        sha, issue = row.text("commit"), row.text("issue")
+        if not re.fullmatch(r"[0-9a-f]{7,64}", sha):
+            raise row.error("commit", f"not a commit: {sha[:50]!r}")
+        found.append(Commit(clone.resolve(sha), repo, issue.replace("\r\n", "\n").strip()))
+    return found
+
+
 def _there(clone: Clone, commit: str) -> bool:
     try:
         clone.git("cat-file", "-e", f"{commit}^{{commit}}")
@@ -144,7 +196,8 @@ def _change(clone: Clone, base: str, head: str) -> PullChange:
     diff = clone.git("diff", *options, base, head)
     messages = clone.git("log", "--format=%B", f"{base}..{head}")
     # Latin-1 files would not survive a JSON row; their diff is not kept.
-    return PullChange(base, diff.decode("utf-8", "replace"), messages.decode("utf-8", "replace"))
+    texts = (diff.decode("utf-8", "replace"), messages.decode("utf-8", "replace"))
+    return PullChange(base, head, *texts)
 
 
 def _pull(row: Row, repo: str) -> Pull:

@@ -21,6 +21,7 @@ from refute.issue.grading.coverage import (
     change_coverage,
     counted_lines,
 )
+from refute.issue.grading.runnable import unrunnable
 from refute.issue.grading.states import (
     PatchedState,
     StateStore,
@@ -140,12 +141,15 @@ def grade_evidence(
 ) -> IssueGrade:
     """The grade that the reports amount to. `counted`: they hold executions of lines.
 
-    Raises `WorkspaceUnavailable` when the original tests did not finish without the patch, nor
-    did the golden ones: where only the files that the patch chose do not, the choice is its own.
+    Raises `WorkspaceUnavailable` when the golden tests cannot be run on the fixed code, or the
+    original tests did not finish without the patch, nor did the golden ones: where only the files
+    that the patch chose do not, the choice is its own.
     """
+    if why := unrunnable(evidence.golden[1]):
+        raise WorkspaceUnavailable(f"the golden tests cannot be run here: {why}")
     for report in evidence.base:
         if report.status != "finished":
-            why = f"the repository's own tests do not finish: {report.status} {report.remark}"
+            why = f"the repository's own tests do not finish: {report.remark or report.status}"
             if any(not one.results or one.status != "finished" for one in evidence.golden):
                 raise WorkspaceUnavailable(why)
             status: Status = "timeout" if report.status == "timeout" else "crashed"

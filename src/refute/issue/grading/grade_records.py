@@ -70,6 +70,8 @@ class GradeRecord:
     seconds: Number | None = None
     repo: str | None = None
     fails_before: bool = False
+    content: str | None = None
+    """A digest of the instance and one of the prediction; None: of an older version."""
 
 
 RECORDS = Schema("grade", GradeRecord)

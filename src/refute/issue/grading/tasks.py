@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 
-__all__ = ["GradingSettings", "GradingTask", "default_jobs", "grade_tasks"]
+__all__ = ["GradingSettings", "GradingTask", "default_jobs", "grade_tasks", "other_predictions"]
 
 _RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
@@ -75,15 +75,49 @@ class GradingSettings:
     types: tuple[PatchType, ...] = ("vanilla",)
     """How the predictions are read: the first type that gives a patch which applies."""
 
-    def header(self, tasks: Sequence[GradingTask]) -> dict[str, Any]:
-        """The settings with a digest of the instances and predictions."""
-        digest = hashlib.sha256()
-        for task in tasks:
-            digest.update(repr((task.item, task.prediction)).encode(errors="surrogatepass"))
+    def header(
+        self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The settings. What each grade is of stands in its record, so a dataset may grow.
+
+        `started`: the header of a run that is there. It keeps the name of the dataset that it was
+        started with; one of an older version holds a digest of all instances and predictions.
+        """
         settings = asdict(self)
         if self.terms.executable == Terms().executable:
             del settings["terms"]["executable"]  # as runs were started with before there was it
-        return {"kind": "grades", **settings, "content": digest.hexdigest()[:32]}
+        header = {"kind": "grades", **settings}
+        if started is not None and started.get("kind") == "grades":
+            header["dataset"] = started.get("dataset")
+            if "content" in started:
+                header["content"] = _digest(*((task.item, task.prediction) for task in tasks))
+        return header
+
+
+def other_predictions(
+    records: Mapping[str, GradeRecord | ErrorRecord], tasks: Sequence[GradingTask]
+) -> list[str]:
+    """Instances that have a grade of another prediction than the task's. What has changed of an
+    instance (its environment was put right) is graded anew."""
+    return [
+        task.item.problem.id
+        for task in tasks
+        if isinstance(record := records.get(task.item.problem.id), GradeRecord)
+        and record.content is not None
+        and record.content.partition("-")[2] != _digest(task.prediction)
+    ]
+
+
+def _content(task: GradingTask) -> str:
+    return f"{_digest(task.item)}-{_digest(task.prediction)}"
+
+
+def _digest(*parts: object) -> str:
+    """Of instances and predictions, as far as grades depend on them."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(repr(part).encode(errors="surrogatepass"))
+    return digest.hexdigest()[:32]
 
 
 def default_jobs() -> int:
@@ -118,6 +152,7 @@ def grade_tasks(
         partial(_start, settings, run.directory, slots),
         executor or Processes(jobs),
         progress=progress,
+        stands=lambda task, record: record.content in (None, _content(task)),
         unavailable=WorkspaceUnavailable,
     )
 
@@ -158,7 +193,8 @@ def _work(
             golden = grade.evidence.golden
             check = GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
     seconds = time.monotonic() - start
-    return grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
+    record = grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
+    return replace(record, content=_content(task))
 
 
 def _grade(

@@ -1,0 +1,63 @@
+"""A runner that cannot start is told from one that finds nothing; and what stays out of results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from refute.probe import RawReport
+from refute.workspace.contract import TestSelection
+from refute.workspace.local import LocalBackend
+from refute.workspace.testruns import _did_not_start, _last_error
+from refute.workspace.working_copy import WorkingCopy
+
+from .shops import LIMITS, Shop
+
+STRICT = b"[pytest]\naddopts = --strict-config --strict-markers\ncache_dir = .some/cache\n"
+PATHS = b"""import os
+import pytest
+
+@pytest.mark.parametrize("path", [os.getcwd() + "/data"])
+def test_path(path):
+    assert os.path.isabs(path)
+"""
+
+
+def test_strict_configurations_and_machine_paths(shop: Shop) -> None:
+    base = replace(shop.base, recipe=replace(shop.base.recipe, options=()))
+    with WorkingCopy(LocalBackend(base, limits=LIMITS), base.recipe) as workspace:
+        workspace.write("pytest.ini", STRICT)
+        workspace.write("tests/test_path.py", PATHS)
+        report = workspace.run_tests(TestSelection(("tests/test_path.py",)))
+        assert (report.status, report.remark) == ("finished", "")
+        (result,) = report.results
+        assert result.id == "tests/test_path.py::test_path[<work tree>/data]"
+        assert not [name for name in workspace.files() if "cache" in name]
+        assert workspace.run("ls -d .some .pytest_cache").status
+        again = workspace.run_tests(TestSelection(tests=(result.id,)))
+        assert [one.outcome for one in again.results] == ["passed"]
+        workspace.write("pytest.ini", STRICT + b"unknown_option = 1\n")
+        report = workspace.run_tests(TestSelection(("tests/test_path.py",)))
+        assert (report.status, report.results) == ("crashed", ())
+        assert "did not start (exit status 4)" in report.remark
+        assert "Unknown config option: unknown_option" in report.remark
+
+
+def test_ends_of_runners() -> None:
+    ended = RawReport(opened=True, closed=True)
+    assert [n for n in range(8) if _did_not_start(replace(ended, exit=n))] == [1, 2, 3, 4, 6, 7]
+    assert not _did_not_start(RawReport(opened=True))
+
+
+def test_the_line_that_says_most() -> None:
+    internal = (
+        "INTERNALERROR> Traceback (most recent call last):\n"
+        'INTERNALERROR>   File "x.py", line 1, in y\n'
+        "INTERNALERROR> pytest.PytestRemovedIn10Warning: config.inicfg is deprecated\n"
+    )
+    told = "pytest.PytestRemovedIn10Warning: config.inicfg is deprecated"
+    assert _last_error(internal) == told
+    assert _last_error("x\nERROR: usage: python [options]\n") == "usage: python [options]"
+    assert _last_error("__main__.py: error: unrecognized arguments: --cov\n  inifile: x\n") == (
+        "unrecognized arguments: --cov"
+    )
+    assert (_last_error("some\nwords\n\n"), _last_error("")) == ("words", "it printed nothing")
