@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
+from refute.api.repairs import FixGradeResult, grade_repairs
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
@@ -23,13 +25,14 @@ from refute.issue.grading.reference_reports import summary as reference_summary
 from refute.issue.grading.tasks import GradingSettings, GradingTask, grade_tasks
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
+from refute.methods import Task
 from refute.remarks import remark
 from refute.runs.journal import new_run
 from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
 
-__all__ = ["GradeResult", "grade", "grade_predictions", "grade_samples"]
+__all__ = ["GradeResult", "grade", "grade_predictions", "grade_samples", "tasks_of"]
 
 Mode = Literal["tests", "reproduction"]
 _TERMS = Terms()
@@ -98,9 +101,10 @@ def grade(
     patch_types: Sequence[PatchType] = ("vanilla",),
     workspace: Backend = "local",
     compat: Literal["swtbench"] | None = None,
+    task: Task = "tests",
     jobs: int | None = None,
     progress: Progress = silent,
-) -> GradeResult:
+) -> GradeResult | FixGradeResult:
     """Grade predicted test patches: do they reproduce their issues (SWT-Bench, section 3.1)?
 
     `dataset`: its name, or a file of its rows. `predictions`: a file of the reference's form,
@@ -112,18 +116,36 @@ def grade(
     one is never F→P. `tests_only`: drop what patches do to other files. `patch_types`: how
     predictions are written; of several, the first that applies. `mode`: "reproduction" where a
     patch adds a `script` whose exit status decides. `compat`: also write the reference's reports.
+    `task`: "repair" where the predictions are fixes, which the golden tests judge as SWE-bench does
+    ("gold": the golden patches); of these rules `timeout` alone is for them.
 
     Raises `InputError`, and `Unavailable` where no instance could be graded.
     """
     items = load_issues(str(dataset), data=path_of(data), ids=ids, limit=limit)
-    if Path(predictions).is_dir():
+    if task == "repair":
+        rules = (repeat, tests_only, mode, script, tuple(patch_types), compat)
+        if rules != (_TERMS.repeat, _TERMS.tests_only, "tests", None, ("vanilla",), None):
+            raise InputError("of the rules of grading only --timeout goes with --task repair")
+    elif Path(predictions).is_dir():
         return _judged_logs(items, Path(predictions), mode)
 
     def folder(model: str) -> Path:
         name = f"{Path(dataset).name.split('.')[0]}-{model}"
         return Path(run) if run is not None else new_run(Path(runs_dir), name)
 
-    def work() -> GradeResult:
+    def work() -> GradeResult | FixGradeResult:
+        if task == "repair":
+            return grade_repairs(
+                items,
+                str(predictions),
+                partial(tasks_of, items, str(predictions)),
+                str(dataset),
+                folder=folder,
+                timeout=timeout,
+                workspace=workspace,
+                jobs=jobs,
+                progress=progress,
+            )
         result = grade_predictions(
             items,
             str(predictions),
@@ -160,7 +182,7 @@ def grade_predictions(
     `folder`: of the run, or what gives it for the name of the model that made them. `again`: the
     command that resumes it.
     """
-    tasks, model = _tasks(items, predictions)
+    tasks, model = tasks_of(items, predictions)
     check_engine(workspace)
     settings = GradingSettings(dataset, predictions, model, terms, workspace, types)
     directory = folder if isinstance(folder, Path) else folder(model)
@@ -212,10 +234,15 @@ def grade_samples(
     return found
 
 
-def _tasks(items: Sequence[IssueItem], predictions: str) -> tuple[list[GradingTask], str]:
-    """What is graded, and the name of the model that predicted it."""
+def tasks_of(
+    items: Sequence[IssueItem],
+    predictions: str,
+    gold: Mapping[str, Prediction] | None = None,
+) -> tuple[list[GradingTask], str]:
+    """What is graded, and the name of the model that predicted it. `gold`: what "gold" stands for;
+    None: the golden tests."""
     if predictions == "gold":
-        found = gold_predictions(item.key for item in items)
+        found = dict(gold or gold_predictions(item.key for item in items))
     else:
         found = read_predictions(Path(predictions))
     ids = [item.problem.id for item in items]

@@ -27,7 +27,7 @@ from refute.issue.contract import Reproduction
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, read_predictions, write_predictions
 from refute.issue.workspaces import prepared
-from refute.methods import Bounds, Context, Given, Spawn
+from refute.methods import Bounds, Context, Given, Spawn, Task
 from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
@@ -57,7 +57,7 @@ PREDICTIONS = "predictions.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class StoredPrediction:
-    """A predicted test patch; see `refute.problems.IssuePrediction`."""
+    """A predicted test patch, or fix; see `refute.problems.IssuePrediction`."""
 
     patch: str
     confidence: Number
@@ -93,6 +93,8 @@ class IssueBenchSettings:
     model: str | None = None
     limit: int | None = None
     ids: tuple[str, ...] | None = None
+    task: Task = "tests"
+    """What the method is asked for; `repair`: the predictions are fixes."""
     test_files: str = "none"
     """`golden`: the method is told which files the golden tests are in (Table 5)."""
     code_patch: str = ""
@@ -113,6 +115,8 @@ class IssueBenchSettings:
         proposals were others.
         """
         settings = asdict(self)
+        if self.task == "tests":
+            del settings["task"]  # headers of runs from before there was another one
         options, bounds = settings.pop("options"), settings.pop("bounds")
         return {
             "kind": "issues",
@@ -146,7 +150,8 @@ def given_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 def variant(settings: Mapping[str, Any]) -> str:
     """The method's name and what it is given, as one word for names of folders and models."""
-    words = (settings["method"], *given_words(settings))
+    task = ("repair",) if settings.get("task") == "repair" else ()
+    words = (settings["method"], *task, *given_words(settings))
     return "+".join(re.sub(r"[^\w.+@-]+", "-", word) for word in words)
 
 
@@ -217,7 +222,9 @@ async def _predicting(
             name, problem = named
             start = time.monotonic()
             spawn = await asyncio.to_thread(_place, problem, settings.workspace)
-            ctx = Context(workspace=spawn, bounds=settings.bounds, given=given[name])
+            ctx = Context(
+                workspace=spawn, bounds=settings.bounds, given=given[name], task=settings.task
+            )
             tally = None
             if session is not None:
                 ctx = replace(ctx, model=session.asker(name))
