@@ -282,6 +282,7 @@ def _bench_issues(
     check_engine(made.workspace)
     items = load_issues(made.dataset, data=where.data, ids=made.ids, limit=made.limit)
     given_away = issues.given_away(items, made)
+    items = issues.with_proposals(items, given_away, made)
     for one in given_away.values():
         check_task(name, spec, made.task, one)
         check_given(spec, one)

@@ -85,7 +85,7 @@ _OF_ISSUES = (
         "fixes",
         type=FILE,
         metavar="FIXES",
-        help="Issues: judge these fixes (SWE-bench predictions) by the tests of --run.",
+        help="Issues: judge these fixes (predictions, or a run of repair) by the tests of --run.",
     ),
     workspace_option,
 )

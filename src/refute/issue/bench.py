@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
+from refute.errors import InputError
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.patches import file_patches, is_test_file
@@ -49,6 +50,7 @@ __all__ = [
     "predict_issues",
     "save_predictions",
     "variant",
+    "with_proposals",
 ]
 
 PREDICTIONS = "predictions.jsonl"
@@ -164,11 +166,27 @@ def given_away(items: Sequence[IssueItem], settings: IssueBenchSettings) -> dict
     if settings.code_patch not in ("", "golden"):
         found = read_predictions(Path(settings.code_patch))
         proposals = {id: one.patch for id, one in found.items()}
-        without = [i.problem.id for i in items if not proposals.get(i.problem.id, "").strip()]
-        if without:
-            there = f"{settings.code_patch} has no patch for {len(without)} issues"
-            remark([f"{there}; they are shown none, e.g. {without[0]}"])
     return {item.problem.id: _given(item.key, settings, proposals) for item in items}
+
+
+def with_proposals(
+    items: Sequence[IssueItem], given: Mapping[str, Given], settings: IssueBenchSettings
+) -> list[IssueItem]:
+    """The items that there is a proposed patch for, where patches of a file are shown: only on
+    these do the figures say anything about them (Table 5: 136 wrong patches that apply).
+
+    Raises `InputError` where none is left.
+    """
+    if settings.code_patch in ("", "golden"):
+        return list(items)
+    kept = [item for item in items if given[item.problem.id].code_patch.strip()]
+    if not kept:
+        raise InputError(f"{settings.code_patch} has no patch for any of the {len(items)} issues")
+    if len(kept) < len(items):
+        without = next(item.problem.id for item in items if item not in kept)
+        there = f"{settings.code_patch} has no patch for {len(items) - len(kept)} issues"
+        remark([f"{there}; they are left out, e.g. {without}; n is {len(kept)}"])
+    return kept
 
 
 def _given(key: IssueKey, settings: IssueBenchSettings, proposals: Mapping[str, str]) -> Given:

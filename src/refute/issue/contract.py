@@ -27,8 +27,8 @@ class DraftedFix:
     broken: tuple[str, ...] = ()
     """Existing tests near it that pass on the original code and fail with it."""
     green: frozenset[str] = frozenset()
-    """Tests, of drafts that a judge accepts, that fail now and pass with it; each with the number
-    of its draft in front, as in `3 tests/test_a.py::test_b`."""
+    """Tests of drafts that do not know it, none refused by a judge, that fail now and pass with it;
+    each with the number of its draft in front, as in `3 tests/test_a.py::test_b`."""
     red: frozenset[str] = frozenset()
     """Those that fail with it."""
 

@@ -1,6 +1,7 @@
 """The fixes that redgreen drafted, with the drafts of tests that speak for them.
 
-Only drafts that the judge accepts speak, and none that was made from the fixes.
+Drafts speak that the judge accepts, and such as it was not asked about and a fix turns green; none
+that it refuses, and none that was made from the fixes.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from refute.issue.redgreen.testbed import CandidateFix
 
 __all__ = ["drafted_fixes"]
 
+_MADE_FROM_FIXES = ("broaden", "merged")
+"""Routes of drafts that are no witness for the fixes."""
+
 
 def drafted_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> tuple[DraftedFix, ...]:
     """The fixes that apply, the best first: by what redgreen believes, then by answers."""
     scores = fix_scores(drafts, fixes)
-    witnesses = [one for one in drafts if one.accepted and one.route != "broaden" and one.red]
+    witnesses = [draft for draft in drafts if _is_witness(draft)]
     found = []
     for fix in without_shared(fixes, drafts):
         if fix.rejected:
@@ -41,3 +45,9 @@ def drafted_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> tup
         )
     order = sorted(found, key=lambda one: (-one.score, len(one.broken), -one.answers))
     return tuple(order)
+
+
+def _is_witness(draft: Draft) -> bool:
+    if draft.route in _MADE_FROM_FIXES or draft.accepted is False or not draft.red:
+        return False
+    return bool(draft.accepted) or any(draft.green(fix) for fix in draft.rows)
