@@ -121,7 +121,7 @@ def test_a_reward_model_sees_task_and_program(box: SandboxPool) -> None:
 
     scorer = Longest()
     found = judged(by_reward(scorer), [RIGHT, f"{RIGHT}# it is right\n", TRIPLE * 9], box)
-    assert order(found) == [1, 0, 2], "the certain test comes before any score"
+    assert order(found) == [2, 1, 0], "the paper's baseline: its score alone ranks"
     assert "Return x doubled" in scorer.seen
     assert "return 2 * x" in scorer.seen
 

@@ -2,26 +2,29 @@
 
 The paper's judge (UTGen, arXiv 2502.01619, best of N) generates three unit tests for each
 candidate, collates them and takes the candidate that passes the most. Here a judge gives each
-candidate a `Score`, and `ranked` orders them by one rule:
+candidate a `Score`, and `ranked` orders them by a rule. Ours (`trusted`):
 
 1. fewer failures among the certain tests (given, or stated formally by the description);
 2. a higher score: the share of the generated tests that it passes, each test counted with its
    confidence; a reward model's score; without a model 1 for all;
 3. more agreement: the mean share of the other candidates that return the same on probing inputs.
 
-What is equal in all three has the same rank, and stands in the order in which it was given.
+What is equal in all three has the same rank, and stands in the order in which it was given. The
+paper's rules (Table 3) look at one figure: at how many of the generated tests are passed (`count`),
+or at the reward model's score (`reward`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from refute.combinators import cross_check, rank
+from refute.function.consensus import agree
 from refute.function.formatting import call_source
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
-from refute.function.llm.generation import build_ut, same_output
+from refute.function.llm.generation import Generator, build_ut, same_output
 from refute.function.llm.options import Options
 from refute.function.llm.results import Output
 from refute.function.llm.search_partner import multiplied
@@ -30,15 +33,14 @@ from refute.models.gather import together
 from refute.models.reward import Scorer
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
-from refute.sandbox import Limits, Outcome, Program, Returned
-from refute.sandbox.equality import equal
+from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.pool import AsyncSandbox
-from refute.sandbox.values import MalformedValue
 
 __all__ = [
     "CandidateRanking",
     "Judge",
     "Placed",
+    "Rule",
     "by_behaviour",
     "by_reward",
     "by_tests",
@@ -47,6 +49,8 @@ __all__ = [
     "ranked",
 ]
 
+Rule = Literal["trusted", "count", "reward"]
+"""See the module."""
 _LIMITS = Limits(cpu=0.3, memory=512 << 20, output=1 << 20, stop_after=3)
 
 
@@ -75,6 +79,7 @@ class CandidateRanking:
     tests: tuple[UnitTest, ...]
     """Certain tests first."""
     ranking: tuple[Placed, ...]
+    rule: Rule = "trusted"
 
     @property
     def best(self) -> int:
@@ -89,7 +94,8 @@ class JudgeEvidence:
     tests: tuple[UnitTest, ...] = ()
     """Generated tests."""
     scores: tuple[float, ...] | None = None
-    """One for each candidate; None: the share of the tests that it passes."""
+    """One for each candidate; None: of the tests that it passes, by the rule."""
+    rule: Rule = "trusted"
 
 
 class Judge(Protocol):
@@ -117,6 +123,8 @@ async def judge_candidates(
     certain = certain_tests(problem)
     evidence = await by(problem, candidates, box=box)
     known = [call_source(test.call, problem.entry_point) for test in certain]
+    if evidence.rule == "count":
+        known = []  # nothing but the generated tests speaks
     fresh = [t for t in evidence.tests if call_source(t.call, problem.entry_point) not in known]
     calls = await _probes(problem, candidates, [*certain, *fresh], seed)
     name = problem.entry_point
@@ -126,32 +134,46 @@ async def judge_candidates(
         trial = await try_code(code, name, fresh, box)
         probed = await box.run(Program(code, name), calls, _LIMITS) if calls else []
         facts.append((sure, trial, (*sure.outcomes, *trial.outcomes, *probed)))
-    shared = cross_check([outcomes for _, _, outcomes in facts], _same)
+    shared = cross_check([outcomes for _, _, outcomes in facts], agree)
+    counted = evidence.rule == "count"
+    own = [float(t.passed) if counted else _share(t) for _, t, _ in facts]
+    scores = own if evidence.scores is None else evidence.scores
     placed = [
         Placed(
             index,
             1,
             sure.passed + trial.passed,
             len(certain) - sure.passed,
-            _share(trial) if evidence.scores is None else evidence.scores[index],
+            scores[index],
             shared[index],
         )
         for index, (sure, trial, _) in enumerate(facts)
     ]
-    return CandidateRanking((*certain, *fresh), ranked(placed))
+    tests = (*certain, *fresh)
+    return CandidateRanking(tests, ranked(placed, evidence.rule), evidence.rule)
 
 
-def ranked(placed: Sequence[Placed]) -> tuple[Placed, ...]:
+def ranked(placed: Sequence[Placed], rule: Rule = "trusted") -> tuple[Placed, ...]:
     """In the order of the rule (see the module), with ranks."""
 
-    def key(one: Placed) -> tuple[float, float, float]:
+    def key(one: Placed) -> tuple[float, ...]:
+        if rule != "trusted":
+            return (-one.score,)
         return one.certain, -one.score, -round(one.agreement, 9)
 
     return tuple(replace(one, rank=number) for number, one in rank(placed, key))
 
 
-def by_tests(ask: Asker, *, options: Options, seed: int) -> Judge:
-    """The paper's judge: `options.n` tests made against each candidate, collated."""
+def by_tests(
+    ask: Asker,
+    *,
+    options: Options,
+    seed: int,
+    generator: Generator = "prompted",
+    rule: Rule = "trusted",
+) -> Judge:
+    """The paper's judge: `options.n` tests made against each candidate, collated. By its own rule
+    (`count`) all of them count, whatever they contradict."""
 
     async def evidence(
         problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
@@ -160,7 +182,7 @@ def by_tests(ask: Asker, *, options: Options, seed: int) -> Judge:
             build_ut(
                 replace(problem, code=code),
                 code,
-                generator="prompted",
+                generator=generator,
                 ask=ask,
                 box=box,
                 options=options,
@@ -169,13 +191,15 @@ def by_tests(ask: Asker, *, options: Options, seed: int) -> Judge:
             for code in dict.fromkeys(candidates)
         )
         tests = [test for suite in suites for test in suite.tests]
-        return JudgeEvidence(tests=collated(tests, problem.entry_point))
+        if rule == "count":
+            return JudgeEvidence(tests=tuple(tests), rule=rule)
+        return JudgeEvidence(tests=collated(tests, problem.entry_point), rule=rule)
 
     return evidence
 
 
 def by_reward(scorer: Scorer) -> Judge:
-    """The paper's baseline: a reward model reads the task and the program; nothing is run."""
+    """The paper's baseline: a reward model reads the task and the program, and ranks alone."""
 
     async def evidence(
         problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
@@ -184,7 +208,8 @@ def by_reward(scorer: Scorer) -> Judge:
             "write_code", signature=problem.signature, description=problem.description.strip()
         )
         answers = [render("code_answer", code=code.strip("\n")) for code in candidates]
-        return JudgeEvidence(scores=tuple(await scorer.score(prompt, answers)))
+        scores = await scorer.score(prompt, answers)
+        return JudgeEvidence(scores=tuple(scores), rule="reward")
 
     return evidence
 
@@ -243,13 +268,3 @@ def _share(trial: SuiteRun) -> float:
     total = sum(test.confidence for test in trial.tests)
     passed = sum(t.confidence for t, ok in zip(trial.tests, trial.verdicts, strict=True) if ok)
     return passed / total if total else 1.0
-
-
-def _same(one: Outcome, other: Outcome) -> bool:
-    """Whether two programs returned the same; what raises agrees with nothing."""
-    if not isinstance(one, Returned) or not isinstance(other, Returned):
-        return False
-    try:
-        return one == other or equal(one.value, other.value)
-    except MalformedValue:
-        return False

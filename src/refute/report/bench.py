@@ -25,6 +25,8 @@ _KEPT = {f"kept_{name}": f"{label}, kept tests" for name, label in _TESTS.items(
 _CODE = {
     "code_accuracy": "code accuracy, first choice",
     "code_accuracy_top3": "code accuracy, first three",
+    "written_accuracy": "programs written anew, right",
+    "oracle_accuracy": "... one of them right",
     "pass_rate": "private tests passed",
 }
 ROWS = {**_TESTS, **_KEPT, **_CODE}

@@ -16,12 +16,13 @@ __all__ = ["judge_document", "print_judgement"]
 
 
 def judge_document(found: CandidateRanking, function: str, names: Sequence[str]) -> dict[str, Any]:
-    """`{"function", "n", "tests", "ranking": [{"candidate", "passed", "of", "rank", "score"}],
-    "best"}`; `names` are the candidates' files in the order given."""
+    """`{"function", "n", "rule", "tests", "ranking": [{"candidate", "passed", "of", "rank",
+    "score"}], "best"}`; `names` are the candidates' files in the order given."""
     of = len(found.tests)
     return {
         "function": function,
         "n": len(names),
+        "rule": found.rule,
         "tests": [
             {
                 "call": call_source(test.call, function),
@@ -58,7 +59,9 @@ def print_judgement(
         cells = (str(one.rank), names[one.index], passed)
         table.add_row(*map(Text, cells), f"{one.score:.3g}", f"{one.agreement:.0%}")
     console.print(table)
-    if not found.tests:
+    if found.rule == "reward":
+        console.print(Text("note: ranked by the reward model's score alone", style="dim"))
+    elif not found.tests:
         console.print(Text("note: no test: ranked by what most candidates return", style="dim"))
     firsts = sum(one.rank == 1 for one in found.ranking)
     if firsts > 1:

@@ -66,6 +66,8 @@ class StoredGrade:
     """Of the tests as a model wrote them, before any vote."""
     rounds: tuple[str, ...] | None = None
     """Of the program after each round of debugging."""
+    written: tuple[str, ...] | None = None
+    """Of the programs that were written from the description alone, "" where one is unreadable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,8 @@ class Work:
     """The tests as a model wrote them, before any vote; None among them: not readable."""
     rounds: tuple[str, ...] = ()
     """The program after each round of debugging; the first is the code under test."""
+    written: tuple[str | None, ...] | None = None
+    """Programs that were written from the description alone; None among them: not readable."""
     log: StoredLog | None = None
     """What happened."""
     tally: Tally | None = None
@@ -143,6 +147,7 @@ def work_of(
         work,
         sampled=result.trace.sampled,
         rounds=result.trace.codes,
+        written=result.trace.programs,
         log=stored_log(result.trace, problem.entry_point),
     )
 
@@ -160,8 +165,8 @@ def graded_record(
     prediction = work.prediction
     grade = grade_prediction(prediction, problem, key, box, truth=truth)
     graded = dict(zip(prediction.candidates or (problem.code,), grade.programs, strict=False))
-    for source in work.rounds:
-        if source not in graded:
+    for source in (*work.rounds, *(work.written or ())):
+        if source is not None and source not in graded:
             graded[source] = grade_program(source, key, box, truth=truth)
     sampled = None
     if work.sampled is not None:
@@ -180,6 +185,9 @@ def graded_record(
             fixed=grade.fixed,
             sampled=sampled,
             rounds=tuple(_bits(graded[source]) for source in work.rounds) or None,
+            written=None
+            if work.written is None
+            else tuple("" if one is None else _bits(graded[one]) for one in work.written),
         ),
         function=problem.entry_point,
         code=problem.code,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from refute.datasets import Item
 from refute.errors import InputError
-from refute.figures import Figure, mean
+from refute.figures import Figure, clustered, mean
 from refute.function.bench.records import RECORDS, FunctionRecord, grades, read_grade
 from refute.function.bench.settings import BenchSettings, stored_settings
 from refute.function.grade import metrics
@@ -157,7 +157,25 @@ def _figures(good: Sequence[FunctionRecord]) -> dict[str, Figure]:
         for name in _OVER_TESTS:
             figures[f"kept_{name}"] = figures[name]
             figures[name] = sampled[name]
-    return figures
+    return figures | _written(good)
+
+
+def _written(good: Sequence[FunctionRecord]) -> dict[str, Figure]:
+    """Of the programs that were written from the description alone (Table 3 of the paper): how
+    many are right (`written_accuracy`, pass@1 of the model), and for how many problems one is
+    (`oracle_accuracy`, pass@N)."""
+    rows: dict[str, list[bool]] = {}
+    for record in good:
+        programs = record.grade.written
+        if programs:
+            rows.setdefault(record.problem, []).extend(p != "" and "0" not in p for p in programs)
+    if not rows:
+        return {}
+    groups = [(float(sum(row)), len(row)) for row in rows.values()]
+    return {
+        "written_accuracy": clustered(groups),
+        "oracle_accuracy": mean(float(any(row)) for row in rows.values()),
+    }
 
 
 def _rounds(records: Sequence[FunctionRecord]) -> tuple[Figure, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +26,7 @@ __all__ = [
     "Unreadable",
     "Vote",
     "conclusion",
+    "with_programs",
 ]
 
 
@@ -142,6 +143,9 @@ class Trace:
     that expects the exception `NO_EXCEPTION`: its input may attack, its output is never right."""
     codes: tuple[str, ...] = ()
     """The module after each round, 0 to m."""
+    programs: tuple[str | None, ...] | None = None
+    """Programs that were written from the description alone (modules; None: unreadable); None:
+    the method writes none."""
     suites: tuple[Suite, ...] = ()
     edits: tuple[EditRound, ...] = ()
     unreadable: Counter[str] = field(default_factory=Counter)
@@ -205,6 +209,12 @@ def conclusion(
         generated=tests,
         trace=trace,
     )
+
+
+def with_programs(result: MethodResult, programs: Sequence[str | None]) -> MethodResult:
+    """The result with the programs that were sampled, for `Trace.programs`."""
+    trace = replace(result.trace or Trace(), programs=tuple(programs))
+    return replace(result, trace=trace)
 
 
 def _as_stated(attempt: Attempt) -> UnitTest | None:

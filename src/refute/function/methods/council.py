@@ -1,0 +1,404 @@
+"""council: independent programs are the oracle, and candidates and tests validate each other.
+
+Neither of the papers has it. UTDebug asks a model what the output of an input is, by reading; here
+the model writes whole programs from the description, the code under test unseen, and the programs
+are *run*: what most of them return is the expected output.
+
+1. Programs are written until a group of them that do the same on every input is sure to be the
+   largest and holds half of all that may be written, or until none can. The inputs are those of the
+   examples, a list that the model is asked for once, and the search engine's neighbours of both.
+2. Where the code under test leaves the majority, there is a test. Where it is in the largest group
+   everywhere, nothing is claimed.
+3. Fixes are the programs, what the search engine finds with the tests, and, where no group has half
+   of the programs, edits by the model, which is shown such a test. Those that do the same stand
+   together: a group counts its programs and edits.
+4. While the second group might be the right one, outputs are bought: the model votes on inputs that
+   tell the groups apart, by the description alone (UTGen's vote).
+5. Of the best group that member is the fix which changes the least of the code.
+
+Examples that the description states are certain tests: no fix may fail one that another passes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Literal
+
+from refute.combinators import cross_check, decided, fewest
+from refute.errors import InputError
+from refute.function.consensus import Majority, agree, alike, majority
+from refute.function.contract import FailingTest, MethodResult
+from refute.function.formatting import call_source
+from refute.function.llm.code_extraction import apply_answer
+from refute.function.llm.debugging import Sampler, conversation, feedback_on
+from refute.function.llm.execution import SuiteRun, certain_tests, try_code
+from refute.function.llm.generation import (
+    ProposedTest,
+    ballot,
+    output_question,
+    test_request,
+    user,
+)
+from refute.function.llm.listed_inputs import listed_inputs
+from refute.function.llm.options import Options
+from refute.function.llm.results import (
+    Attempt,
+    EditRound,
+    Output,
+    Suite,
+    Unreadable,
+    Vote,
+    conclusion,
+    with_programs,
+)
+from refute.function.llm.search_partner import multiplied, searched_fixes
+from refute.function.llm.solutions import draw_solutions
+from refute.function.llm.versions import distinguishing
+from refute.methods import Context, method
+from refute.models.gather import together
+from refute.parameters import parameter
+from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
+from refute.prompts import render
+from refute.sandbox import Limits, Outcome, Program
+from refute.sandbox.values import MalformedValue
+
+LISTED = 12
+"""Inputs that the model is asked for."""
+EDITS = 2
+"""Edits of the code that the model is asked for where its programs do not agree."""
+BOUGHT = 2.0
+"""Programs that a vote on an output weighs as much as: it is k readings of the description, but the
+votes are of one reader, as the programs are."""
+_LIMITS = Limits(cpu=0.3, memory=512 << 20, output=1 << 20, stop_after=3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CouncilOptions(Options):
+    """The votes as in the paper; and how many programs."""
+
+    solutions: int = parameter(
+        10, "Programs that are written from the description, at most.", at_least=2, at_most=1000
+    )
+
+    def __post_init__(self) -> None:
+        """Raises `InputError`."""
+        Options.__post_init__(self)
+        if not (self.backtrack and self.guard):
+            raise InputError(
+                "council always discards what tests refuse: --no-backtrack and --no-guard "
+                "are for the paper's methods"
+            )
+
+
+@dataclass(slots=True)
+class Member:
+    """One program."""
+
+    code: str
+    origin: Literal["solution", "edit", "search"]
+    certain: SuiteRun
+    answer: str = ""
+    lines: tuple[str, ...] = ()
+    """What a search has changed."""
+    row: list[Outcome] = field(default_factory=list)
+
+    @property
+    def weight(self) -> int:
+        """How much it says that it was written: nothing, where a search made it to fit."""
+        return self.origin != "search"
+
+
+@method(
+    "council", summary="programs written without the code outvote it, by running", asks_model=True
+)
+async def council(
+    problem: FunctionProblem, *, ctx: Context, options: CouncilOptions
+) -> MethodResult:
+    """Failing tests of the problem's code, and a fix unless `options.m` is 0.
+
+    `ctx.model` writes programs and edits, `ctx.writer` inputs and votes. Raises what `Asker.ask`
+    raises (but `ContextTooLong`), and `SandboxUnavailable`.
+    """
+    certain = certain_tests(problem)
+    given = await try_code(problem.code, problem.entry_point, certain, ctx.sandbox)
+    sampler = Sampler(ctx.model, options.sampling(ctx.seed))
+    return await _Council(problem, ctx, options, sampler, given).run()
+
+
+@dataclass(slots=True)
+class _Council:
+    """The state of the method on one problem."""
+
+    problem: FunctionProblem
+    ctx: Context
+    options: CouncilOptions
+    sampler: Sampler
+    given: SuiteRun
+    """What the code under test does on the certain tests."""
+    calls: list[Invocation] = field(default_factory=list)
+    before: list[Outcome] = field(default_factory=list)
+    """What the code under test does on them."""
+    members: list[Member] = field(default_factory=list)
+    written: list[str | None] = field(default_factory=list)
+    unreadable: list[EditRound] = field(default_factory=list)
+    bought: dict[int, Vote] = field(default_factory=dict)
+    """By the number of the input."""
+
+    async def run(self) -> MethodResult:
+        problem, options = self.problem, self.options
+        await self._gather_inputs()
+        self.before = await self._row(problem.code)
+        await self._write_programs()
+        best: Member | None = None
+        if options.m and self._best() is not None:
+            await self._add_fixes(self._tests())
+            if options.vote:
+                await self._buy()
+            best = self._best()
+        return await self._result(self._tests(), best)
+
+    # -- inputs ------------------------------------------------------------------------------------
+
+    async def _gather_inputs(self) -> None:
+        problem, name = self.problem, self.problem.entry_point
+        known: list[Invocation] = [test.call for test in self.given.tests]
+        known += await listed_inputs(
+            problem,
+            LISTED,
+            ask=self.ctx.writer,
+            box=self.ctx.sandbox,
+            sampling=self.options.sampling(self.ctx.seed),
+        )
+        near = multiplied(problem, known, seed=self.ctx.seed)
+        seen: dict[str, Invocation] = {}
+        for call in chain(known, near):
+            if isinstance(call, Call):
+                seen.setdefault(call_source(call, name), call)
+        self.calls = list(seen.values())
+
+    async def _row(self, code: str) -> list[Outcome]:
+        program = Program(code, self.problem.entry_point)
+        return await self.ctx.sandbox.run(program, self.calls, _LIMITS) if self.calls else []
+
+    # -- programs ----------------------------------------------------------------------------------
+
+    async def _write_programs(self) -> None:
+        """Write programs until more of them could not change which group is the largest; and until
+        one passes the certain tests."""
+        most, needed = self.options.solutions, (self.options.solutions + 1) // 2
+        counts: list[int] = []
+        while (left := most - len(self.written)) and not (counts and decided(counts, left, needed)):
+            for one in await draw_solutions(
+                self.problem, self.sampler, fewest(counts, left, needed)
+            ):
+                self.written.append(one.code)
+                if one.code is not None:
+                    await self._enter(one.code, "solution", one.answer)
+                    continue
+                told = "there is none" if one.unreadable is None else one.unreadable.told
+                edit = EditRound(1, one.answer, None, False, f"discarded: {told}")
+                self.unreadable.append(replace(edit, unreadable=one.unreadable))
+            sound = [one for one in self.members if all(one.certain.verdicts)]
+            counts = [len(group) for group in alike([one.row for one in sound])]
+
+    async def _enter(
+        self,
+        code: str,
+        origin: Literal["solution", "edit", "search"],
+        answer: str = "",
+        lines: Sequence[str] = (),
+    ) -> None:
+        name, box = self.problem.entry_point, self.ctx.sandbox
+        certain = await try_code(code, name, self.given.tests, box)
+        member = Member(code, origin, certain, answer, tuple(lines))
+        member.row = await self._row(code)
+        self.members.append(member)
+
+    def _sound(self) -> list[Member]:
+        """The programs that pass the most certain tests."""
+        most = max((one.certain.passed for one in self.members), default=0)
+        return [one for one in self.members if one.certain.passed == most]
+
+    async def _add_fixes(self, tests: Sequence[UnitTest]) -> None:
+        """Fixes by the engine, and by the model where its programs do not agree."""
+        problem = self.problem
+        counts = [len(group) for group in alike([one.row for one in self._sound()])]
+        if 2 * max(counts, default=0) < len(self.written):
+            run = await try_code(problem.code, problem.entry_point, tests, self.ctx.sandbox)
+            for failing in (*self.given.failing, *run.failing)[:1]:
+                await self._edit(failing)
+        wanted = [*(failing.test for failing in self.given.failing), *tests]
+        passing = [test for test in self.given.tests if test not in wanted]
+        for found in await searched_fixes(
+            problem, [*passing, *wanted], self.ctx.sandbox, seed=self.ctx.seed
+        ):
+            await self._enter(found.code, "search", lines=found.edits)
+
+    async def _edit(self, failing: FailingTest) -> None:
+        feedback = render("test_feedback", **feedback_on(failing, self.problem.entry_point))
+        request = (*conversation(self.problem, self.problem.code), user(feedback))
+        for answer in await self.sampler.draw(request, EDITS):
+            code, _ = apply_answer(self.problem.code, answer, self.problem.entry_point)
+            if code is not None and answer is not None:
+                await self._enter(code, "edit", answer.text)
+
+    # -- what they say -----------------------------------------------------------------------------
+
+    def _majority(self, number: int) -> Majority | None:
+        return majority([one.row[number] for one in self._sound() if one.origin == "solution"])
+
+    def _tests(self) -> list[UnitTest]:
+        """At most n tests that the code under test fails by the majority, the surest first."""
+        found = []
+        for number, call in enumerate(self.calls):
+            most = self._majority(number)
+            if most is None or agree(self.before[number], most.output):
+                continue
+            vote = self.bought.get(number)
+            if 2 * most.support < most.of or (vote is not None and not _says(vote, most.output)):
+                continue
+            try:
+                value = most.output.value
+            except MalformedValue:
+                continue
+            test = UnitTest(
+                call, value, None, Trust.PREDICTED, "model", confidence=round(most.share, 4)
+            )
+            found.append((-most.share, number, test))
+        return [test for _, _, test in sorted(found, key=lambda row: row[:2])[: self.options.n]]
+
+    def _groups(self) -> list[tuple[float, list[Member]]]:
+        """Programs that do the same on every input, with what speaks for them, best first; of
+        equals the one that agrees with more of the others, input by input."""
+        sound = self._sound()
+        shared = cross_check([one.row for one in sound if one.weight], agree)
+        agreement = dict(zip((id(one) for one in sound if one.weight), shared, strict=True))
+        ranked = []
+        for numbers in alike([one.row for one in sound]):
+            group = [sound[number] for number in numbers]
+            votes = [_says(vote, group[0].row[at]) for at, vote in self.bought.items()]
+            score = sum(one.weight for one in group) + BOUGHT * sum(votes)
+            ranked.append((score, max(agreement.get(id(one), 0.0) for one in group), group))
+        ranked.sort(key=lambda row: (-row[0], -row[1]))
+        return [(score, group) for score, _, group in ranked]
+
+    async def _buy(self) -> None:
+        """Votes on inputs that tell apart the groups that might be right."""
+        groups = self._groups()
+        rivals = [group for score, group in groups if 2 * score >= groups[0][0]]
+        if len(rivals) < 2:
+            return
+        rows = [group[0].row for group in rivals]
+        numbers = distinguishing(rows, [], own=len(self.calls), taken=set(), count=self.options.n)
+        votes = await together(self._ballot(self.calls[number]) for number in numbers)
+        self.bought = {
+            number: vote
+            for number, vote in zip(numbers, votes, strict=True)
+            if vote.winner is not None
+        }
+
+    async def _ballot(self, call: Invocation) -> Vote:
+        name = self.problem.entry_point
+        said = f"Arguments: ```{call_source(call, name)}```"
+        proposal = ProposedTest("", call, Unreadable.NO_OUTPUT, said)
+        request = test_request(self.problem, self.problem.code, "random")
+        return await ballot(
+            output_question(request, proposal, name),
+            name,
+            ask=self.ctx.writer,
+            box=self.ctx.sandbox,
+            k=self.options.k,
+            sampling=self.options.sampling(self.ctx.seed),
+        )
+
+    def _best(self) -> Member | None:
+        """The fix; None where the best group does as the code does."""
+        groups = self._groups()
+        if not groups:
+            return None
+        [(_, group), *_] = groups
+        as_before = len(alike([self.before, group[0].row])) == 1
+        if as_before and group[0].certain.passed <= self.given.passed:
+            return None
+        return max(group, key=lambda one: _likeness(self.problem.code, one.code))
+
+    # -- the result --------------------------------------------------------------------------------
+
+    async def _result(self, tests: Sequence[UnitTest], best: Member | None) -> MethodResult:
+        problem, name, box = self.problem, self.problem.entry_point, self.ctx.sandbox
+        suite = Suite(tuple(self._attempt(at, test) for at, test in enumerate(tests)))
+        first = await try_code(problem.code, name, tests, box)
+        groups = self._groups()
+        edits = [await self._round(one, best, groups, first) for one in self.members]
+        codes = [problem.code] if best is None else [problem.code, best.code]
+        found = conclusion(
+            problem, self.options, codes, [suite], [*self.unreadable, *edits], first, self.given
+        )
+        found = with_programs(replace(found, notes=self._notes(groups)), self.written)
+        if best is None:
+            return found
+        return replace(found, reservations=self._reservations(groups))
+
+    async def _round(
+        self,
+        member: Member,
+        best: Member | None,
+        groups: Sequence[tuple[float, Sequence[Member]]],
+        first: SuiteRun,
+    ) -> EditRound:
+        run = await try_code(member.code, self.problem.entry_point, first.tests, self.ctx.sandbox)
+        like = [group for _, group in groups if any(one is member for one in group)]
+        if not like:
+            reason = "it fails a certain test that another passes"
+        else:
+            reason = f"{sum(one.weight for one in like[0])} programs do the same"
+        accepted = member is best
+        words = [*member.lines, reason]
+        return EditRound(
+            1,
+            member.answer,
+            member.code,
+            accepted,
+            f"{'accepted' if accepted else 'discarded'}: {'; '.join(words)}",
+            first.tests[0] if first.tests else None,
+            before=self.given.passed + first.passed,
+            after=member.certain.passed + run.passed,
+            total=len(self.given.tests) + len(first.tests),
+        )
+
+    def _attempt(self, number: int, test: UnitTest) -> Attempt:
+        output, most = Output(test.expected), self._majority(self.calls.index(test.call))
+        assert most is not None
+        counts = [(output, most.support)]
+        counts += [(Output(value.value), count) for value, count in most.rest]
+        vote = Vote(most.of, most.of, tuple(counts))
+        return Attempt(number, "", "kept", test.call, output, vote=vote, test=test)
+
+    def _notes(self, groups: Sequence[tuple[float, Sequence[Member]]]) -> tuple[str, ...]:
+        sizes = [str(count) for _, group in groups if (count := sum(o.weight for o in group))]
+        said = f"{len(self.written)} programs, of which do the same: {', '.join(sizes) or 'none'}"
+        return (said, f"{len(self.bought)} outputs voted on") if self.bought else (said,)
+
+    def _reservations(self, groups: Sequence[tuple[float, Sequence[Member]]]) -> tuple[str, ...]:
+        written = sum(one.origin == "solution" for one in groups[0][1])
+        if 2 * written >= len(self.written):
+            return ()
+        return (f"only {written} of {len(self.written)} programs for the task do the same",)
+
+
+def _says(vote: Vote, outcome: Outcome) -> bool:
+    """Whether a program returns what the vote came to."""
+    winner = vote.winner
+    if winner is None:
+        return False
+    from refute.sandbox.equality import expect_test, matches
+
+    return matches(outcome, expect_test(UnitTest(Call(), winner.value, winner.raises)))
+
+
+def _likeness(code: str, other: str) -> float:
+    """How much of the text is the same, in [0, 1]."""
+    return difflib.SequenceMatcher(None, code.split("\n"), other.split("\n")).ratio()
