@@ -42,14 +42,16 @@ def by_input(item: IssueItem, wrong: str, scratch: Path) -> tuple[bool, str]:
             ["git", "-C", str(folder), "checkout", "-q", item.problem.base_commit],
         ):
             subprocess.run(command, check=True, capture_output=True)
-    found = changes_of(wrong, folder, base.python, item.key.patch)
+    environment = Path(base.readable[0]) / "bin" / "python"  # beside the layer with the tree
+    python = environment if environment.is_file() else base.python
+    found = changes_of(wrong, folder, python, item.key.patch)
     if isinstance(found, str):
         return False, found
     shown = [d for one in found.functions for d in one.comparison.differences]
     if shown:
         return True, shown[0].scenario.source
-    verdicts = sorted({one.comparison.verdict for one in found.functions})
-    return False, ", ".join(verdicts) or "no function to call"
+    told = sorted({f"{c.verdict} ({c.reason})" for c in (f.comparison for f in found.functions)})
+    return False, "; ".join(told) or "no function to call"
 
 
 def by_test(item: IssueItem, wrong: str, tests: str) -> bool | None:
