@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,8 @@ from refute.issue.analysis.inference import (
     paired_interval,
     wilson,
 )
+from refute.issue.analysis.overlap import Independence, pairs
+from refute.issue.analysis.runs import GradedRun
 
 
 @pytest.mark.parametrize(
@@ -126,3 +130,22 @@ def test_holm() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.9, 0.8]) == pytest.approx([1.0, 1.0])
     assert holm([]) == []
+
+
+@pytest.mark.parametrize(("tests", "fixes", "both", "p"), [(25, 48, 5, 0.5337), (16, 16, 1, 0.660)])
+def test_the_p_values_of_table_6_are_one_sided(tests: int, fixes: int, both: int, p: float) -> None:
+    """SWE-Agent and ZeroShotPlus, over the 253 instances of SWT-Bench's first version."""
+    found = Independence(both, tests - both, fixes - both, 253 - tests - fixes + both)
+    assert found.p_greater == pytest.approx(p, abs=5e-4)
+    assert found.p > found.p_greater
+
+
+def test_golden_tests_and_samples_are_no_methods() -> None:
+    one = GradedRun("rows", "libro", Path(), {})
+    others = [
+        replace(one, method="gold", gold=True),
+        replace(one, method="pass@5"),
+        replace(one, oracle=True),
+    ]
+    assert [pair.first for pair in pairs([one, *others, one])] == [0]
+    assert [run.is_method for run in (one, *others)] == [True, False, False, False]

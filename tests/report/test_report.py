@@ -4,88 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refute import cli
-from refute.figures import Figure
 from refute.function.bench.summary import read_result
-from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot
-from refute.report.page import run_labels
-from refute.report.paper import claims, paper_figures
+from refute.report.function_study import run_labels
 
+from .function_runs import record, write_run
 from .pages import HOSTILE, Page
-
-OPTIONS = {
-    "model": "openai:m",
-    "tester": None,
-    "runs": 1,
-    "n": 3,
-    "k": 8,
-    "m": 2,
-    "vote": True,
-    "backtrack": True,
-    "guard": True,
-    "temperature": 0.7,
-    "top_p": 0.9,
-    "max_tokens": 2048,
-}
-CODE, FIXED = "def f(n):\n    return n\n", "def f(n):\n    return n + 1\n"
-
-
-def record(identity: str, *, passes: bool) -> dict[str, Any]:
-    """One problem of UTDebug: the first edit discarded, the second accepted; hostile throughout."""
-    vote = {
-        "k": 8,
-        "asked": 6,
-        "counts": [[HOSTILE, 5], ["2", 1]],
-        "unreadable": {},
-        "winner": HOSTILE,
-    }
-    attempt = {"number": 0, "status": "kept", "answer": HOSTILE, "call": HOSTILE, "vote": vote}
-    edits = [
-        {"round": 1, "accepted": False, "reason": f"discarded: {HOSTILE}", "code": HOSTILE},
-        {"round": 2, "accepted": True, "reason": "accepted", "code": FIXED},
-    ]
-    feedback = {"answer": "", "before": 0, "after": 1, "total": 1, "call": HOSTILE}
-    return {
-        "id": identity,
-        "problem": identity,
-        "status": "fixed",
-        "seconds": 1.5,
-        "tried": 2,
-        "grade": {
-            "tests": [[True, True, True]],
-            "sampled": [[True, True, True], [True, False, True], [False, False, False]],
-            "programs": ["11" if passes else "10"],
-            "fixed": True,
-            "rounds": ["01", "01", "11" if passes else "10"],
-        },
-        "function": "f",
-        "code": CODE,
-        "candidates": [FIXED],
-        "edits": [[HOSTILE]],
-        "tests": [{"call": HOSTILE, "expected": "x" * 5000, "confidence": 1.0, "source": "m"}],
-        "notes": [HOSTILE],
-        "log": {
-            "suites": [[attempt]],
-            "edits": [{**feedback, **edit} for edit in edits],
-            "unreadable": {"empty": 2},
-            "votes_saved": 2,
-        },
-        "tally": {"requests": 4, "samples": 9, "prompt_tokens": 70, "completion_tokens": 30},
-    }
-
-
-def write_run(folder: Path, rows: list[dict[str, Any]], **settings: Any) -> Path:
-    header = {"dataset": "he-fix", "method": "utgen", "problems": len(rows), **OPTIONS, **settings}
-    folder.mkdir()
-    lines = [{"journal": 1, "settings": header}, *rows]
-    (folder / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return folder
 
 
 @pytest.fixture
@@ -113,6 +42,7 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(run: Path, tmp_p
     for words in ("wrong fixes (2)", "right fixes (2)", "without a result (1)", "rounds of debug"):
         assert words in shown
     assert "unit tests (n)" in shown, "two runs differ in n alone"
+    assert "n = 1" in shown
     assert "-    return n" in shown
     assert "+    return n + 1" in shown
     assert "not asked for" in shown
@@ -138,22 +68,15 @@ def test_the_paper_stands_beside_the_runs(
     monkeypatch.setenv("COLUMNS", "200")
     assert cli.run(["report", str(run)]) == 0
     out = capsys.readouterr().out
-    row = next(line for line in out.splitlines() if "paper: utgen, Llama-3 8B" in line)
-    assert "53.80" in row
-    assert "33.33 ± " in out
-    assert cli.run(["report", str(run), "--json"]) == 0
+    assert "paper:" not in out, "m is not a model of the paper's, so there is no figure"
+    assert "33.33 [" in out
+    assert cli.run(["report", str(run), "--json", "--paper-model", "Qwen2.5 7B"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["runs"][0]["metrics"]["code_accuracy"]["value"] == 0.5
-    assert {figure["dataset"] for figure in document["paper"]} == {"he-fix"}
-
-
-def test_every_figure_of_the_paper_says_where_it_stands() -> None:
-    figures = [f for name in ("he-fix", "mbpp-fix-hard") for f in paper_figures(name)]
-    assert len(figures) >= 5
-    for figure in figures:
-        assert figure.where
-        assert 0 <= figure.value <= 100
-    assert all(where for _, where in claims())
+    assert {one["metric"]: one["paper"] for one in document["paper"]} == pytest.approx(
+        {"attack_rate": 0.9654, "output_accuracy": 0.729, "accuracy_and_attack": 0.7248}
+    ), "Table 6; two rounds are not the three of Table 2"
+    assert all(one["model_differs"] for one in document["paper"])
 
 
 def test_a_run_under_way_is_read_and_left_alone(run: Path) -> None:
@@ -184,30 +107,14 @@ def test_labels_say_no_more_than_they_must(tmp_path: Path) -> None:
         runs = [write_run(n, rows, **s) for n, s in zip(names, settings, strict=True)]
         return run_labels([read_result(one)[0] for one in runs])
 
-    assert labels({"m": 3}, {"method": "random"}) == ["utgen", "random"]
-    assert labels({"m": 3}, {"model": "hf:x"}) == ["utgen openai:m", "utgen hf:x"]
+    assert labels({"m": 3}, {"m": 3, "method": "random"}) == ["utgen", "random"]
+    assert labels({"m": 3}, {"method": "random"}) == ["utgen", "random m=2"]
+    assert labels({"m": 3}, {"m": 3, "model": "hf:a/x"}) == ["utgen m", "utgen x"]
+    assert labels({"m": 3}, {"m": 3, "model": "hf:m"}) == ["utgen openai:m", "utgen hf:m"]
     assert labels({"m": 3}, {"m": 3, "vote": False}) == [
-        "utgen openai:m",
-        "utgen openai:m vote=False",
+        "utgen",
+        "utgen vote=False",
     ]
     same = labels({"m": 3}, {"m": 3})
-    assert same[0].startswith("utgen openai:m [")
+    assert same[0].startswith("utgen [")
     assert same[0] != same[1]
-
-
-def test_charts_escape_and_leave_out_what_is_not_there() -> None:
-    nothing, half = Figure(math.nan, math.nan), Figure(0.5, 0.1)
-    dots = dot_plot(
-        [ChartRow("<b>", (half, None)), ChartRow("none", (nothing, None))], ["<i>", "b"]
-    )
-    assert "<b>" not in dots
-    assert "&lt;b&gt;" in dots
-    assert dots.count("<circle") == 1
-    assert "nan" not in dots
-    lines = line_plot(
-        [ChartLine("a", ((1.0, half), (3.0, nothing), (5.0, Figure(1.0, math.nan))))], "n"
-    )
-    assert lines.count("<circle") == 2
-    assert "nan" not in lines
-    ys = [float(y) for y in re.findall(r'<circle[^>]* cy="([\d.]+)"', lines)]
-    assert ys[1] < ys[0], "more is higher"

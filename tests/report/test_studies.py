@@ -197,9 +197,9 @@ def test_models_and_contexts_tell_runs_apart(
     ]
     labels = [run["label"] for run in report(capsys, *folders)["runs"]]
     assert labels == [
-        "libro m",
-        "libro m, golden patch, told that it may be wrong",
-        "libro m, golden test files",
+        "libro",
+        "libro, golden patch, told that it may be wrong",
+        "libro, golden test files",
     ]
 
 
@@ -216,6 +216,39 @@ def test_solving_tests_and_solving_fixes(runs: Runs, capsys: pytest.CaptureFixtu
     results.write_text('{"other": 1}')
     assert cli.run(["report", str(runs.folder / "first"), "--fixes", str(results)]) == 2
     assert "resolved" in capsys.readouterr().err
+
+
+def test_what_fixes_resolve_stands_beside_the_tests_by_repository(runs: Runs) -> None:
+    results = runs.folder / "agent.json"
+    results.write_text(json.dumps({"resolved": IDS[:3]}))
+    found = refute_report(runs.grades("first", range(10)), fixes=[results])
+    (table,) = found.chosen(["by-repository"])
+    assert table.heads == ("", "django/django", "psf/requests")
+    rows = {row.cells[0].text: row.cells[1:] for row in table.rows}
+    assert [cell.value for cell in rows["instances"]] == [12, 8]
+    assert [cell.value for cell in rows["fixes: agent"]] == [25, 0]
+    assert rows["fixes: agent"][1].high == pytest.approx(32.4, abs=0.1), "0 of 8 is no certainty"
+
+
+def test_runs_are_restricted_to_their_common_instances(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = runs.grades("first", range(10)), runs.grades("second", [0], errors=[9, 19])
+    text = str(refute_report(first, second))
+    assert "warning: the runs cover different instances (18 to 20 each, 18 in common)" in text
+    found = refute_report(first, second, common=True)
+    assert [run["n"] for run in found.to_dict()["studies"][0]["runs"]] == [18, 18]
+    assert "warning" not in str(found)
+    nothing = runs.grades("nothing", [], errors=range(20))
+    assert cli.run(["report", str(first), str(nothing), "--common"]) == 2
+    assert "no instance in common" in capsys.readouterr().err
+
+
+def test_a_sample_of_pass_k_is_not_called_pass_k(runs: Runs) -> None:
+    folder = runs.bench("p", [[0], [0], [1]], method="pass@2", model="m")
+    (figures,) = refute_report(folder).chosen(["figures"])
+    assert [row.cells[0].text for row in figures.rows] == ["first sample of pass@2", "pass@2"]
+    assert [row.cells[6].value for row in figures.rows] == [5, 10]
 
 
 def test_groups() -> None:
@@ -258,17 +291,7 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(
     assert "SWE-Agent" in shown, "the claims are those of SWT-Bench"
     assert "UTGen" not in shown
     assert "nan" not in text.replace("nanum", "")
-
-
-def test_the_paper_stands_beside_runs_on_its_data_set() -> None:
-    from refute.issue.grading.grade_summary import FIGURES
-    from refute.report.paper import claims, paper_figures
-
-    figures = [f for name in ("swt-lite", "swt-verified") for f in paper_figures(name)]
-    assert len(figures) >= 20
-    assert {figure.metric for figure in figures} <= set(FIGURES)
-    assert all(figure.where and 0 < figure.value < 100 for figure in figures)
-    assert claims("SWT-Bench") != claims()
+    assert text.index("ΔC of others") < text.index("<h3>"), "the main table is the first thing"
 
 
 @pytest.mark.parametrize(

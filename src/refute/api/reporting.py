@@ -20,13 +20,57 @@ from refute.runs.journal import read_header
 if TYPE_CHECKING:
     from refute.issue.analysis.filters import FilterRun
     from refute.issue.analysis.study import Study
-    from refute.report.page import PageRun
+    from refute.report.function_study import DatasetStudy
+    from refute.report.grids import Grid
 
-__all__ = ["FunctionReport", "IssueReport", "read_resolved", "report"]
+__all__ = ["FORMATS", "FunctionReport", "IssueReport", "read_resolved", "report"]
+
+
+FORMATS = ("text", "csv", "latex", "json")
+"""What `refute report --format` takes."""
 
 
 class _Report(Shown):
     __slots__ = ()
+
+    def tables(self) -> list[Grid]:
+        """All tables, those of the papers' forms too."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        raise NotImplementedError
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.grid_text import print_grid
+
+        for grid in self.tables():
+            if grid.shown:
+                print_grid(grid, console)
+
+    def chosen(self, names: Sequence[str]) -> list[Grid]:
+        """The tables of these names; all for none. Raises `InputError` for a name without one."""
+        tables = self.tables()
+        known = list(dict.fromkeys(grid.name for grid in tables))
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f"--table {name}: no such table here; there are {', '.join(known)}"
+                )
+        return [grid for grid in tables if not names or grid.name in names]
+
+    def csv(self, *names: str) -> str:
+        """The tables of these names (all) as CSV. Raises `InputError`."""
+        from refute.report.exports import as_csv
+
+        return as_csv(self.chosen(names))
+
+    def latex(self, *names: str) -> str:
+        """The tables of these names (all) as LaTeX `tabular`s. Raises `InputError`."""
+        from refute.report.exports import as_latex
+
+        return as_latex(self.chosen(names))
 
     def page(self) -> str:
         """A self-contained HTML page."""
@@ -44,25 +88,26 @@ class _Report(Shown):
 class FunctionReport(_Report):
     """Runs over functions, beside each other."""
 
-    runs: tuple[PageRun, ...]
+    studies: tuple[DatasetStudy, ...]
+
+    def tables(self) -> list[Grid]:
+        """All tables, those of the paper's forms last."""
+        from refute.report.function_grids import function_grids
+        from refute.report.utgen_tables import utgen_tables
+
+        return [*function_grids(self.studies), *utgen_tables(self.studies)]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
-        from refute.report.compare import compare_document
+        from refute.report.function_documents import functions_document
 
-        return compare_document([run.result for run in self.runs])
-
-    def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
-        from refute.report.compare import print_comparison
-
-        print_comparison([run.result for run in self.runs], console)
+        return functions_document(self.studies)
 
     def page(self) -> str:
         """A self-contained HTML page."""
         from refute.report.page import render_page
 
-        return render_page(self.runs)
+        return render_page(self.studies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +116,14 @@ class IssueReport(_Report):
 
     studies: tuple[Study, ...]
     filters: tuple[FilterRun, ...]
+    paper_model: str | None = None
+
+    def tables(self) -> list[Grid]:
+        """All tables, study by study, then those of the filters."""
+        from refute.report.issue_grids import filter_grid, issue_grids
+
+        grids = [g for study in self.studies for g in issue_grids(study, as_model=self.paper_model)]
+        return [*grids, *map(filter_grid, self.filters)]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
@@ -78,25 +131,15 @@ class IssueReport(_Report):
         from refute.report.study_documents import study_document
 
         return {
-            "studies": [study_document(study) for study in self.studies],
+            "studies": [study_document(one, as_model=self.paper_model) for one in self.studies],
             "filters": [filter_document(one) for one in self.filters],
         }
-
-    def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
-        from refute.report.filters import print_filter
-        from refute.report.studies import print_study
-
-        for study in self.studies:
-            print_study(study, console)
-        for one in self.filters:
-            print_filter(one, console)
 
     def page(self) -> str:
         """A self-contained HTML page."""
         from refute.report.study_page import render_studies
 
-        return render_studies(self.studies, self.filters)
+        return render_studies(self.studies, self.filters, as_model=self.paper_model)
 
 
 def report(
@@ -104,13 +147,20 @@ def report(
     data: Path | str | None = None,
     fixes: Sequence[Path | str] = (),
     cutoff: str | None = None,
+    common: bool = False,
+    paper_model: str | None = None,
 ) -> FunctionReport | IssueReport:
     """Compare runs of `bench`, `grade` and of filters, with each other and with the paper.
+
+    `common`: over the problems that all runs of a dataset have a grade for. `paper_model`: the
+    model of the paper ("Qwen2.5 7B") to compare with, whatever the runs' models are called; without
+    it only figures of the very model are shown.
 
     Over issues: `data`, the dataset's file or folder; `fixes`, files of what fixes resolve
     (SWE-bench's results); `cutoff`, a day (YYYY-MM-DD) that tells issues until then and later ones
     apart. Raises `InputError` for folders that hold no run, or runs of both levels.
     """
+    _check_model(paper_model)
     directories = list(dict.fromkeys(map(Path, runs)))
     if not directories:
         raise InputError("name a run: a folder that refute bench wrote")
@@ -118,19 +168,32 @@ def report(
     of_issues = ("issues", "grades", "fix grades", "filter")
     others = [path for path, kind in kinds.items() if kind not in of_issues]
     if not others:
-        return _of_issues(kinds, path_of(data), list(map(Path, fixes)), cutoff)
+        return _of_issues(kinds, path_of(data), list(map(Path, fixes)), cutoff, common, paper_model)
     if len(others) < len(directories):
         raise InputError(f"{others[0]}: not a run over issues; report on them one kind at a time")
     if fixes or cutoff:
         raise InputError("--fixes and --cutoff are for runs over issues")
     from refute.function.bench.summary import read_result
-    from refute.report.page import PageRun
+    from refute.report.function_study import PageRun, dataset_studies
 
-    return FunctionReport(tuple(PageRun(*read_result(directory)) for directory in directories))
+    found = [PageRun(*read_result(directory)) for directory in directories]
+    return FunctionReport(dataset_studies(found, common=common, as_model=paper_model))
+
+
+def _check_model(name: str | None) -> None:
+    from refute.report.model_names import PAPER_MODELS
+
+    if name is not None and name not in PAPER_MODELS:
+        raise InputError(f"--paper-model {name}: one of {', '.join(PAPER_MODELS)}")
 
 
 def _of_issues(
-    kinds: Mapping[Path, str | None], data: Path | None, fixes: Sequence[Path], cutoff: str | None
+    kinds: Mapping[Path, str | None],
+    data: Path | None,
+    fixes: Sequence[Path],
+    cutoff: str | None,
+    common: bool,
+    paper_model: str | None,
 ) -> IssueReport:
     from refute.issue.analysis.filters import filters_of, read_filter
 
@@ -141,7 +204,8 @@ def _of_issues(
     resolved: dict[str, Collection[str]] = {path.stem: read_resolved(path) for path in fixes}
     for one in found:
         resolved[f"{one.fixer} ({one.folder.name})"] = one.result.resolved_ids
-    return IssueReport(tuple(_studies(runs, data, resolved, cutoff)), tuple(found))
+    studies = _studies(runs, data, resolved, cutoff, common)
+    return IssueReport(tuple(studies), tuple(found), paper_model)
 
 
 def _studies(
@@ -149,11 +213,12 @@ def _studies(
     data: Path | None,
     resolved: Mapping[str, Collection[str]],
     cutoff: str | None,
+    common: bool,
 ) -> list[Study]:
     """One study for each dataset."""
     from refute.datasets.swe import load_issues
     from refute.issue.analysis.groups import is_day
-    from refute.issue.analysis.runs import read_graded
+    from refute.issue.analysis.runs import on_common, read_graded
     from refute.issue.analysis.study import study
 
     if cutoff is not None and not is_day(cutoff):
@@ -162,6 +227,8 @@ def _studies(
     studies = []
     for dataset in dict.fromkeys(run.dataset for run in runs):
         chosen = [run for run in runs if run.dataset == dataset]
+        if common:
+            chosen = on_common(chosen)
         ids = dict.fromkeys(id for run in chosen for id in run.grades)
         if not ids:
             raise InputError(f"{chosen[0].folder}: no instance has a grade yet")

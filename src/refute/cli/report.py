@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from refute.cli.options import FILE, json_option
 from refute.cli.output import consoles, remark, show
+
+if TYPE_CHECKING:
+    from refute.report.grids import Grid
 
 __all__ = ["command"]
 
@@ -28,6 +33,27 @@ __all__ = ["command"]
 @click.option(
     "--cutoff", metavar="YYYY-MM-DD", help="Issues: tell those until this day and later ones apart."
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "csv", "latex", "json"]),
+    default="text",
+    show_default=True,
+    help="Of what is printed: every table as CSV or as LaTeX, or one JSON document.",
+)
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="NAME",
+    help="Only this table, also one in a paper's form (utgen-2); a wrong name lists them.",
+)
+@click.option("--common", is_flag=True, help="Only the problems that all runs have a grade for.")
+@click.option(
+    "--paper-model",
+    metavar="NAME",
+    help='Compare with the paper\'s figures of this model ("Qwen2.5 7B"), whatever ours is called.',
+)
 @json_option
 def command(
     runs: tuple[Path, ...],
@@ -35,20 +61,41 @@ def command(
     data: Path | None,
     fixes: tuple[Path, ...],
     cutoff: str | None,
+    form: str,
+    tables: tuple[str, ...],
+    common: bool,
+    paper_model: str | None,
     as_json: bool,
 ) -> int:
     """Compare runs of bench with each other and with the paper.
 
     RUN: a folder that `refute bench` wrote; the run may still be under way. The page needs nothing
     but itself: figures with error bars, and every problem in detail. Functions: accuracy by round
-    and by number of tests. Issues (graded runs, folders of `refute grade` as well): SWT-Bench's
-    tables, success by repository and by length, overlap, paired tests, cost, filters of fixes.
+    and by number of tests, paired tests. Issues (graded runs, folders of `refute grade` as well):
+    SWT-Bench's tables, success by repository and by length, overlap, paired tests, cost, filters of
+    fixes. The paper's figure stands beside a run of the same dataset, model, method and options.
     """
     from refute.api.reporting import report
 
-    found = report(*runs, data=data, fixes=fixes, cutoff=cutoff)
-    show(found, as_json=as_json)
+    found = report(
+        *runs, data=data, fixes=fixes, cutoff=cutoff, common=common, paper_model=paper_model
+    )
+    if form == "csv":
+        click.echo(found.csv(*tables), nl=False)
+    elif form == "latex":
+        click.echo(found.latex(*tables), nl=False)
+    elif tables and not (as_json or form == "json"):
+        _print(found.chosen(tables))
+    else:
+        show(found, as_json=as_json or form == "json")
     if output is not None:
         found.write(output)
         remark(consoles()[1], [f"page written to {output}"])
     return 0
+
+
+def _print(tables: Sequence[Grid]) -> None:
+    from refute.report.grid_text import print_grid
+
+    for grid in tables:
+        print_grid(grid, consoles()[0])

@@ -13,6 +13,7 @@ from rich.text import Text
 from refute.figures import Figure
 from refute.function.bench import BenchSummary
 from refute.function.bench.summary import ModelCost
+from refute.report.intervals import estimate
 
 __all__ = ["ROWS", "bench_document", "cost_text", "percent", "print_bench"]
 
@@ -72,15 +73,18 @@ def print_bench(result: BenchSummary, console: Console) -> None:
     model = f" with {settings.model}" if settings.model is not None else ""
     title = f"{settings.dataset}, method {settings.method}{model}, {result.n} problems{runs}"
     table = Table(title=Text(title, style="bold"), title_justify="left")
-    for name, justify in (("", "left"), ("%", "right"), ("standard error", "right")):
+    for name, justify in (("", "left"), ("%", "right"), ("95 % interval", "right")):
         table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    problems = -(-result.n // settings.runs)
     for name, label in ROWS.items():
         if name in result.figures:
-            figure = result.figures[name]
-            table.add_row(label, percent(figure.value), percent(figure.stderr))
+            over = problems
+            if name.removeprefix("kept_") in _TESTS and "tested" in result.figures:
+                over = round(problems * result.figures["tested"].value) if result.n else 0
+            table.add_row(label, *_with_interval(result.figures[name], over))
     for number, figure in enumerate(result.rounds):
         label = f"code accuracy after round {number}" if number else "code accuracy at the start"
-        table.add_row(label, percent(figure.value), percent(figure.stderr))
+        table.add_row(label, *_with_interval(figure, problems))
     console.print(table)
     fixed = result.n - result.abstained
     right = fixed - result.wrong_fixes
@@ -105,6 +109,13 @@ def cost_text(cost: ModelCost) -> str:
         f"{price}; {cost.unreadable:,} answers unreadable{too_long}, "
         f"{cost.saved:,} votes not needed"
     )
+
+
+def _with_interval(figure: Figure, problems: int) -> tuple[str, str]:
+    """The figure, and Wilson's interval."""
+    one = estimate(figure, problems)
+    interval = "-" if math.isnan(one.low) else f"[{percent(one.low)}, {percent(one.high)}]"
+    return percent(figure.value), interval
 
 
 def percent(value: float) -> str:

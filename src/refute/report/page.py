@@ -7,156 +7,84 @@ script and every address (Content-Security-Policy).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
 
-from markupsafe import Markup
-
-from refute.figures import Figure
 from refute.function.bench.log import StoredLog, StoredVote
 from refute.function.bench.records import FunctionRecord, grades, read_grade
-from refute.function.bench.summary import BenchSummary
 from refute.function.source import unified_diff
-from refute.report.bench import ROWS, cost_text, percent
-from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot
-from refute.report.paper import claims, paper_figures
-from refute.report.template import diff_lines, rendered, shortened
+from refute.report.bench import ROWS, cost_text
+from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_tokens
+from refute.report.function_grids import by_tests, function_grids
+from refute.report.function_study import DatasetStudy, FunctionRun
+from refute.report.grids import Grid
+from refute.report.paper import UTGEN, claims, facts
+from refute.report.template import chart, diff_lines, rendered, shortened
+from refute.report.utgen_tables import utgen_tables
 from refute.runs.records import ErrorRecord
 
-__all__ = ["PageRun", "render_page", "run_labels"]
-
-CHARTED = ("attack_rate", "output_accuracy", "accuracy_and_attack", "code_accuracy")
+__all__ = ["render_page"]
 
 
-@dataclass(frozen=True, slots=True)
-class PageRun:
-    """A run with its figures and its records."""
-
-    result: BenchSummary
-    records: Sequence[FunctionRecord | ErrorRecord]
-
-
-def render_page(runs: Sequence[PageRun]) -> str:
+def render_page(studies: Sequence[DatasetStudy]) -> str:
     """The page as HTML text."""
-    labels = run_labels([run.result for run in runs])
-    datasets = dict.fromkeys(run.result.settings.dataset for run in runs)
+    forms = utgen_tables(studies)
     return rendered(
         "page.html.jinja",
-        datasets=[_dataset(name, runs, labels) for name in datasets],
-        runs=[_run(run, label) for run, label in zip(runs, labels, strict=True)],
+        datasets=[_dataset(study, function_grids([study])) for study in studies],
+        forms=forms,
+        runs=[_run(run) for study in studies for run in study.runs],
         claims=claims(),
+        facts=facts(UTGEN),
     )
 
 
-def run_labels(results: Sequence[BenchSummary]) -> list[str]:
-    """What tells the runs apart, shortest first: method, model, what is not the default, folder."""
-    forms = [
-        [result.settings.method for result in results],
-        [_words(result, model=True, options=False) for result in results],
-        [_words(result, model=True, options=True) for result in results],
-    ]
-    keys = [result.settings.dataset for result in results]
-    for labels in forms:
-        if len(set(zip(keys, labels, strict=True))) == len(labels):
-            return labels
-    return [f"{label} [{r.run.name}]" for label, r in zip(forms[-1], results, strict=True)]
+# -- a dataset: the tables and the charts ---------------------------------------------------------
 
 
-def _words(result: BenchSummary, *, model: bool, options: bool) -> str:
-    settings = result.settings
-    words = [settings.method]
-    if model and settings.model is not None:
-        words.append(settings.model)
-        if settings.tester is not None:
-            words.append(f"tests by {settings.tester}")
-    if options and settings.options is not None:
-        for option in fields(settings.options):
-            value = getattr(settings.options, option.name)
-            if value != option.default:
-                words.append(f"{option.name}={value}")
-    return " ".join(words)
-
-
-# -- a dataset: the table and the charts ----------------------------------------------------------
-
-
-def _dataset(name: str, runs: Sequence[PageRun], labels: Sequence[str]) -> Mapping[str, Any]:
-    chosen = [
-        (run.result, label)
-        for run, label in zip(runs, labels, strict=True)
-        if run.result.settings.dataset == name
-    ]
-    names = [row for row in ROWS if any(row in result.figures for result, _ in chosen)]
-    paper = paper_figures(name)
+def _dataset(study: DatasetStudy, grids: Sequence[Grid]) -> Mapping[str, Any]:
     return {
-        "name": name,
-        "labels": [label for _, label in chosen],
-        "sizes": [result.n for result, _ in chosen],
-        "paper": any(figure.metric in names for figure in paper),
-        "rows": [
-            {
-                "label": ROWS[row],
-                "cells": [_cell(result.figures.get(row)) for result, _ in chosen],
-                "paper": [f for f in paper if f.metric == row],
-            }
-            for row in names
-        ],
-        "figures": _dots(chosen),
-        "rounds": _rounds(chosen),
-        "sizes_chart": _by_tests(chosen),
+        "name": study.dataset,
+        "labels": [run.label for run in study.runs],
+        "main": grids[0],
+        "grids": grids[1:],
+        "charts": list(_charts(study)),
     }
 
 
-def _cell(figure: Figure | None) -> str:
-    if figure is None:
-        return "-"
-    error = percent(figure.stderr)
-    return percent(figure.value) + (f" ± {error}" if error != "-" else "")
-
-
-def _dots(chosen: Sequence[tuple[BenchSummary, str]]) -> Markup:
-    rows = [
-        ChartRow(ROWS[name], tuple(result.figures.get(name) for result, _ in chosen))
-        for name in CHARTED
-    ]
-    return Markup(dot_plot(rows, [label for _, label in chosen]))
-
-
-def _rounds(chosen: Sequence[tuple[BenchSummary, str]]) -> Markup | None:
+def _charts(study: DatasetStudy) -> Iterator[Mapping[str, Any]]:
+    runs, labels = study.runs, [run.label for run in study.runs]
+    names = [name for name in ROWS if any(name in run.result.figures for run in runs)]
+    dots = [ChartRow(ROWS[name], tuple(run.estimate(name) for run in runs)) for name in names]
+    yield chart("Figures", labels, dot_plot(dots, labels, "%, with 95 % intervals"))
     lines = [
-        ChartLine(label, tuple((float(at), figure) for at, figure in enumerate(result.rounds)))
-        for result, label in chosen
+        ChartLine(run.label, tuple((float(at), run.after(at)) for at in range(count)))
+        for run in runs
+        if (count := len(run.result.rounds)) > 1
     ]
-    if not any(line.points for line in lines):
-        return None
-    return Markup(line_plot(lines, "rounds of debugging"))
-
-
-def _by_tests(chosen: Sequence[tuple[BenchSummary, str]]) -> Mapping[str, Any] | None:
-    """Code accuracy over n, for methods that were run with different numbers of tests."""
-    groups: dict[str, dict[float, Figure]] = {}
-    for result, _ in chosen:
-        count = getattr(result.settings.options, "n", None)
-        if count is not None:
-            name = _words(result, model=True, options=False)
-            groups.setdefault(name, {})[float(count)] = result.figures["code_accuracy"]
+    if lines:
+        svg = line_plot(lines, "rounds of debugging", ROWS["code_accuracy"])
+        yield chart("Code accuracy by round", [line.label for line in lines], svg)
     lines = [
-        ChartLine(name, tuple(sorted(points.items(), key=lambda point: point[0])))
-        for name, points in groups.items()
-        if len(points) > 1
+        ChartLine(name, tuple((float(n), figure) for n, figure in points.items()))
+        for name, points in by_tests(study).items()
     ]
-    if not lines:
-        return None
-    return {
-        "labels": [line.label for line in lines],
-        "svg": Markup(line_plot(lines, "unit tests (n)")),
-    }
+    if lines:
+        svg = line_plot(lines, "unit tests (n)", ROWS["code_accuracy"])
+        yield chart("Code accuracy by number of unit tests", [one.label for one in lines], svg)
+    lines = [
+        ChartLine(run.label, ((run.tokens, run.estimate("code_accuracy")),))
+        for run in runs
+        if run.tokens
+    ]
+    if lines:
+        svg = over_tokens(lines, ROWS["code_accuracy"])
+        yield chart("Code accuracy over tokens", [one.label for one in lines], svg)
 
 
 # -- a run: its problems ---------------------------------------------------------------------------
 
 
-def _run(run: PageRun, label: str) -> Mapping[str, Any]:
+def _run(run: FunctionRun) -> Mapping[str, Any]:
     result, settings = run.result, run.result.settings
     groups: dict[str, list[Mapping[str, Any]]] = {
         "wrong fixes": [],
@@ -169,7 +97,7 @@ def _run(run: PageRun, label: str) -> Mapping[str, Any]:
         group, problem = _problem(record)
         groups[group].append(problem)
     return {
-        "label": f"{settings.dataset}: {label}",
+        "label": f"{settings.dataset}: {run.label}",
         "folder": str(result.run),
         "summary": f"{result.n} problems graded"
         + (f", {result.missing} not done yet" if result.missing else ""),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -12,13 +11,15 @@ from refute.issue.analysis.overlap import Independence, Pair
 from refute.issue.analysis.sampling import RunCost
 from refute.issue.analysis.study import Breakdown, StudiedRun, Study
 from refute.issue.grading.grade_summary import FIGURES
-from refute.report.paper import paper_figures
+from refute.report.grids import grid_document, number
+from refute.report.issue_grids import issue_grids, issue_matches
+from refute.report.paper_join import match_document
 
 __all__ = ["study_document"]
 
 
-def study_document(study: Study) -> dict[str, Any]:
-    """`{"dataset", "runs": [...], "breakdowns", "overlap", "pairs", "fixes", "paper"}`."""
+def study_document(study: Study, *, as_model: str | None = None) -> dict[str, Any]:
+    """`{"dataset", "runs", "breakdowns", "overlap", "pairs", "fixes", "paper", "tables"}`."""
     return {
         "dataset": study.dataset,
         "runs": [_subject_document(subject) for subject in study.subjects],
@@ -39,7 +40,12 @@ def study_document(study: Study) -> dict[str, Any]:
             }
             for name, rows in study.fixes
         },
-        "paper": [asdict(figure) for figure in paper_figures(study.dataset)],
+        "paper": [
+            match_document(subject.label, match)
+            for subject in study.subjects
+            for match in issue_matches(subject, study, as_model)
+        ],
+        "tables": [grid_document(grid) for grid in issue_grids(study, as_model=as_model)],
     }
 
 
@@ -72,6 +78,10 @@ def _cost_document(cost: RunCost) -> dict[str, Any]:
 def _breakdown_document(one: Breakdown, study: Study) -> dict[str, Any]:
     return {
         "title": one.title,
+        "fixes": {
+            name: [{**asdict(share), "interval": _interval(share.interval)} for share in shares]
+            for name, shares in one.fixes
+        },
         "groups": [
             {
                 "group": group.label,
@@ -102,17 +112,14 @@ def _independence_document(found: Independence) -> dict[str, Any]:
         **asdict(found),
         "expected": found.expected,
         "p": found.p,
-        "p_chi_squared": _number(found.p_chi_squared),
+        "p_greater": found.p_greater,
+        "p_chi_squared": number(found.p_chi_squared),
     }
 
 
 def _figure(figure: Figure) -> dict[str, float | None]:
-    return {"value": _number(figure.value), "stderr": _number(figure.stderr)}
+    return {"value": number(figure.value), "stderr": number(figure.stderr)}
 
 
 def _interval(interval: Interval) -> list[float | None]:
-    return [_number(interval.low), _number(interval.high)]
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return [number(interval.low), number(interval.high)]

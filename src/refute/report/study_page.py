@@ -3,159 +3,148 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from refute.figures import Figure, mean
 from refute.issue.analysis.filters import FilterRun
-from refute.issue.analysis.groups import Share
 from refute.issue.analysis.study import Breakdown, StudiedRun, Study
 from refute.issue.bench import PredictionRecord
 from refute.issue.grading.grade_records import GradeRecord, read_grade
-from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, trade_off
-from refute.report.filters import FILTER_HEADS, filter_rows
+from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_tokens
 from refute.report.grade import STATUSES
-from refute.report.paper import claims
-from refute.report.studies import (
-    COST_HEADS,
-    FIX_HEADS,
-    PAIR_HEADS,
-    cautions,
-    cost_cells,
-    figure_heads,
-    figure_rows,
-    ideal_text,
-    independence_cells,
-    pair_cells,
-    region_name,
-    share_text,
-)
-from refute.report.template import diff_lines, rendered, shortened
+from refute.report.intervals import Estimate, estimate, of_share
+from refute.report.issue_grids import ISSUE_HEADS, filter_grid, issue_estimate, issue_grids
+from refute.report.paper import SWT_BENCH, claims, facts
+from refute.report.template import chart, diff_lines, rendered, shortened
+from refute.report.venn import MOST_SETS, venn
 from refute.runs.records import ErrorRecord
 
 __all__ = ["render_studies"]
 
-CHARTED = {
-    "applicable": "A",
-    "fail_to_any": "F→×",
-    "fail_to_pass": "F→P",
-    "success": "S",
-    "coverage": "ΔC",
-}
 LONGEST_PATCH = 200
 """Lines of a patch that are shown."""
 MOST_TESTS = 50
 """Tests of one instance that are shown."""
-BAR = 20.0
-"""Width of the longest bar, in em."""
 
 
-def render_studies(studies: Sequence[Study], filters: Sequence[FilterRun] = ()) -> str:
+def render_studies(
+    studies: Sequence[Study],
+    filters: Sequence[FilterRun] = (),
+    *,
+    as_model: str | None = None,
+) -> str:
     """The page as HTML text."""
     datasets = [one.dataset for one in studies] or [one.dataset for one in filters]
     return rendered(
         "studies.html.jinja",
         datasets=[Path(name).name for name in dict.fromkeys(datasets)],
-        studies=[_study(one) for one in studies],
+        studies=[_study(one, as_model) for one in studies],
         filters=[_filter(one) for one in filters],
-        filter_heads=FILTER_HEADS,
-        claims=claims("SWT-Bench"),
+        claims=claims(SWT_BENCH),
+        facts=facts(SWT_BENCH),
     )
 
 
 def _filter(run: FilterRun) -> Mapping[str, Any]:
-    nothing = math.nan
     points = [
-        (point.recall, Figure(point.precision, nothing))
+        (point.recall, Estimate(point.precision, interval.low, interval.high))
         for point in (*run.result.curve, run.result.unfiltered)
+        if not math.isnan(point.recall)
+        for interval in (point.precision_interval,)
     ]
-    shown = sorted((p for p in points if not math.isnan(p[0])), key=lambda point: point[0])
+    shown = ChartLine(run.fixer, tuple(sorted(points, key=lambda point: point[0])))
+    title = "Precision over recall, by the confidence that is asked for; last, without the filter"
+    svg = line_plot([shown], "recall", "precision", shares=True)
     return {
         "title": run.title,
         "dataset": Path(run.dataset).name,
         "folder": str(run.folder),
-        "rows": filter_rows(run),
-        "svg": Markup(trade_off([ChartLine(run.fixer, tuple(shown))])) if shown else None,
+        "grid": filter_grid(run),
+        "charts": [chart(title, [run.fixer], svg)] if points else [],
     }
 
 
-def _study(study: Study) -> Mapping[str, Any]:
-    subjects, labels = study.subjects, [subject.label for subject in study.subjects]
-    most = max(study.ensemble.regions.values(), default=1)
+def _study(study: Study, as_model: str | None) -> Mapping[str, Any]:
+    grids = issue_grids(study, as_model=as_model)
+    drawn = _venn(study)
     return {
         "name": Path(study.dataset).name,
-        "labels": labels,
-        "heads": figure_heads(),
-        "figures": figure_rows(study),
-        "cautions": cautions(study),
-        "dots": _dots(subjects, labels),
-        "samples": _samples(subjects),
-        "breakdowns": [_breakdown(b, labels) for b in study.breakdowns if len(b.groups) > 1],
-        "common": study.ensemble.n,
-        "ideal": ideal_text(study.ensemble),
-        "regions": [
-            {"name": region_name(at, study), "count": n, "width": round(BAR * n / most, 2)}
-            for at, n in study.ensemble.regions.items()
-        ],
-        "pair_heads": PAIR_HEADS,
-        "pairs": [pair_cells(pair, study) for pair in study.pairs],
-        "fix_heads": FIX_HEADS,
-        "fixes": [
-            (
-                name,
-                [(s.label, *independence_cells(r)) for s, r in zip(subjects, rows, strict=True)],
-            )
-            for name, rows in study.fixes
-        ],
-        "cost_heads": COST_HEADS,
-        "costs": [(s.label, *cost_cells(s.cost)) for s in subjects if s.cost is not None],
-        "runs": [_run(subject) for subject in subjects],
+        "main": grids[0],
+        "grids": grids[1:],
+        "charts": list(_charts(study)),
+        "venn": None if drawn is None else Markup(drawn),
+        "left_out": len(_methods(study)) > MOST_SETS,
+        "runs": [_run(subject) for subject in study.subjects],
     }
 
 
-def _dots(subjects: Sequence[StudiedRun], labels: Sequence[str]) -> Markup:
-    rows = [
-        ChartRow(label, tuple(subject.summary.figures[name] for subject in subjects))
-        for name, label in CHARTED.items()
+def _charts(study: Study) -> Iterator[Mapping[str, Any]]:
+    subjects, labels = study.subjects, [subject.label for subject in study.subjects]
+    scale = "%, with 95 % intervals"
+    dots = [
+        ChartRow(head, tuple(issue_estimate(subject, name) for subject in subjects))
+        for name, head in ISSUE_HEADS.items()
     ]
-    return Markup(dot_plot(rows, labels))
-
-
-def _samples(subjects: Sequence[StudiedRun]) -> Mapping[str, Any] | None:
+    yield chart("Figures", labels, dot_plot(dots, labels, scale))
     lines = [
-        ChartLine(s.label, tuple((float(k), figure) for k, figure in enumerate(s.pass_at, 1)))
+        ChartLine(
+            s.label,
+            tuple((float(k), estimate(one, s.summary.n)) for k, one in enumerate(s.pass_at, 1)),
+        )
         for s in subjects
         if s.pass_at
     ]
-    if not lines:
-        return None
-    return {
-        "labels": [line.label for line in lines],
-        "svg": Markup(line_plot(lines, "samples (k)")),
-    }
-
-
-def _breakdown(one: Breakdown, labels: Sequence[str]) -> Mapping[str, Any]:
-    rows = [
-        ChartRow(group.label, tuple(_figure(share) for share in shares))
-        for group, shares in zip(one.groups, one.shares, strict=True)
+    if lines:
+        svg = line_plot(lines, "samples (k)", "S of the best of k")
+        yield chart("S of the best of k samples", [line.label for line in lines], svg)
+    lines = [
+        ChartLine(s.label, ((s.cost.tokens / s.cost.instances, issue_estimate(s, "success")),))
+        for s in subjects
+        if s.cost is not None and s.cost.tokens
     ]
-    return {
-        "title": one.title,
-        "dots": Markup(dot_plot(rows, labels)),
-        "heads": ["", *labels],
-        "rows": [
-            (group.label, *(share_text(share) for share in shares))
-            for group, shares in zip(one.groups, one.shares, strict=True)
-        ],
-    }
+    if lines:
+        yield chart("S over tokens", [line.label for line in lines], over_tokens(lines, "S"))
+    for one in study.breakdowns:
+        if len(one.groups) > 1:
+            names = [*labels, *(f"fixes: {name}" for name, _ in one.fixes)]
+            yield chart(f"S {one.title}", names, dot_plot(_groups(one), names, scale))
 
 
-def _figure(share: Share) -> Figure:
-    return mean([1.0] * share.successes + [0.0] * (share.n - share.successes))
+def _groups(one: Breakdown) -> list[ChartRow]:
+    return [
+        ChartRow(
+            group.label,
+            (
+                *(of_share(share) for share in one.shares[at]),
+                *(of_share(shares[at]) for _, shares in one.fixes),
+            ),
+        )
+        for at, group in enumerate(one.groups)
+    ]
+
+
+def _methods(study: Study) -> list[int]:
+    """Places of the runs that are compared with each other, those that solve most first."""
+    places = [at for at, subject in enumerate(study.subjects) if subject.run.is_method]
+    regions = study.ensemble.regions.items()
+    solved = {at: sum(count for where, count in regions if at in where) for at in places}
+    return sorted(places, key=lambda at: (-solved[at], at))
+
+
+def _venn(study: Study) -> str | None:
+    """SWT-Bench's Figure 7, of the runs that solve most; None for fewer than two."""
+    chosen = sorted(_methods(study)[:MOST_SETS])
+    if len(chosen) < 2:
+        return None
+    regions: Counter[tuple[int, ...]] = Counter()
+    for where, count in study.ensemble.regions.items():
+        regions[tuple(chosen.index(at) for at in where if at in chosen)] += count
+    regions.pop((), None)
+    return venn([study.subjects[at].label for at in chosen], regions)
 
 
 # -- a run: its instances --------------------------------------------------------------------------

@@ -6,12 +6,14 @@ every script and every address (Content-Security-Policy).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from refute.report.charts import COLOURS
+from markupsafe import Markup
 
-__all__ = ["diff_lines", "rendered", "shortened"]
+from refute.report.charts import COLOURS, marker
+
+__all__ = ["chart", "diff_lines", "rendered", "shortened"]
 
 LONGEST = 600
 """Characters of a value or a call that are shown."""
@@ -28,7 +30,13 @@ def rendered(template: str, **variables: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["marker"] = lambda at: Markup(marker(at))
     return environment.get_template(template).render(colours=COLOURS, **variables)
+
+
+def chart(title: str, labels: Sequence[str], svg: str) -> Mapping[str, Any]:
+    """A chart of ours with its title and its legend, for a template."""
+    return {"title": title, "labels": labels, "svg": Markup(svg)}
 
 
 def diff_lines(lines: Iterable[str]) -> list[tuple[str, str]]:

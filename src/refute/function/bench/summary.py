@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,14 @@ from refute.function.grade import metrics
 from refute.runs.journal import Journal, read_run
 from refute.runs.records import ErrorRecord, StoredTally
 
-__all__ = ["BenchSummary", "ModelCost", "read_result", "record_names", "summarize"]
+__all__ = [
+    "BenchSummary",
+    "ModelCost",
+    "read_result",
+    "record_names",
+    "restricted",
+    "summarize",
+]
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -98,6 +105,17 @@ def read_result(directory: Path) -> tuple[BenchSummary, list[FunctionRecord | Er
     records.sort(key=lambda record: _natural(record.id))
     missing = int(header["problems"]) * settings.runs - len(records)
     return _result(settings, records, directory, missing=missing), records
+
+
+def restricted(
+    result: BenchSummary,
+    records: Sequence[FunctionRecord | ErrorRecord],
+    problems: Collection[str],
+) -> tuple[BenchSummary, list[FunctionRecord | ErrorRecord]]:
+    """The figures and the records of a run over some of its problems only."""
+    good = [one for one in records if not isinstance(one, ErrorRecord)]
+    chosen: list[FunctionRecord | ErrorRecord] = [one for one in good if one.problem in problems]
+    return _result(result.settings, chosen, result.run), chosen
 
 
 def _natural(identity: str) -> list[tuple[int, str]]:

@@ -5,7 +5,7 @@ SWT-Bench's Figures 5 and 6, and its comparison of issues from before and after 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -14,7 +14,16 @@ from refute.issue.analysis.runs import GradedRun
 from refute.issue.context.ranking import estimated_tokens
 from refute.problems import IssueProblem
 
-__all__ = ["Group", "Share", "by_date", "by_length", "by_repository", "is_day", "share"]
+__all__ = [
+    "Group",
+    "Share",
+    "by_date",
+    "by_length",
+    "by_repository",
+    "is_day",
+    "resolved_share",
+    "share",
+]
 
 LENGTHS = (100, 200, 500)
 """Upper ends of the groups by length, in tokens (Figure 6)."""
@@ -46,6 +55,11 @@ def share(run: GradedRun, group: Group) -> Share:
     graded = run.graded
     found = [graded[id].status == "success" for id in group.ids if id in graded]
     return Share(sum(found), len(found))
+
+
+def resolved_share(resolved: Collection[str], group: Group) -> Share:
+    """The instances of a group that fixes resolve; one without a fix counts as not resolved."""
+    return Share(sum(id in resolved for id in group.ids), len(group.ids))
 
 
 def by_repository(problems: Sequence[IssueProblem]) -> tuple[Group, ...]:

@@ -10,7 +10,16 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Interval", "chi_squared", "fisher", "holm", "mcnemar", "paired_interval", "wilson"]
+__all__ = [
+    "Interval",
+    "chi_squared",
+    "fisher",
+    "fisher_greater",
+    "holm",
+    "mcnemar",
+    "paired_interval",
+    "wilson",
+]
 
 Z95 = 1.959963984540054
 """The normal distribution's 0.975 quantile: 95 % intervals."""
@@ -100,6 +109,16 @@ def fisher(both: int, only_first: int, only_second: int, neither: int) -> float:
     weights = {k: math.comb(second, k) * math.comb(n - second, first - k) for k in possible}
     limit = weights[both] * _TOLERANCE
     return sum(w for w in weights.values() if w <= limit) / math.comb(n, first)
+
+
+def fisher_greater(both: int, only_first: int, only_second: int, neither: int) -> float:
+    """Fisher's exact test of the same table, one-sided: how likely an overlap of `both` or more is
+    where the two are independent (the upper tail of the hypergeometric distribution)."""
+    first, second = both + only_first, both + only_second
+    n = first + only_second + neither
+    tail = range(both, min(first, second) + 1)
+    weights = (math.comb(second, k) * math.comb(n - second, first - k) for k in tail)
+    return sum(weights) / math.comb(n, first)
 
 
 def chi_squared(both: int, only_first: int, only_second: int, neither: int) -> float:

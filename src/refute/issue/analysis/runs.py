@@ -15,7 +15,7 @@ from refute.issue.grading.grade_summary import Grades, best_records
 from refute.runs.journal import read_header, read_run
 from refute.runs.records import ErrorRecord
 
-__all__ = ["GradedRun", "read_graded", "run_labels", "solved"]
+__all__ = ["GradedRun", "on_common", "read_graded", "run_labels", "solved"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,14 @@ class GradedRun:
     """pass@k: the best sample by its grade. A bound, no method: not compared with methods."""
     missing: int = 0
     """Instances of the run that have no grade yet."""
+    gold: bool = False
+    """The golden tests as predictions: what can be reached, no method."""
+
+    @property
+    def is_method(self) -> bool:
+        """Whether it is compared with methods: an oracle is not, nor is the first sample of pass@k,
+        which nobody chose, nor are the golden tests."""
+        return not (self.oracle or self.gold or self.method.startswith("pass@"))
 
     @property
     def graded(self) -> dict[str, GradeRecord]:
@@ -76,7 +84,9 @@ def read_graded(directory: Path) -> list[GradedRun]:
     above = read_header(run) if directory.parent.name == "grades" else None
     if above is not None and above.get("kind") == "issues" and directory.name == "predictions":
         return [_of_bench(run, above, _records(directory))]
-    return [GradedRun(header["dataset"], header["model"], directory, _records(directory))]
+    gold = header.get("predictions") == "gold"
+    records = _records(directory)
+    return [GradedRun(header["dataset"], header["model"], directory, records, gold=gold)]
 
 
 def _of_bench(directory: Path, header: Mapping[str, Any], grades: Grades) -> GradedRun:
@@ -102,7 +112,9 @@ def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
     run = replace(run, samples=tuple(samples))
     best = replace(
         run,
-        method=f"pass@{len(samples)} of {run.method}",
+        method=run.method
+        if run.method.startswith("pass@")
+        else f"pass@{len(samples)} of {run.method}",
         grades=best_records(samples),
         work=(),
         samples=(),
@@ -111,20 +123,50 @@ def _with_samples(run: GradedRun, grades: Path) -> list[GradedRun]:
     return [run, best]
 
 
+def on_common(runs: Sequence[GradedRun]) -> list[GradedRun]:
+    """The runs over the instances that all of them have a grade for. Raises `InputError`."""
+    common = set.intersection(*(set(run.graded) for run in runs)) if runs else set()
+    if not common:
+        raise InputError("--common: the runs have no instance in common")
+
+    def kept(grades: Grades) -> Grades:
+        return {id: record for id, record in grades.items() if id in common}
+
+    return [
+        replace(
+            run,
+            grades=kept(run.grades),
+            work=tuple(one for one in run.work if one.id in common),
+            samples=tuple(map(kept, run.samples)),
+            missing=0,
+        )
+        for run in runs
+    ]
+
+
 def _records(directory: Path) -> Grades:
     _, records = read_run(directory, RECORDS)
     return {record.id: record for record in records}
 
 
 def run_labels(runs: Sequence[GradedRun]) -> list[str]:
-    """What tells the runs apart, shortest first: method, model, what was given, folder."""
-    forms = [
-        [run.method for run in runs],
-        [" ".join(filter(None, (run.method, run.model))) for run in runs],
-        [", ".join((" ".join(filter(None, (r.method, r.model))), *r.given)) for r in runs],
+    """What tells the runs over a dataset apart: method, models that differ, what was given.
+
+    Runs that are still called alike have their folder.
+    """
+    labels = []
+    for run in runs:
+        models = {one.model for one in runs if one.dataset == run.dataset and one.model}
+        words = [_named(run), *([run.model] if run.model and len(models) > 1 else [])]
+        labels.append(", ".join((" ".join(words), *run.given)))
+    keys = [(run.dataset, label) for run, label in zip(runs, labels, strict=True)]
+    return [
+        f"{label} [{run.folder.name}]" if keys.count(key) > 1 else label
+        for run, label, key in zip(runs, labels, keys, strict=True)
     ]
-    keys = [run.dataset for run in runs]
-    for labels in forms:
-        if len(set(zip(keys, labels, strict=True))) == len(labels):
-            return labels
-    return [f"{label} [{run.folder.name}]" for label, run in zip(forms[-1], runs, strict=True)]
+
+
+def _named(run: GradedRun) -> str:
+    """The method; a run of pass@k holds its first sample, which is not the best of k."""
+    first = run.method.startswith("pass@") and not run.oracle
+    return f"first sample of {run.method}" if first else run.method

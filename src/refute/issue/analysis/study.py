@@ -6,7 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from refute.figures import Figure
-from refute.issue.analysis.groups import Group, Share, by_date, by_length, by_repository, share
+from refute.issue.analysis.groups import (
+    Group,
+    Share,
+    by_date,
+    by_length,
+    by_repository,
+    resolved_share,
+    share,
+)
 from refute.issue.analysis.overlap import (
     Ensemble,
     Independence,
@@ -43,6 +51,9 @@ class Breakdown:
     groups: tuple[Group, ...]
     shares: tuple[tuple[Share, ...], ...]
     """For each group that of each run."""
+    fixes: tuple[tuple[str, tuple[Share, ...]], ...] = ()
+    """Name of a set of fixes -> for each group the share of its instances that they resolve
+    (SWT-Bench's Figure 5 has both)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,13 @@ def study(
         tuple(_subject(label, run, keys) for label, run in zip(labels, runs, strict=True)),
         tuple(
             Breakdown(
-                title, groups, tuple(tuple(share(run, group) for run in runs) for group in groups)
+                title,
+                groups,
+                tuple(tuple(share(run, group) for run in runs) for group in groups),
+                tuple(
+                    (name, tuple(resolved_share(resolved, group) for group in groups))
+                    for name, resolved in (fixes or {}).items()
+                ),
             )
             for title, groups in groupings
         ),

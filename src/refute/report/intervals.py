@@ -1,0 +1,67 @@
+"""Figures with 95 % intervals that also hold where all succeed, or none does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from refute.figures import Figure
+from refute.issue.analysis.groups import Share
+from refute.issue.analysis.inference import Z95, Interval
+
+__all__ = ["Estimate", "estimate", "of_share", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure and the interval that it lies in, NaN where unknown."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    n: int | None = None
+    """Problems or instances that it is over."""
+
+
+unknown = Estimate(math.nan)
+
+
+def estimate(figure: Figure | None, clusters: int | None = None) -> Estimate:
+    """A mean of numbers in [0, 1] with Wilson's interval, from its clustered standard error.
+
+    Wilson's interval is that of the number of independent problems which would have this standard
+    error; for one answer a problem it is exactly the usual one. `clusters`: problems; needed where
+    the standard error is 0 or unknown, as for 3 of 3, where it says nothing.
+    """
+    if figure is None or math.isnan(figure.value):
+        return unknown
+    p, error = figure.value, figure.stderr
+    spread = p * (1 - p)
+    if spread > 1e-12 and error > 1e-12:
+        size = spread / (error * error)
+        if clusters is not None and clusters > 1:
+            size *= clusters / (clusters - 1)
+    elif clusters:
+        size = float(clusters)
+    else:
+        return Estimate(p, n=clusters)
+    found = _wilson(p, size)
+    return Estimate(p, found.low, found.high, clusters)
+
+
+def of_share(share: Share) -> Estimate:
+    """How many succeed, with Wilson's interval."""
+    if not share.n:
+        return unknown
+    found = share.interval
+    return Estimate(share.successes / share.n, found.low, found.high, share.n)
+
+
+def _wilson(p: float, n: float) -> Interval:
+    """Wilson's score interval of a share among `n`, which need not be whole."""
+    square = Z95 * Z95 / n
+    centre = (p + square / 2) / (1 + square)
+    half = Z95 * math.sqrt(p * (1 - p) / n + square / (4 * n)) / (1 + square)
+    low = 0.0 if p <= 1e-12 else max(0.0, centre - half)
+    high = 1.0 if p >= 1 - 1e-12 else min(1.0, centre + half)
+    return Interval(low, high)

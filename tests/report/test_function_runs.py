@@ -1,0 +1,144 @@
+"""Runs over functions beside each other: paired tests, Figure 4, the paper's tables, formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute import cli
+from refute.api.reporting import FunctionReport
+from refute.api.reporting import report as refute_report
+from refute.function.bench.summary import read_result
+from refute.issue.analysis.inference import mcnemar, paired_interval
+from refute.report.function_grids import by_tests
+from refute.report.function_study import PageRun, dataset_studies
+
+from .function_runs import record, write_run
+
+QWEN = "openai:Qwen/Qwen2.5-Coder-7B-Instruct"
+
+
+class Runs:
+    """Runs in a folder, each given by the problems that it solves."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, name: str, solves: Sequence[int], of: Sequence[int], **settings: Any) -> Path:
+        rows = [record(f"HumanEval/{at}", passes=at in solves) for at in of]
+        for row in rows:
+            passed = row["grade"]["rounds"][-1]
+            row["grade"]["rounds"] += [passed] * (settings.get("m", 2) - 2)
+        return write_run(self.folder / name, rows, **settings)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(tmp_path)
+
+
+def document(*folders: Path, **options: Any) -> dict[str, Any]:
+    return refute_report(*folders, **options).to_dict()
+
+
+def test_two_runs_are_compared_on_the_same_problems(runs: Runs) -> None:
+    first = runs.add("a", range(7), range(10))
+    second = runs.add("b", [0, 1, 9], range(2, 12), vote=False)
+    found = document(first, second)
+    assert found["datasets"] == [{"name": "he-fix", "common": 8, "differ": True}]
+    pair = next(one for one in found["pairs"] if one["metric"] == "code_accuracy")
+    assert (pair["n"], pair["better"], pair["worse"]) == (8, 5, 1)
+    assert pair["p"] == pair["adjusted"] == mcnemar(5, 1)
+    wanted = paired_interval(5, 1, 8)
+    assert pair["interval"] == pytest.approx([wanted.low, wanted.high])
+    assert pair["difference"] == pytest.approx(4 / 8)
+    text = str(refute_report(first, second))
+    assert "warning: the runs cover different problems (10 each, 8 in common)" in text
+    common = document(first, second, common=True)
+    assert [run["n"] for run in common["runs"]] == [8, 8]
+    assert "warning" not in str(refute_report(first, second, common=True))
+
+
+def test_several_runs_of_a_problem_are_one_pair(runs: Runs) -> None:
+    rows = [record("HumanEval/1", passes=True), record("HumanEval/1", passes=False)]
+    rows[1]["id"] = "HumanEval/1 run 2"
+    twice = write_run(runs.folder / "twice", rows, runs=2, method="random")
+    pair = document(twice, runs.add("b", [1], [1]))["pairs"][0]
+    assert (pair["n"], pair["better"], pair["worse"]) == (1, 0, 1)
+    assert pair["difference"] == -0.5
+
+
+def test_runs_of_other_options_do_not_overwrite_each_others_points(runs: Runs) -> None:
+    folders = [
+        runs.add("n1", range(4), range(4), n=1),
+        runs.add("n2", range(4), range(4), n=2),
+        runs.add("n3", range(4), range(4), n=3),
+        runs.add("again", range(2), range(4), n=3),
+        runs.add("tests-only", [], range(4), n=3, m=0),
+        runs.add("no-vote", [], range(4), n=1, vote=False),
+    ]
+    found = [PageRun(*read_result(folder)) for folder in folders]
+    lines = by_tests(dataset_studies(found)[0])
+    (points,) = lines.values()
+    assert {n: figure.value for n, figure in points.items()} == {1: 1.0, 2: 1.0, 3: 1.0}
+    assert points[3].low == pytest.approx(0.51, abs=0.01), "4 of 4 is no certainty"
+
+
+def test_the_papers_tables_are_filled(runs: Runs) -> None:
+    shared = {"model": QWEN, "m": 3, "guard": False}
+    report = refute_report(
+        runs.add("full", range(6), range(10), **shared),
+        runs.add("no-vote", range(3), range(10), vote=False, **shared),
+        runs.add("hard", range(3), range(10), dataset="mbpp-fix-hard", **shared),
+    )
+    assert isinstance(report, FunctionReport)
+    (table,) = report.chosen(["utgen-2"])
+    assert table.heads == ("model", "method", "he-fix", "mbpp-fix-hard")
+    cells = [[cell.text.partition(" [")[0] for cell in row.cells] for row in table.rows]
+    assert cells[0][2:] == ["60.00", "30.00"]
+    assert cells[1][1:] == ["  paper", "82.91", "29.41"]
+    (table,) = report.chosen(["utgen-4"])
+    assert [row.cells[2].text for row in table.rows] == ["UTDebug", "no vote"]
+    assert table.rows[1].cells[4].value == pytest.approx(-30)
+    (beside,) = (grid for grid in report.chosen(["paper"]) if "hard" in grid.title)
+    row = next(row for row in beside.rows if row.cells[1].text == "code")
+    assert [cell.text for cell in row.cells[3:4]] == ["29.41"]
+    assert row.cells[6].text == "10 of 170"
+
+
+def test_a_run_that_is_given_tests_is_another_experiment(runs: Runs) -> None:
+    shared = {"model": QWEN, "m": 3, "guard": False}
+    assert document(runs.add("bare", [0], range(4), **shared))["paper"]
+    assert not document(runs.add("given", [0], range(4), failing_tests=1, **shared))["paper"]
+
+
+def test_table_3_has_a_row_for_each_judge_one_sample_and_the_perfect_judge(runs: Runs) -> None:
+    folder = runs.add("judge", [0, 1], range(4), dataset="humaneval+", method="judge:mine", m=0)
+    (table,) = refute_report(folder).chosen(["utgen-3"])
+    assert [row.cells[1].text for row in table.rows] == ["judge:mine"]
+
+
+def test_every_format_is_printed(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(runs.add("a", range(3), range(4)))
+    assert cli.run(["report", folder, "--format", "csv", "--table", "figures"]) == 0
+    head, row = csv.reader(io.StringIO(capsys.readouterr().out))
+    assert dict(zip(head, row, strict=True))["code low"][:2] == "30"
+    assert cli.run(["report", folder, "--format", "latex"]) == 0
+    text = capsys.readouterr().out
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") >= 3
+    assert cli.run(["report", folder, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [table["name"] for table in found["tables"]][:2] == ["figures", "rounds"]
+    assert cli.run(["report", folder, "--table", "more"]) == 0
+    assert "further figures" in capsys.readouterr().out
+    for words in (["--table", "x"], ["--paper-model", "x"]):
+        assert cli.run(["report", folder, *words]) == 2
+        err = capsys.readouterr().err
+        assert "x:" in err
+        assert err.count("\n") == 1
