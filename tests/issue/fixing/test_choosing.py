@@ -48,14 +48,14 @@ def test_agreeing_evidence_leaves_nothing_wanting() -> None:
         (replace(RIGHT, answers=1), (), SURE, "only one answer"),
         (replace(RIGHT, green=frozenset({"0 t::a", "0 t::b"})), (), SURE, "of 1 drafts"),
         (replace(RIGHT, red=frozenset({"3 t::c"})), (), SURE, "stay red"),
-        (RIGHT, (), None, "no question"),
+        (RIGHT, (), "no question was left", "no question"),
         (RIGHT, (), replace(SURE, complete=False), "not do all"),
         (RIGHT, (), replace(SURE, determined=False), "leaves open"),
         (RIGHT, (DraftedFix("x", green=GREEN | {"4 t::d"}),), SURE, "another fix"),
     ],
 )
 def test_what_is_wanting(
-    fix: DraftedFix, others: tuple[DraftedFix, ...], review: Review | None, said: str
+    fix: DraftedFix, others: tuple[DraftedFix, ...], review: Review | str, said: str
 ) -> None:
     kinds = kinds_of([fix, *others])
     kind = next(one for one in kinds if one.best is fix)

@@ -91,8 +91,10 @@ def read_review(answer: str, shown: int) -> Review:
     return Review(place, said.get("COMPLETE") == "yes", said.get("DETERMINED") == "yes")
 
 
-def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | None) -> list[str]:
+def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | str) -> list[str]:
     """What is wanting before the best of a kind may be called fixed; [] where nothing is.
+
+    `review`: the reviewer's word on it, or why there is none.
 
     What its tests and the existing ones show when they are run is not part of it.
     """
@@ -106,8 +108,8 @@ def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | None) -> li
     rivals = [one for one in kinds if one is not kind and _rivals(one, kind)]
     if rivals:
         found.append("another fix, as well supported, turns other tests green")
-    if review is None:
-        found.append("no question was left for a review")
+    if isinstance(review, str):
+        found.append(review)
     else:
         if not review.complete:
             found.append("the review: it does not do all that the issue asks for")

@@ -55,7 +55,7 @@ async def proven_fix(
     kind = next(one for one in kinds if fix in one.members)
     kind = Kind((fix, *(one for one in kind.members if one is not fix)))
     if fix is not first:
-        review = None  # its word was about another one
+        review = "the review chose another one, which its tests refuse"
     state, reasons = _claimed(kind, kinds, fix, review, vetted)
     rivals = [one.patch for one in shown if one is not fix][:MOST_RIVALS]
     failing = tuple(result.id for result in vetted.reproducing if vetted.verdict == "fixed")
@@ -81,22 +81,20 @@ def _shown(kinds: Sequence[Kind]) -> list[DraftedFix]:
 
 async def _review(
     problem: IssueProblem, patches: Sequence[str], asking: Bounded
-) -> tuple[Review | None, str | None]:
-    """The reviewer's word, and the answer; None where the bounds leave no question."""
+) -> tuple[Review | str, str | None]:
+    """The reviewer's word and the answer; where the bounds leave no question, that and None."""
     prompt = render("fix_review", issue=problem.text, patches=patches)
     try:
         answer, *_ = await asking.ask([Message("user", prompt)], sampling=_STRICT)
     except (OutOfBounds, ContextTooLong):
-        return None, None
+        return "no question was left for a review", None
     return read_review(answer.text, len(patches)), answer.text
 
 
-def _chosen(
-    kinds: Sequence[Kind], shown: Sequence[DraftedFix], review: Review | None
-) -> DraftedFix:
+def _chosen(kinds: Sequence[Kind], shown: Sequence[DraftedFix], review: Review | str) -> DraftedFix:
     """The reviewer's choice, unless it leaves accepted tests red that the best kind turns green."""
     first = kinds[0].best
-    if review is None or review.best is None:
+    if isinstance(review, str) or review.best is None:
         return first
     chosen = shown[review.best]
     return chosen if chosen.green >= first.green and not chosen.broken else first
@@ -120,7 +118,7 @@ def _claimed(
     kind: Kind,
     kinds: Sequence[Kind],
     fix: DraftedFix,
-    review: Review | None,
+    review: Review | str,
     vetted: Vetted,
 ) -> tuple[FixState, tuple[str, ...]]:
     """The state, and why: what is wanting, or what it rests on."""
