@@ -8,12 +8,18 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
+from typing import Any
 
-from refute.literals import NotLiteral, parse_literal, source_of
+from refute.function.assertions import comparison, has_nan
+from refute.literals import NotLiteral, needed_imports, parse_literal, source_of
 from refute.problems import DoctestSession, Want
 from refute.syntax import bound_names, read_names, try_parse_statements
 
 __all__ = ["Body", "session_body"]
+
+ROOM = 96
+"""Columns of a line in the body."""
+_NONE = object()
 
 
 @dataclass(slots=True)
@@ -28,9 +34,19 @@ class Body:
     """Names of the module under test."""
 
 
-def session_body(session: DoctestSession, want: Want, names: Collection[str], module: str) -> Body:
-    """The body that passes exactly where `doctest` does. `names`: what the module binds; `module`:
-    source of an expression for its globals, where the session cannot run inside of a function."""
+def session_body(
+    session: DoctestSession,
+    want: Want,
+    names: Collection[str],
+    module: str,
+    shown: str | None = None,
+) -> Body:
+    """The body that passes where `doctest` does, and fails for the code under test.
+
+    `names`: what the module binds; `module`: source of an expression for its globals, where the
+    session cannot run inside of a function; `shown`: the output that the code under test showed.
+    Where that is another value, values are compared, so that 3.0 passes for 3; else texts are.
+    """
     parsed = [try_parse_statements(step) for step in session.steps]
     if any(body is None for body in parsed) or not _fits_a_function(session, parsed, names):
         return _whole(session, want, module)
@@ -52,7 +68,7 @@ def session_body(session: DoctestSession, want: Want, names: Collection[str], mo
     ):
         body.lines.append(code)
     elif len(last) == 1 and isinstance(last[0], ast.Expr):
-        _value(body, ast.unparse(last[0].value), want, noisy)
+        _value(body, ast.unparse(last[0].value), want, noisy, shown)
     else:
         _printing(body, noisy)
         body.lines.append(code)
@@ -65,11 +81,16 @@ def _code(step: str) -> str:
     return re.sub(r"\s*#\s*doctest:.*", "", step).rstrip()
 
 
-def _value(body: Body, expression: str, want: Want, noisy: bool) -> None:
+def _value(body: Body, expression: str, want: Want, noisy: bool, shown: str | None) -> None:
     prints = re.match(r"(?:pprint\.)?(?:print|pprint|pp)\(", expression)
     text = (want.text or "").removesuffix("\n")
     if not want.options and not prints and "\n" not in text and _is_repr(text):
-        body.lines.append(f"assert repr({expression}) == {source_of(text)}")
+        value = _literal(text)
+        if value is _NONE or shown is None or _literal(shown.removesuffix("\n")) in (_NONE, value):
+            body.lines.append(f"assert repr({expression}) == {source_of(text)}")
+        else:
+            op = "is" if value is None or isinstance(value, bool) else "=="
+            body.lines += comparison(expression, op, None, value, ROOM)
         return
     _printing(body, noisy)
     if prints or not text:
@@ -79,6 +100,18 @@ def _value(body: Body, expression: str, want: Want, noisy: bool) -> None:
     body.lines.append(f"value = {expression}")
     body.lines.append('shown = "" if value is None else f"{value!r}\\n"')
     body.lines.append(_same("capsys.readouterr().out + shown", want, body))
+
+
+def _literal(text: str) -> Any:
+    """The value of builtin types that is shown so, and in no other way; `_NONE` for other texts."""
+    if not text:
+        return None
+    try:
+        value = parse_literal(text)
+    except NotLiteral:
+        return _NONE
+    plain = repr(value) == text and not needed_imports(value) and not has_nan(value)
+    return value if plain else _NONE
 
 
 def _is_repr(text: str) -> bool:

@@ -22,8 +22,15 @@ from refute.function.session_tests import session_body
 from refute.function.target import Module
 from refute.literals import NotLiteral, needed_imports, source_of
 from refute.problems import Call, DoctestSession, Invocation, Trust, Want
-from refute.sandbox import Killed, OutOfMemory, Returned, TimedOut
-from refute.sandbox.values import Incomplete, Iterated, NDArray, Opaque, printable
+from refute.sandbox import Killed, Outcome, OutOfMemory, Returned, TimedOut
+from refute.sandbox.values import (
+    Incomplete,
+    Iterated,
+    MalformedValue,
+    NDArray,
+    Opaque,
+    printable,
+)  # fmt: skip
 from refute.storage import write_atomically
 from refute.syntax import bound_names, parse_expression, parse_module
 
@@ -131,14 +138,14 @@ class _Page:
             return [self.call(item.call, function, self.room)]
         test = item.test
         if isinstance(test.call, DoctestSession) and isinstance(test.expected, Want):
-            return self.session(test.call, test.expected)
+            return self.session(test.call, test.expected, _shown(item.actual))
         if test.raises is not None:
             self.pytest = True
             return self.raising(test.raises, self.call(test.call, function, self.room - 4))
         return self.equality(self.call(test.call, function, self.room), test.expected)
 
-    def session(self, session: DoctestSession, want: Want) -> list[str]:
-        body = session_body(session, want, self.globals, "vars(_module)")
+    def session(self, session: DoctestSession, want: Want, shown: str | None) -> list[str]:
+        body = session_body(session, want, self.globals, "vars(_module)", shown)
         self.fixtures = body.fixtures
         self.imports |= body.imports - {"import pytest"}
         self.pytest |= "import pytest" in body.imports
@@ -278,6 +285,19 @@ def _imports_neighbours(module: Module) -> bool:
             if any((p / f"{top}.py").exists() or (p / top).is_dir() for p in places):
                 return True
     return False
+
+
+def _shown(actual: Outcome) -> str | None:
+    """The output of a session's last line; None where there is none."""
+    if isinstance(actual, Returned):
+        try:
+            shown = actual.value
+        except MalformedValue:
+            return None
+        match shown:
+            case (str() as text, None, bool()):
+                return text
+    return None
 
 
 def _flat_floats(value: Any) -> bool:

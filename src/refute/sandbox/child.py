@@ -80,9 +80,11 @@ def run_job(payload: bytes, head: int, view: Any, codec: Any, imported: Any = No
     while step < len(programs) * width:
         index, first = divmod(step, width)
         base = index * width
-        HEADER.pack_into(view, 0, committed, base + first, IMPORTING)
         calls = marshal.loads(blob)
         parts, entry_point, filename, name, setup, bodies = programs[index]
+        # What makes another variant of a module that is loaded has the time of a call.
+        phase = IMPORTING if setup is None or base_of != parts else CALLING
+        HEADER.pack_into(view, 0, committed, base + first, phase)
         try:
             if setup is None or base_of != parts:
                 base_of = None

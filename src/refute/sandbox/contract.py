@@ -34,7 +34,8 @@ class Program:
     setup: Code | None = None
     """Makes it a variant: `code` is loaded once for all programs of a `run_variants` that share it
     (the same object), and before the calls of each, `bodies` are put in and this code is executed
-    in the module. What calls leave behind in the module's globals stays for the next variant."""
+    in the module, in the time that a call has. What calls leave behind in the module's globals
+    stays for the next variant."""
     bodies: tuple[CodeType, ...] = ()
     """Code objects of functions, each in the place of the one in `code` with the same qualified
     name and first line: a variant's difference. Whoever holds such a function sees the change."""

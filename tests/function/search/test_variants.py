@@ -10,6 +10,7 @@ from itertools import islice
 import pytest
 
 from refute.function.search.mutants import singles
+from refute.function.search.rebound import assignments_from
 from refute.function.search.trial import OutOfBudget, Trial
 from refute.function.search.variants import compiled
 from refute.problems import Call, Expression, UnitTest
@@ -245,3 +246,55 @@ def test_what_would_break_the_compiler_is_not_given_to_it() -> None:
         [walrus] = [node for node in ast.walk(tree) if isinstance(node, ast.NamedExpr)]
         walrus.target = ast.copy_location(target, walrus)  # type: ignore[assignment]
         assert compiled(tree, walrus=True) is None
+
+
+MADE = """
+def f(n):
+    return [i for i in range(2, n) if all(i % k for k in range(2, i))]
+
+def other(n):
+    return n + len(SMALL)
+
+SMALL = tuple(f(9))
+LIMIT: int = len(SMALL) + 1
+
+def g():
+    return SMALL, LIMIT
+"""
+
+
+def test_what_is_made_of_a_function_on_import_is_made_anew(box: LocalSandbox) -> None:
+    tests = (UnitTest(Expression("(f(5), other(1), *g())"), 0), UnitTest(Call(args=(7,)), 0))
+    one = Trial(MADE, "f", tests, box, 0.0, 10_000)
+    one.survey()
+    edits = singles(one.focus, one.facts(""), lambda stmts: 0.0)[::9][:120]
+    programs = [one.program((edit,)) for edit in edits]
+    assert sum(p is not None and p.setup is not None for p in programs) > 80
+    fast = [(r.edits, ended(r.outcomes)) for r in one.run(((e,), 0.0) for e in edits)]
+    one._variants = None
+    slow = [(r.edits, ended(r.outcomes)) for r in one.run(((e,), 0.0) for e in edits)]
+    assert dict(fast) == dict(slow)
+    assert len({repr(row) for _, row in fast}) > 20
+
+
+@pytest.mark.parametrize(
+    ("rest", "known"),
+    [
+        ("A = f(1)\nB: int = A + 1\nC = 5\ndef g(): return B", ["A", "B"]),
+        ("def g(): return f(1)\nA = [g()]", ["A"]),
+        ("A = f(1)\nA = 2", None),  # bound twice
+        ("A = []\nA.append(f(1))", None),  # something else changes
+        ("if f(1):\n    A = 1", None),
+        ("def g(x=f(1)): return x", None),  # a default
+        ("class C:\n    a = f(1)", None),
+        ("SEEN = []\ndef g(x): SEEN.append(x)\nA = g(f(1))", None),  # leaves something behind
+        ("@f\ndef g(): pass", None),
+        ("A, B = f(1)", None),
+        ("T = {}\nA = f(T)", None),  # may change it
+        ("T = 5\nif T:\n    B = 2\nA = f(T)", ["A"]),
+    ],
+)
+def test_which_assignments_are_made_of_a_function(rest: str, known: list[str] | None) -> None:
+    found = assignments_from(ast.parse(f"def f(x):\n    return x\n{rest}\n"), "f")
+    names = None if found is None else [ast.unparse(made.targets[0]) for made in found.values()]
+    assert names == known

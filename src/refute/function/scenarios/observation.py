@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from refute.sandbox import (
 from refute.sandbox.decoding import decode
 from refute.sandbox.values import Incomplete, Iterated, MalformedValue, Opaque, from_node
 
-__all__ = ["LIMITS", "Observation", "observe", "read_observation", "same_value"]
+__all__ = ["LIMITS", "Observation", "fingerprint", "observe", "read_observation", "same_value"]
 
 LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=4 << 20)
 """Of one scenario."""
@@ -179,3 +180,41 @@ def same_value(one: Any, other: Any, depth: int = 100) -> bool:
         return bool(one == other)
     except (RecursionError, ArithmeticError):
         return False
+
+
+# -- the same as a text, by which many observations are grouped ----------------------------------
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+
+
+def fingerprint(seen: Observation) -> str:
+    """A text that is the same for observations whose values `same_value` calls the same.
+
+    But a text has no tolerance: floats are rounded to nine digits, and fields that only one of two
+    objects has count, private ones too.
+    """
+    changed = [(name, _canonical(after)) for name, _, after in seen.changed]
+    parts = seen.kind, seen.error, _canonical(seen.value), changed, seen.printed
+    return _ADDRESS.sub("0x", repr(parts))
+
+
+def _canonical(value: Any, depth: int = 100) -> Any:
+    """The value as what has one `repr`, as far as `same_value` looks at it."""
+    if depth <= 0 or isinstance(value, Incomplete):
+        return f"<{getattr(value, 'type', '...')}>"
+    inner = depth - 1
+    if isinstance(value, Opaque):
+        fields = sorted(dict(value.attributes).items())
+        return value.type, {key: _canonical(one, inner) for key, one in fields} or value.repr
+    if isinstance(value, Iterated):
+        return "iterator", [_canonical(one, inner) for one in value.items], value.more
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, [_canonical(one, inner) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return type(value).__name__, sorted(repr(_canonical(one, inner)) for one in value)
+    if isinstance(value, dict):
+        pairs = ((_canonical(k, inner), _canonical(v, inner)) for k, v in value.items())
+        return "dict", sorted(map(repr, pairs))
+    return value

@@ -57,6 +57,8 @@ class CodeFacts:
     """The characters of the program's texts, docstrings included."""
     unread: dict[int, tuple[str, ...]]
     """Id of a function -> its parameters that it never reads."""
+    unspread: dict[int, tuple[str | None, str | None]]
+    """Id of a function -> its `*args` and its `**options`, where it never reads them."""
 
     def idle(self, name: str) -> bool:
         """Whether a variable is never read although its name does not say that it is not to be."""
@@ -115,6 +117,7 @@ def gather(
         around if around is not None else Vocabulary(),
         "".join(sorted(letters & _PRINTABLE)),
         {id(node): _unread(node) for node in ast.walk(tree) if isinstance(node, Function)},
+        {id(node): _unspread(node) for node in ast.walk(tree) if isinstance(node, Function)},
     )
     for _ in range(2):
         for node in ast.walk(tree):
@@ -136,9 +139,25 @@ def gather(
 def _unread(function: Function) -> tuple[str, ...]:
     spec = function.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
-    read = {n.id for stmt in function.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+    read = _read(function)
     names = [arg.arg for arg in every if arg.arg not in read]
     return tuple(n for n in names if not n.startswith("_") and n not in ("self", "cls"))
+
+
+def _unspread(function: Function) -> tuple[str | None, str | None]:
+    spec = function.args
+    if spec.vararg is None and spec.kwarg is None:
+        return None, None
+    read = _read(function)
+    rest, options = (
+        None if one is None or one.arg in read or one.arg.startswith("_") else one.arg
+        for one in (spec.vararg, spec.kwarg)
+    )
+    return rest, options
+
+
+def _read(function: Function) -> set[str]:
+    return {n.id for stmt in function.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
 
 
 def _indices(tree: ast.Module) -> frozenset[str]:

@@ -7,15 +7,14 @@ are of use is seen on the code under test; how candidates are told apart by them
 from __future__ import annotations
 
 import ast
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from refute.function.scenarios.observation import (
     LIMITS,
-    Observation,
+    fingerprint,
     observe,
     read_observation,
     same_value,
@@ -25,7 +24,7 @@ from refute.function.search.trial import starved
 from refute.literals import NotLiteral, source_of
 from refute.problems import DoctestSession, FunctionProblem, Invocation, Scenario, UnitTest, Want
 from refute.sandbox import NotRun, Outcome, Program, Raised, Returned, Sandbox, TimedOut
-from refute.sandbox.values import Incomplete, Iterated, Opaque, crosses, encode
+from refute.sandbox.values import crosses, encode
 from refute.syntax import find_function, takes_self, try_parse, try_parse_statements
 
 __all__ = ["is_staged", "needs_stage", "scenario_inputs", "stated", "told"]
@@ -97,7 +96,7 @@ def scenario_inputs(
     again = observe(box, program, scenarios, replace(LIMITS, seed=1)) if scenarios else []
     found: list[tuple[Invocation, Tier]] = []
     for one, other in zip(shown, again, strict=True):
-        if _text(one.seen) == _text(other) and one.proposal.scenario not in known:
+        if fingerprint(one.seen) == fingerprint(other) and one.proposal.scenario not in known:
             tier = Tier.EDGE if one.seen.kind == "raised" else Tier.IN_DOMAIN
             found.append((one.proposal.scenario, tier))
     return found[:most]
@@ -123,41 +122,11 @@ def told(outcome: Outcome) -> Outcome:
     if seen.kind == "not run":
         return NotRun()
     if seen.kind == "returned":
-        return Returned(encode(_text(seen)))
+        return Returned(encode(fingerprint(seen)))
     if seen.kind in ("raised", "setup"):
         raised = Raised(seen.error, seen.message)
         return TimedOut() if starved(raised) else raised
     return TimedOut()
-
-
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
-
-
-def _text(seen: Observation) -> str:
-    changed = [(name, _plain(after)) for name, _, after in seen.changed]
-    parts = seen.kind, seen.error, _plain(seen.value), changed, seen.printed
-    return _ADDRESS.sub("0x", repr(parts))
-
-
-def _plain(value: Any, depth: int = 100) -> Any:
-    """The value as what has one `repr`, as far as `same_value` looks at it."""
-    if depth <= 0 or isinstance(value, Incomplete):
-        return f"<{getattr(value, 'type', '...')}>"
-    inner = depth - 1
-    if isinstance(value, Opaque):
-        fields = {key: _plain(one, inner) for key, one in sorted(dict(value.attributes).items())}
-        return value.type, fields or value.repr
-    if isinstance(value, Iterated):
-        return "iterator", [_plain(one, inner) for one in value.items], value.more
-    if isinstance(value, float):
-        return float(f"{value:.9g}")
-    if isinstance(value, (list, tuple)):
-        return type(value).__name__, [_plain(one, inner) for one in value]
-    if isinstance(value, (set, frozenset)):
-        return type(value).__name__, sorted(repr(_plain(one, inner)) for one in value)
-    if isinstance(value, dict):
-        return "dict", sorted(repr((_plain(k, inner), _plain(v, inner))) for k, v in value.items())
-    return value
 
 
 def stated(scenario: Scenario, wanted: Outcome, got: Outcome) -> UnitTest | None:

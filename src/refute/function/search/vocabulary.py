@@ -31,6 +31,12 @@ TAKERS = 24
 STATEMENTS = 60
 LARGEST = 10
 """Nodes, at most, of an expression that is taken as an argument."""
+_REQUIRED = {
+    "isinstance": 2, "issubclass": 2, "hasattr": 2, "getattr": 2, "setattr": 3, "map": 2,
+    "filter": 2, "divmod": 2, "pow": 2,
+}  # fmt: skip
+"""Of built-in functions that take several arguments."""
+_PLAIN_TYPES = ("str", "int", "list", "dict", "tuple", "set", "bytes", "float", "bool")
 SMALL = 3
 """Statements, at most, of a block that is taken as a whole."""
 
@@ -55,6 +61,10 @@ class Vocabulary:
     """Names that the module defines or imports."""
     unused: tuple[str, ...] = ()
     """Its private functions that it never mentions."""
+    required: dict[str, int] = field(default_factory=dict)
+    """Function -> arguments without which it cannot be called."""
+    kinds: tuple[ast.expr, ...] = ()
+    """What `isinstance` asks for somewhere, and the types of plain values."""
 
 
 def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
@@ -112,7 +122,27 @@ def vocabulary(tree: ast.Module, entry_point: str) -> Vocabulary:
         _copies(statements, STATEMENTS),
         known,
         tuple(_unused(tree)),
+        _REQUIRED | {f.name: _needed(f) for f in tree.body if isinstance(f, Function)},
+        _copies(_kinds(tree), TAKERS),
     )
+
+
+def _needed(function: Function) -> int:
+    spec = function.args
+    positional = len(spec.posonlyargs) + len(spec.args) - len(spec.defaults)
+    return positional + sum(default is None for default in spec.kw_defaults)
+
+
+def _kinds(tree: ast.Module) -> dict[str, ast.expr]:
+    found: dict[str, ast.expr] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kind]):
+                found.setdefault(ast.dump(kind), kind)
+    for name in _PLAIN_TYPES:
+        plain = ast.Name(id=name, ctx=ast.Load())
+        found.setdefault(ast.dump(plain), plain)
+    return found
 
 
 def _unused(tree: ast.Module) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -24,7 +25,7 @@ from refute.function.search.rules.rule import (
 from refute.function.search.sites import Scope, Site
 from refute.function.search.vocabulary import STATEMENTS
 
-__all__ = ["MOST", "borrowed_statements"]
+__all__ = ["MOST", "borrowed_statements", "fitted", "known_names", "renamed"]
 
 NEAREST = 6
 """Variables of the scope that are tried as a new argument."""
@@ -67,11 +68,13 @@ def added_arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     name = getattr(func, "id", getattr(func, "attr", ""))
     here = {n.id for n in (*args, *(k.value for k in keywords)) if isinstance(n, ast.Name)}
     given = {keyword.arg for keyword in keywords}
-    for place, variable in enumerate(n for n in site.context.names if n not in here):
-        if place == NEAREST:
-            break
+    unread = set(facts.unread.get(id(site.context.function), ()))
+    short = _lacks(name, node, facts)
+    others = [n for n in site.context.names if n not in here]
+    others.sort(key=lambda n: n not in unread)
+    for place, variable in enumerate(others[:NEAREST]):
         unused = 1.0 if facts.idle(variable) else 0.0
-        extra = unused - 0.1 * place
+        extra = unused + short - 0.1 * place
         if not any(isinstance(a, ast.Starred) for a in args):
             yield "add argument", ast.Call(func, [*args, load(variable)], keywords), extra
         if args:
@@ -84,16 +87,58 @@ def added_arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
             yield "add argument", ast.Call(func, args, [*keywords, keyword]), 0.5
     if name == "get" and len(args) == 1:
         yield "add argument", ast.Call(func, [*args, args[0]], keywords), 0.0
-    unread = set(facts.unread.get(id(site.context.function), ()))
     for takes, one in facts.around.arguments:
         mentioned = _mentioned(one)
-        if (takes == name or mentioned & unread) and mentioned <= _known(site.context, facts):
-            extra = 1.0 if mentioned & unread else 0.0
+        if (takes == name or mentioned & unread) and mentioned <= known_names(site.context, facts):
+            extra = short + (1.0 if mentioned & unread else 0.0)
             yield "add argument", ast.Call(func, [*args, one], keywords), extra
     for value in facts.integers[:4]:
-        yield "add argument", ast.Call(func, [*args, number(value)], keywords), -0.7
-    for text in facts.strings[:4]:
-        yield "add argument", ast.Call(func, [*args, const(text)], keywords), -0.7
+        yield "add argument", ast.Call(func, [*args, number(value)], keywords), short - 0.7
+    for text in (None, *facts.strings[:4]):
+        yield "add argument", ast.Call(func, [*args, const(text)], keywords), short - 0.7
+    if name in ("isinstance", "issubclass") and len(args) == 1:
+        for kind in facts.around.kinds:
+            yield "add argument", ast.Call(func, [*args, kind], keywords), short
+
+
+rule("pass on", 0.4, "return g(a, b=b)", "return g(a, b=b, items=items)",
+    "def h(*x, **y):\n    return g()\nreturn h",
+    "def h(*x, **y):\n    return g(**y)\nreturn h")  # fmt: skip
+
+
+@draws(ast.Call)
+def passed_on(site: Site, facts: CodeFacts) -> Iterator[Variant]:
+    """`f(x, p=p)` where other parameters are passed on so; unread `*args`, `**options`."""
+    node, function = site.node, site.context.function
+    assert isinstance(node, ast.Call)
+    if function is None:
+        return
+    func, args, keywords = node.func, node.args, node.keywords
+    spec = function.args
+    given = {k.arg for k in keywords} | {a.id for a in args if isinstance(a, ast.Name)}
+    if any(isinstance(k.value, ast.Name) and k.arg == k.value.id for k in keywords):
+        for one in (*spec.args, *spec.kwonlyargs):
+            if one.arg not in given:
+                more = [*keywords, ast.keyword(one.arg, load(one.arg))]
+                yield "pass on", ast.Call(func, args, more), 0.0
+    rest, options = facts.unspread.get(id(function), (None, None))
+    if rest is not None:
+        starred = ast.Starred(load(rest), ast.Load())
+        yield "pass on", ast.Call(func, [*args, starred], keywords), 0.5
+    if options is not None:
+        more = [*keywords, ast.keyword(None, load(options))]
+        yield "pass on", ast.Call(func, args, more), 0.5
+
+
+LACKING = 1.5
+"""Log weight for that a call without another argument cannot succeed."""
+
+
+def _lacks(name: str, node: ast.Call, facts: CodeFacts) -> float:
+    """What speaks for another argument: the call has fewer than are required."""
+    own = isinstance(node.func, ast.Name)
+    short = own and len(node.args) + len(node.keywords) < facts.around.required.get(name, 0)
+    return LACKING if short and not any(isinstance(a, ast.Starred) for a in node.args) else 0.0
 
 
 @draws(ast.Name)
@@ -104,7 +149,7 @@ def borrowed_arguments(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     if isinstance(site.owner, ast.Call) and site.field == "args":
         for _, one in facts.around.arguments:
             mentioned = _mentioned(one)
-            if node.id in mentioned and mentioned <= _known(site.context, facts):
+            if node.id in mentioned and mentioned <= known_names(site.context, facts):
                 yield "borrow argument", one, 0.0
 
 
@@ -114,7 +159,7 @@ def borrowed_conditions(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     if not site.is_test or (site.field == "values" and isinstance(site.owner, ast.BoolOp)):
         return
     inside = {ast.dump(n) for n in ast.walk(site.node)}
-    known = _known(site.context, facts)
+    known = known_names(site.context, facts)
     for condition in facts.around.conditions:
         if ast.dump(condition) not in inside and _mentioned(condition) <= known:
             for op in (ast.And(), ast.Or()):
@@ -133,8 +178,8 @@ def borrowed_statements(
         return
     nodes = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
     read = {n.id for n in nodes if isinstance(n.ctx, ast.Load)}
-    known = _known(context, facts)
-    fitting = [s for one in facts.around.statements for s in _fitted(one, context, known, read)]
+    known = known_names(context, facts)
+    fitting = [s for one in facts.around.statements for s in fitted(one, context, known, read)]
     gaps = [at for at, s in enumerate(body) if not is_mark(s) and not is_docstring(s)]
     if not isinstance(body[-1], ast.Return | ast.Raise | ast.Break | ast.Continue):
         gaps.append(len(body))
@@ -149,7 +194,7 @@ def borrowed_statements(
             yield "borrow statement", (Change(owner, field, None, items),), extra, (near,)
 
 
-def _fitted(
+def fitted(
     stmt: ast.stmt, context: Scope, known: set[str], read: set[str]
 ) -> Iterator[tuple[ast.stmt, float]]:
     """The statement as it may stand here: as it is, or with one foreign name replaced."""
@@ -171,7 +216,22 @@ def _fitted(
             yield new, -0.5 - 0.1 * place
 
 
-@lru_cache(maxsize=STATEMENTS)
+def renamed(stmt: ast.stmt, old: str, new: str) -> ast.stmt | None:
+    """A copy with one name in the place of another, also as attribute, text and part of a longer
+    name (`read_low` for `read_high`); None where it is mentioned but once."""
+    twin = copy_of(stmt)
+    word = re.compile(rf"(?<![^_]){re.escape(old)}(?![^_])")
+    count = 0
+    for node in ast.walk(twin):
+        for field in ("id", "attr", "value", "arg"):
+            text = node.__dict__.get(field)
+            if isinstance(text, str) and word.search(text):
+                node.__dict__[field] = word.sub(new, text)
+                count += 1
+    return twin if count > 1 else None
+
+
+@lru_cache(maxsize=8 * STATEMENTS)
 def _borrowed_names(stmt: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
     """The names in a statement of the vocabulary, which no edit changes; those its loops bind."""
     loops = [n.target for n in ast.walk(stmt) if isinstance(n, ast.For | ast.comprehension)]
@@ -187,7 +247,7 @@ def _useful(stmt: ast.stmt, read: set[str]) -> bool:
     return any(_mentioned(target) & read for target in targets)
 
 
-def _known(context: Scope, facts: CodeFacts) -> set[str]:
+def known_names(context: Scope, facts: CodeFacts) -> set[str]:
     """The names that mean something here."""
     own = set() if context.function is None else _mentioned(context.function)
     return own | set(context.names) | facts.around.known | _BUILTIN

@@ -6,9 +6,10 @@ import ast
 import builtins
 from collections.abc import Iterator, Sequence
 
-from refute.function.search.edit import Change, copy_of
+from refute.function.search.edit import Change, copy_of, same
 from refute.function.search.facts import CodeFacts
 from refute.function.search.fuel import FUEL, is_mark
+from refute.function.search.rules.borrowing import fitted, known_names, renamed
 from refute.function.search.rules.insertions import is_docstring
 from refute.function.search.rules.rule import (
     Draft,
@@ -30,7 +31,10 @@ rule("bind", 1.0, "return n + 1", "n = len(items)\nreturn n + 1",
     "return [x for x in items if x == n]",
     "n = max(items.values())\nreturn [x for x in items if x == n]")  # fmt: skip
 
-NEAR = 5
+rule("bind as elsewhere", 1.0, "low = a.low\nreturn low + high",
+    "low = a.low\nhigh = a.high\nreturn low + high")  # fmt: skip
+
+NEAR = 8
 """Variables, at most, that it is made of."""
 SURE = 2.0
 """Log weight for that nothing but a binding, or another name, can make such code run."""
@@ -47,7 +51,11 @@ _OPERATORS = (ast.Sub(), ast.Add(), ast.Mult(), ast.FloorDiv(), ast.Mod(), ast.D
 def bindings(
     owner: ast.AST, field: str, body: list[ast.stmt], context: Scope, facts: CodeFacts
 ) -> Iterator[Draft]:
-    """`name = …` before the first statement of a list that holds all that reads the name."""
+    """`name = …` before the first statement of a list that holds all that reads the name.
+
+    It is made of what is near, or as another variable is, here or in functions like this one: with
+    the one name in the place of the other, also as attribute and text (`low = a.low`).
+    """
     function = context.function
     if function is None or "*" in facts.around.known:
         return
@@ -60,9 +68,33 @@ def bindings(
         if at is None or _count(body, name) < count or is_mark(body[at]) or is_docstring(body[at]):
             continue
         near = [other for other in context.names if other != name and other not in missing]
-        for value, extra in _values(near[:NEAR], facts):
-            items = [*body[:at], ast.Assign([store(name)], value), *body[at:]]
-            yield "bind", (Change(owner, field, None, items),), SURE + extra, (body[at],)
+        made = [("bind as elsewhere", one, 0.0) for one in _as_elsewhere(name, context, facts)]
+        made += [
+            ("bind", ast.Assign([store(name)], value), extra)
+            for value, extra in _values(near[:NEAR], facts)
+        ]
+        for kind, stmt, extra in made:
+            items = [*body[:at], stmt, *body[at:]]
+            yield kind, (Change(owner, field, None, items),), SURE + extra, (body[at],)
+
+
+def _as_elsewhere(name: str, context: Scope, facts: CodeFacts) -> Iterator[ast.stmt]:
+    """Statements that bind it as functions like this one do, or as another variable is bound."""
+    function = context.function
+    assert function is not None
+    known = known_names(context, facts)
+    own = [n for n in ast.walk(function) if isinstance(n, ast.Assign)]
+    seen: list[ast.stmt] = []
+    for stmt in (*own, *facts.around.statements):
+        match stmt:
+            case ast.Assign(targets=[ast.Name(id=other)]):
+                made = stmt if other == name else renamed(stmt, other, name)
+            case _:
+                continue
+        for one, _ in fitted(made, context, known, {name}) if made is not None else ():
+            if not any(same(one, earlier) for earlier in seen):
+                seen.append(one)
+                yield one
 
 
 def _unbound(function: ast.AST, known: set[str]) -> dict[str, int]:
@@ -128,6 +160,9 @@ def _values(near: Sequence[str], facts: CodeFacts) -> Iterator[tuple[ast.expr, f
             yield method(load(name), of), less
             for taker_name in _OF_PARTS:
                 yield call(taker_name, method(load(name), of)), less - 0.5
+        for inner in near:
+            if inner != name:
+                yield ast.Subscript(load(name), load(inner), ast.Load()), less - 0.3
         for other in (*map(load, near), const(1)):
             for op in _OPERATORS:
                 if getattr(other, "id", "") != name:

@@ -89,6 +89,8 @@ rule("wrap method", 0.15, "return str(a)", "return str(a).lower()", when=_is_val
 """)  # fmt: skip
 rule("negate", 0.2, "if any(items):\n    return 1", "if not any(items):\n    return 1", few=True)
 rule("wrap own", 0.1, "return a", "return g(a)")
+rule("wrap promised", 0.5, "def h(x) -> g:\n    return x\nreturn h(a)",
+    "def h(x) -> g:\n    return g(x)\nreturn h(a)")  # fmt: skip
 
 
 @draws(ast.expr)
@@ -106,6 +108,21 @@ def negations(site: Site, facts: CodeFacts) -> Iterator[Variant]:
     for name in facts.functions if isinstance(node, ast.Name | ast.Call) else ():
         if name != _around(site):
             yield "wrap own", call(name, node), 0.0
+    if isinstance(site.owner, ast.Return):
+        for name in _promised(site, facts):
+            yield "wrap promised", call(name, node), 0.0
+
+
+def _promised(site: Site, facts: CodeFacts) -> list[str]:
+    """The names of the module in the function's return annotation: what it says it gives."""
+    function = site.context.function
+    if function is None or function.returns is None:
+        return []
+    names = {n.id for n in ast.walk(function.returns) if isinstance(n, ast.Name)}
+    for node in ast.walk(function.returns):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add(node.value.partition("[")[0].strip())
+    return sorted(name for name in names & facts.around.known if name != callee(site.node))
 
 
 rule("apply twice", 0.1, "return len(a)", "return len(len(a))",
