@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from refute.api.diffing import DiffResult, diff
     from refute.api.filtering import FilterResult, filter_fixes
     from refute.api.fixes import RankedFixes, rank_fixes
+    from refute.api.fixing import FixResult, fix, fix_async
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
     from refute.api.grading import GradeResult, grade
     from refute.api.issues import (
@@ -79,6 +80,7 @@ _HOMES = {
     ),
     "refute.api.diffing": ("DiffResult", "diff"),
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
+    "refute.api.fixing": ("FixResult", "fix", "fix_async"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
@@ -150,6 +152,7 @@ __all__ = [
     "FailingTest",
     "FilterResult",
     "Finding",
+    "FixResult",
     "FunctionKey",
     "FunctionPrediction",
     "FunctionProblem",
@@ -193,6 +196,8 @@ __all__ = [
     "debug_async",
     "diff",
     "filter_fixes",
+    "fix",
+    "fix_async",
     "grade",
     "hunt",
     "hunt_async",

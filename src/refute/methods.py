@@ -35,6 +35,7 @@ __all__ = [
     "MethodSpec",
     "NoOptions",
     "Spawn",
+    "Task",
     "finished",
     "method",
     "options_from",
@@ -42,6 +43,9 @@ __all__ = [
 
 Level = Literal["function", "issue"]
 """What a method works on: a function with its description, or a repository with an issue."""
+Task = Literal["tests", "repair"]
+"""What is asked for an issue: tests that reproduce it (SWT-Bench), or a change of the code that
+resolves it (SWE-bench)."""
 Spawn = Callable[[], "Workspace"]
 """Opens one more private workspace of the same repository at the same commit."""
 
@@ -119,6 +123,8 @@ class Context:
     """What one issue may cost."""
     given: Given = Given()
     """What the experiments of Table 5 tell (issue level)."""
+    task: Task = "tests"
+    """What is asked for (issue level)."""
     seed: int = 0
     """The number of the run: another one draws other samples and inputs."""
     seconds: float | None = None
@@ -174,6 +180,8 @@ class MethodSpec(Generic[Problem_, Result_]):
     """Whether it generates unit tests (`hunt` can use it)."""
     takes_given: bool = False
     """Whether it looks at `Context.given` (Table 5)."""
+    repairs: bool = False
+    """Whether it can be asked for a fix (`Context.task`)."""
     cpu_bound: bool = False
     """Whether it computes and waits for nothing but its sandbox: it is run in this thread without
     an event loop (`finished`), and a bench runs it in worker processes."""
@@ -193,6 +201,7 @@ def method(
     asks_model: bool = False,
     writes_tests: bool = True,
     takes_given: bool = False,
+    repairs: bool = False,
     cpu_bound: bool = False,
 ) -> Callable[[Callable[..., Coroutine[Any, Any, Result_]]], MethodSpec[Any, Result_]]:
     """Make a coroutine function a method. Its level and its options' class are those that its
@@ -216,6 +225,7 @@ def method(
             asks_model=asks_model,
             writes_tests=writes_tests,
             takes_given=takes_given,
+            repairs=repairs,
             cpu_bound=cpu_bound,
         )
 

@@ -316,7 +316,10 @@ def test_a_run_keeps_to_its_proposals(server: Server, bench: Bench) -> None:
     given = (*PLUS, *MODEL, *only, "--given-patch", "fixes.jsonl")
     status, _, err = bench(*given)
     assert status == 0, err
-    assert "fixes.jsonl has no patch for 1 issues; they are shown none, e.g. shapes__two-1" in err
+    assert (
+        "fixes.jsonl has no patch for 1 issues; they are left out, e.g. shapes__two-1; n is 1"
+        in err
+    )
     propose(FIX.replace("return high", "return high + 0"))
     status, _, err = bench(*given)
     assert status == 2, "the same file, other proposals"

@@ -245,3 +245,27 @@ def test_ties_go_to_the_earlier_draft() -> None:
 )
 def test_the_judge_is_read_strictly(answer: str, yes: bool) -> None:
     assert says_yes(answer) is yes
+
+
+def test_zeroshotplus_asked_for_a_fix(project: Project) -> None:
+    """It asks again until a patch of code applies; the answers vary after the first."""
+    block = "```custom-diff\ndiff\nshapes/line.py\nrewrite\n4\n{}\nend diff\n```"
+    fixed = "def clamp(value, low, high):\n    return max(low, min(value, high))"
+    answers = Answers([NONSENSE, block.format(fixed)])
+    asked: list[int] = []
+
+    def said(messages: Sequence[Message], index: int) -> str:
+        asked.append(index)
+        return answers(messages, len(asked) - 1)
+
+    async def work() -> Reproduction:
+        async with Session(ScriptedModel(said)) as session:
+            model = session.asker(project.problem.id)
+            ctx = Context(workspace=project.spawn, model=model, task="repair")
+            return await zeroshotplus(project.problem, ctx=ctx)
+
+    found = asyncio.run(work())
+    assert "+    return max(low, min(value, high))" in found.prediction.patch
+    assert len(asked) == 2
+    assert "Change code only" in answers.prompts[0]
+    assert "Write tests" not in answers.prompts[0]

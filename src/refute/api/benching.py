@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
-from refute.api.grading import GradeResult, grade_samples
+from refute.api.grading import GradeResult, grade_samples, tasks_of
+from refute.api.repairs import FixGradeResult, grade_repairs
 from refute.datasets.swe import holds_issues, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
 from refute.function import bench as functions
 from refute.issue import bench as issues
-from refute.issue.choosing import check_given, chosen_reproducer
+from refute.issue.choosing import check_given, check_task, chosen_reproducer
+from refute.issue.grading.grade import Terms
 from refute.issue.grading.tasks import default_jobs
 from refute.issue.workspaces import as_placed, check_engine
 from refute.methods import Bounds
@@ -92,7 +94,7 @@ class IssueBenchResult(Shown):
     """By issue: its prediction, or why there is none."""
     files: tuple[Path, ...]
     """The predictions in the reference's format; see `refute.issue.bench.save_predictions`."""
-    grades: Mapping[str, GradeResult]
+    grades: Mapping[str, GradeResult | FixGradeResult]
     """By the name of the predictions' file; `pass@K` for the best of K samples."""
 
     @property
@@ -322,7 +324,9 @@ def _bench_issues(
     check_engine(made.workspace)
     items = load_issues(made.dataset, data=where.data, ids=made.ids, limit=made.limit)
     given_away = issues.given_away(items, made)
+    items = issues.with_proposals(items, given_away, made)
     for one in given_away.values():
+        check_task(name, spec, made.task, one)
         check_given(spec, one)
     folder = where.folder(issues.variant(asdict(made)))
     more = ("--grade",) if grade else ()  # no setting of the run: its journal does not keep it
@@ -350,7 +354,21 @@ def _bench_issues(
     _say_put_off(ending, "issues", again)
     ids = tuple(item.problem.id for item in items)
     result = IssueBenchResult(made, folder, ids, records, tuple(files), {})
-    if grade and result.complete:
+    if grade and result.complete and made.task == "repair":
+        graded = grade_repairs(
+            items,
+            str(files[0]),
+            partial(tasks_of, items, str(files[0])),
+            made.dataset,
+            folder=folder / "grades" / files[0].stem,
+            again="the same command",
+            timeout=Terms().timeout,
+            workspace=made.workspace,
+            jobs=where.jobs,
+            progress=progress,
+        )
+        result = replace(result, grades={files[0].name: graded})
+    elif grade and result.complete:
         grades = grade_samples(
             items,
             files,

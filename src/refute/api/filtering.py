@@ -63,7 +63,8 @@ def filter_fixes(
 ) -> FilterResult:
     """Judge proposed fixes by the tests of a run of `refute.bench` over issues (section 5.3).
 
-    `fixes`: a file of SWE-bench's predictions. `dataset`: the run's own, or a file of its rows.
+    `fixes`: a file of SWE-bench's predictions, or the folder of a run that was asked for fixes.
+    `dataset`: the run's own, or a file of its rows.
     `workspace`: where tests run. The judgements go into `RUN/filter/NAME`; the same call goes on
     where it stopped. Raises as `refute.bench` does.
     """
@@ -71,6 +72,15 @@ def filter_fixes(
     header = read_header(run)
     if header is None or header.get("kind") != "issues":
         raise InputError(f"{run}: not a run of refute bench over issues")
+    if header.get("task") == "repair":
+        raise InputError(f"{run}: holds fixes, and no tests to filter by")
+    if fixes.is_dir():  # a run of bench that was asked for fixes
+        if (read_header(fixes) or {}).get("task") != "repair":
+            raise InputError(f"{fixes}: not a run of refute bench --task repair")
+        name, fixes = fixes.name, fixes / issues.PREDICTIONS
+    else:
+        name = fixes.name.split(".")[0]
+    folder = run / "filter" / name
     name = str(dataset) if dataset is not None else header["dataset"]
     if header["dataset"] != name:
         raise InputError(f"{run}: is over {header['dataset']}, not {name}")
@@ -85,7 +95,6 @@ def filter_fixes(
         tests=" ".join(filter(None, (issues.variant(header), header.get("model")))),
         workspace=workspace,
     )
-    folder = run / "filter" / fixes.name.split(".")[0]
 
     def work() -> FilterResult:
         same = "the same command"

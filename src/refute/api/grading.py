@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
+from refute.api.repairs import FixGradeResult, grade_repairs
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.figures import Figure
@@ -35,6 +37,7 @@ from refute.issue.grading.tasks import (
 )
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
+from refute.methods import Task
 from refute.presets import preset_of
 from refute.remarks import remark
 from refute.runs.journal import new_run, read_header
@@ -42,7 +45,7 @@ from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
 
-__all__ = ["GradeResult", "grade", "grade_predictions", "grade_samples"]
+__all__ = ["GradeResult", "grade", "grade_predictions", "grade_samples", "tasks_of"]
 
 Mode = Literal["tests", "reproduction"]
 _TERMS = Terms()
@@ -116,9 +119,10 @@ def grade(
     executable: Executable | None = None,
     columns: Columns | None = None,
     preset: str | None = None,
+    task: Task = "tests",
     jobs: int | None = None,
     progress: Progress = silent,
-) -> GradeResult:
+) -> GradeResult | FixGradeResult:
     """Grade predicted test patches: do they reproduce their issues (SWT-Bench, section 3.1)?
 
     `dataset`: its name, or a file of its rows. `predictions`: a file of the reference's form,
@@ -133,19 +137,37 @@ def grade(
     `executable`: which lines of the golden patch ΔC counts ("own"; see `refute.issue.grading`).
     `columns`: whose definitions the table has ("later"). `preset`: what the two are where they are
     not given (`refute.presets`).
+    `task`: "repair" where the predictions are fixes, which the golden tests judge as SWE-bench does
+    ("gold": the golden patches); of these rules `timeout` alone is for them.
 
     Raises `InputError`, and `Unavailable` where no instance could be graded.
     """
     ruled = _rules(preset, executable=executable, columns=columns)
     items = load_issues(str(dataset), data=path_of(data), ids=ids, limit=limit)
-    if Path(predictions).is_dir():
+    if task == "repair":
+        rules = (repeat, tests_only, mode, script, tuple(patch_types), compat)
+        if rules != (_TERMS.repeat, _TERMS.tests_only, "tests", None, ("vanilla",), None):
+            raise InputError("of the rules of grading only --timeout goes with --task repair")
+    elif Path(predictions).is_dir():
         return _judged_logs(items, Path(predictions), mode)
 
     def folder(model: str) -> Path:
         name = f"{Path(dataset).name.split('.')[0]}-{model}"
         return Path(run) if run is not None else new_run(Path(runs_dir), name)
 
-    def work() -> GradeResult:
+    def work() -> GradeResult | FixGradeResult:
+        if task == "repair":
+            return grade_repairs(
+                items,
+                str(predictions),
+                partial(tasks_of, items, str(predictions)),
+                str(dataset),
+                folder=folder,
+                timeout=timeout,
+                workspace=workspace,
+                jobs=jobs,
+                progress=progress,
+            )
         result = grade_predictions(
             items,
             str(predictions),
@@ -182,7 +204,7 @@ def grade_predictions(
     `folder`: of the run, or what gives it for the name of the model that made them. `again`: the
     command that resumes it.
     """
-    tasks, model = _tasks(items, predictions)
+    tasks, model = tasks_of(items, predictions)
     check_engine(workspace)
     settings = GradingSettings(dataset, predictions, model, terms, workspace, types)
     directory = folder if isinstance(folder, Path) else folder(model)
@@ -261,10 +283,15 @@ def _rules(preset: str | None, **given: Any) -> _Rules:
     return _Rules(**{**{n: v for n, v in values.items() if n in known}, **told})
 
 
-def _tasks(items: Sequence[IssueItem], predictions: str) -> tuple[list[GradingTask], str]:
-    """What is graded, and the name of the model that predicted it."""
+def tasks_of(
+    items: Sequence[IssueItem],
+    predictions: str,
+    gold: Mapping[str, Prediction] | None = None,
+) -> tuple[list[GradingTask], str]:
+    """What is graded, and the name of the model that predicted it. `gold`: what "gold" stands for;
+    None: the golden tests."""
     if predictions == "gold":
-        found = gold_predictions(item.key for item in items)
+        found = dict(gold or gold_predictions(item.key for item in items))
     else:
         found = read_predictions(Path(predictions))
     ids = [item.problem.id for item in items]

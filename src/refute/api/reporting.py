@@ -165,7 +165,8 @@ def report(
     if not directories:
         raise InputError("name a run: a folder that refute bench wrote")
     kinds = {path: (read_header(path) or {}).get("kind") for path in directories}
-    others = [path for path, kind in kinds.items() if kind not in ("issues", "grades", "filter")]
+    of_issues = ("issues", "grades", "fix grades", "filter")
+    others = [path for path, kind in kinds.items() if kind not in of_issues]
     if not others:
         return _of_issues(kinds, path_of(data), list(map(Path, fixes)), cutoff, common, paper_model)
     if len(others) < len(directories):
@@ -246,9 +247,12 @@ _NAMES = ("resolved", "resolved_ids")
 def read_resolved(path: Path) -> frozenset[str]:
     """Ids of resolved instances in a file of results: `{"resolved": [id, ...]}`.
 
-    `resolved_ids`, as newer harnesses write it, and a plain list of ids are taken as well. Raises
-    `InputError`.
+    `resolved_ids`, as newer harnesses write it, and a plain list of ids are taken as well, and the
+    folder of a graded run of `--task repair`. Raises `InputError`.
     """
+    if path.is_dir():
+        places = (path, path / "grades" / "predictions")
+        path = next((p / "results.json" for p in places if (p / "results.json").is_file()), path)
     try:
         document = parse_json(read_file(path))
     except OSError as error:

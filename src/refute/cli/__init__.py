@@ -31,6 +31,7 @@ _VERBS = {
     "diff": "Find inputs on which a change makes functions behave otherwise.",
     "judge": "Rank candidate programs by generated tests (best of N).",
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
+    "fix": "Fix an issue; print the fix with the tests that show it.",
     "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
     "bench": "Run a method over a dataset, or over a JSONL file of problems.",
     "report": "Compare runs of bench with each other and with the paper; write a page.",

@@ -8,7 +8,7 @@ import click
 
 from refute.cli.options import json_option, preset_option, with_options, workspace_option
 from refute.cli.output import consoles, show
-from refute.cli.run_options import run_options, selecting_options, split_ids
+from refute.cli.run_options import run_options, selecting_options, split_ids, task_option
 from refute.errors import UNAVAILABLE
 
 __all__ = ["command"]
@@ -59,6 +59,7 @@ _RULES = (
         "--script", metavar="PATH", help="The script of that mode (default: the new file)."
     ),
     workspace_option,
+    task_option,
     click.option(
         "--compat",
         type=click.Choice(["swtbench"]),
@@ -90,12 +91,17 @@ _RULES = (
 @run_options
 @json_option
 def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **how: Any) -> int:
-    """Grade predicted test patches (SWT-Bench).
+    """Grade predicted test patches (SWT-Bench), or fixes (SWE-bench).
 
     DATASET: swt-lite, swt-verified, swt-full, those of the paper's first version (swt-lite-v1,
     swt-full-v1), or a file of SWE-bench rows. PREDICTIONS: a JSON or JSONL file of the reference's
     form; `gold`, the golden tests; or a folder of the reference's logs,
     run_instance_swt_logs/RUN/MODEL, which are judged without running anything.
+
+    With --task repair the predictions are fixes, and the golden tests judge them (SWE-bench): all
+    that the golden patch turns green have to pass, and all that passed. The folder of the run then
+    holds `results.json`, SWE-bench's report, and `wrong.jsonl`, the fixes that apply and do not
+    resolve their issue.
 
     An instance without a prediction counts as one with an empty patch. A run that was interrupted
     resumes with `--run DIR`.

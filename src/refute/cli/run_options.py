@@ -10,9 +10,23 @@ import click
 
 from refute.cli.options import FILE, seed_option, with_options, workspace_option
 
-__all__ = ["bench_options", "executor_option", "run_options", "selecting_options", "split_ids"]
+__all__ = [
+    "bench_options",
+    "executor_option",
+    "run_options",
+    "selecting_options",
+    "split_ids",
+    "task_option",
+]
 
 
+task_option = click.option(
+    "--task",
+    type=click.Choice(["tests", "repair"]),
+    default="tests",
+    show_default=True,
+    help="Issues: what is asked for, tests that reproduce them or fixes.",
+)
 _SELECTING = (
     click.option("--data", type=FILE, metavar="PATH", help="Its file or folder (or REFUTE_DATA)."),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N rows."),
@@ -88,13 +102,14 @@ _OF_ISSUES = (
     click.option(
         "--patch-may-be-wrong", is_flag=True, help="Issues: ... and say that it may be wrong."
     ),
+    task_option,
     click.option("--grade", is_flag=True, help="Issues: grade the predictions as well."),
     click.option(
         "--filter",
         "fixes",
         type=FILE,
         metavar="FIXES",
-        help="Issues: judge these fixes (SWE-bench predictions) by the tests of --run.",
+        help="Issues: judge these fixes (predictions, or a run of repair) by the tests of --run.",
     ),
     workspace_option,
 )

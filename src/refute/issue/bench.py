@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
-from refute.errors import AnswersPending
+from refute.errors import AnswersPending, InputError
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
 from refute.issue.passes import Passes
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, read_predictions, write_predictions
 from refute.issue.workspaces import prepared
-from refute.methods import Bounds, Context, Given, Spawn
+from refute.methods import Bounds, Context, Given, Spawn, Task
 from refute.models.asking import askers
 from refute.models.contract import Tally
 from refute.models.session import Session
@@ -52,6 +52,7 @@ __all__ = [
     "predict_issues",
     "save_predictions",
     "variant",
+    "with_proposals",
 ]
 
 PREDICTIONS = "predictions.jsonl"
@@ -60,7 +61,7 @@ PREDICTIONS = "predictions.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class StoredPrediction:
-    """A predicted test patch; see `refute.problems.IssuePrediction`."""
+    """A predicted test patch, or fix; see `refute.problems.IssuePrediction`."""
 
     patch: str
     confidence: Number | None
@@ -102,6 +103,8 @@ class IssueBenchSettings:
     """The model that writes the tests, where it is another one."""
     limit: int | None = None
     ids: tuple[str, ...] | None = None
+    task: Task = "tests"
+    """What the method is asked for; `repair`: the predictions are fixes."""
     test_files: str = "none"
     """`golden`: the method is told which files the golden tests are in (Table 5)."""
     code_patch: str = ""
@@ -122,6 +125,8 @@ class IssueBenchSettings:
         proposals were others.
         """
         settings = asdict(self)
+        if self.task == "tests":
+            del settings["task"]  # headers of runs from before there was another one
         options, bounds = settings.pop("options"), settings.pop("bounds")
         return {
             "kind": "issues",
@@ -155,7 +160,8 @@ def given_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 def variant(settings: Mapping[str, Any]) -> str:
     """The method's name and what it is given, as one word for names of folders and models."""
-    words = (settings["method"], *given_words(settings))
+    task = ("repair",) if settings.get("task") == "repair" else ()
+    words = (settings["method"], *task, *given_words(settings))
     return "+".join(re.sub(r"[^\w.+@-]+", "-", word) for word in words)
 
 
@@ -168,11 +174,27 @@ def given_away(items: Sequence[IssueItem], settings: IssueBenchSettings) -> dict
     if settings.code_patch not in ("", "golden"):
         found = read_predictions(Path(settings.code_patch))
         proposals = {id: one.patch for id, one in found.items()}
-        without = [i.problem.id for i in items if not proposals.get(i.problem.id, "").strip()]
-        if without:
-            there = f"{settings.code_patch} has no patch for {len(without)} issues"
-            remark([f"{there}; they are shown none, e.g. {without[0]}"])
     return {item.problem.id: _given(item.key, settings, proposals) for item in items}
+
+
+def with_proposals(
+    items: Sequence[IssueItem], given: Mapping[str, Given], settings: IssueBenchSettings
+) -> list[IssueItem]:
+    """The items that there is a proposed patch for, where patches of a file are shown: only on
+    these do the figures say anything about them (Table 5: 136 wrong patches that apply).
+
+    Raises `InputError` where none is left.
+    """
+    if settings.code_patch in ("", "golden"):
+        return list(items)
+    kept = [item for item in items if given[item.problem.id].code_patch.strip()]
+    if not kept:
+        raise InputError(f"{settings.code_patch} has no patch for any of the {len(items)} issues")
+    if len(kept) < len(items):
+        without = next(item.problem.id for item in items if item not in kept)
+        there = f"{settings.code_patch} has no patch for {len(items) - len(kept)} issues"
+        remark([f"{there}; they are left out, e.g. {without}; n is {len(kept)}"])
+    return kept
 
 
 def _given(key: IssueKey, settings: IssueBenchSettings, proposals: Mapping[str, str]) -> Given:
@@ -227,7 +249,9 @@ async def _predicting(
             name, problem = named
             start = time.monotonic()
             spawn = await asyncio.to_thread(_place, problem, settings.workspace)
-            ctx = Context(workspace=spawn, bounds=settings.bounds, given=given[name])
+            ctx = Context(
+                workspace=spawn, bounds=settings.bounds, given=given[name], task=settings.task
+            )
             if session is not None:
                 ctx = replace(ctx, **askers(opened, name))
             try:

@@ -12,13 +12,14 @@ from typing import Any
 
 from refute.errors import InputError
 from refute.issue.contract import Reproduction
-from refute.methods import Given, MethodSpec
+from refute.methods import Given, MethodSpec, Task
 from refute.models.asking import Asked
 from refute.registry import METHODS, method_of
 from refute.selection import chosen_method, options_of
 
 __all__ = [
     "check_given",
+    "check_task",
     "chosen_reproducer",
     "issue_method",
     "oracle_samples",
@@ -66,6 +67,17 @@ def chosen_reproducer(
     spec = chosen_method(asked, "issue")
     name = name or spec.name
     return name, spec, with_samples(name, options_of(spec, asked))
+
+
+def check_task(name: str, spec: MethodSpec[Any, Reproduction], task: Task, given: Given) -> None:
+    """Raise `InputError` where a method cannot be asked for that."""
+    if task == "tests":
+        return
+    if not spec.repairs or oracle_samples(name) is not None:
+        able = ", ".join(one.name for one in METHODS.all() if one.repairs)
+        raise InputError(f"{name} writes no fixes; {able} can (--task repair)")
+    if given != Given():
+        raise InputError("--given-tests and --given-patch are about tests, not about --task repair")
 
 
 def check_given(spec: MethodSpec[Any, Reproduction], given: Given) -> None:

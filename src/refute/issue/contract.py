@@ -3,11 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from refute.problems import IssuePrediction
 
-__all__ = ["Reproduction"]
+__all__ = ["DraftedFix", "FixClaim", "FixState", "Reproduction"]
+
+FixState = Literal["fixed", "proposed", "cannot tell"]
+"""What is claimed about a fix: evidence that is independent of it agrees; it may be right, and a
+reason not to call it so is known; nothing speaks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedFix:
+    """A change of the code that a method drafted while it wrote tests, with what speaks for it."""
+
+    patch: str
+    """Unified diff of code files."""
+    answers: int = 1
+    """How many answers held just this change."""
+    score: float = 0.0
+    """The method's own order: more is better."""
+    broken: tuple[str, ...] = ()
+    """Existing tests near it that pass on the original code and fail with it."""
+    green: frozenset[str] = frozenset()
+    """Tests of drafts that do not know it, none refused by a judge, that fail now and pass with it;
+    each with the number of its draft in front, as in `3 tests/test_a.py::test_b`."""
+    red: frozenset[str] = frozenset()
+    """Those that fail with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixClaim:
+    """What is claimed about the fix in a prediction, and why."""
+
+    state: FixState
+    reasons: tuple[str, ...]
+    """One-line reasons: of a fixed one the evidence, else what is wanting."""
+    tests: str = ""
+    """The test patch that fails now and passes with the fix; "": there is none."""
+    failing: tuple[str, ...] = ()
+    """Ids of its tests that fail now and pass with the fix."""
+    rivals: tuple[str, ...] = ()
+    """Other fixes of good standing, as unified diffs, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +59,7 @@ class Reproduction:
     alternatives: tuple[IssuePrediction, ...] = ()
     """All samples, the prediction's own included, where a method drew several: what the oracle
     grader of pass@k chooses from. No method looks at grades."""
+    fixes: tuple[DraftedFix, ...] = ()
+    """Changes of the code that were drafted on the way."""
+    claim: FixClaim | None = None
+    """About the fix that the prediction is; None: it is tests."""

@@ -67,6 +67,10 @@ def read_graded(directory: Path) -> list[GradedRun]:
     header = read_header(directory)
     if header is None:
         raise InputError(f"{directory}: no run is there")
+    if header.get("task") == "repair" or header.get("kind") == "fix grades":
+        raise InputError(
+            f"{directory}: holds fixes; compare tests with them by --fixes {directory}"
+        )
     if header.get("kind") == "issues":
         grades = directory / "grades"
         first = grades / "predictions"

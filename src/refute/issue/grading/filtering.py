@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -22,22 +22,25 @@ from typing import Any, Literal
 from refute.datasets.swe import IssueItem
 from refute.errors import WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
-from refute.issue.grading.control import turned_green
-from refute.issue.grading.coverage import counted_lines
-from refute.issue.grading.states import PatchedState, StateStore, run_lane, test_files
-from refute.issue.grading.statuses import statuses
-from refute.issue.grading.verdict import Status, judge, transitions
-from refute.issue.patches import split_fix, touched_files
+from refute.issue.grading.repair import (
+    Meddles,
+    RunStates,
+    code_of,
+    meddling,
+    resolution,
+    states_run,
+)
+from refute.issue.grading.states import PatchedState, StateStore, test_files
+from refute.issue.grading.verdict import Status, judge
+from refute.issue.patches import touched_files
 from refute.issue.workspaces import spawner
 from refute.methods import Spawn
-from refute.problems import IssueKey
 from refute.runs.executors import Processes
 from refute.runs.records import ErrorRecord, Number, Schema
 from refute.runs.run import Ending, Run
 from refute.runs.spawning import shared_slots
 from refute.storage import cache_folder
 from refute.workspace.applying import rejection
-from refute.workspace.contract import TestReport
 from refute.workspace.factory import Backend
 
 __all__ = ["RECORDS", "FilterSettings", "FilterTask", "Judgement", "judge_fix", "judge_fixes"]
@@ -146,58 +149,20 @@ def judge_fix(
     whether the fix is right.
     """
     id = task.item.problem.id
-    _, code = split_fix(task.fix if task.fix.endswith("\n") else f"{task.fix}\n")
-
-    def run(*states: PatchedState) -> list[TestReport]:
-        return run_lane(states, spawn, store, timeout=timeout, slot=slot)
-
-    def meddles(tests: str, report: TestReport, ids: Collection[str]) -> bool:
-        green = [result for result in report.results if result.id in ids]
-        with slot or nullcontext(), spawn() as workspace:
-            files = test_files(tests)
-            return bool(turned_green(workspace, (code, tests), files, green, timeout=timeout))
-
+    _, code = code_of(task.fix)
     if not code.strip() or not _applies((code,), spawn):
         return Judgement(id, "not_applied", False, "not_applicable", task.confidence)
-    resolved = _resolves(code, task.item.key, spawn, run, meddles)
+    run = states_run(spawn, store, timeout=timeout, slot=slot)
+    meddles = meddling(code, spawn, timeout=timeout, slot=slot)
+    resolved = resolution(code, task.item.key, spawn, run, meddles).resolved
     verdict = _verdict(code, task.tests, spawn, run, meddles)
     return Judgement(id, "judged", resolved, verdict, task.confidence)
-
-
-_Run = Callable[..., list[TestReport]]
-_Meddles = Callable[[str, TestReport, Collection[str]], bool]
-"""Of tests, their report with the fix, and ids of those that pass: whether that says nothing."""
-
-
-# -- the golden tests ------------------------------------------------------------------------------
-
-
-def _resolves(code: str, key: IssueKey, spawn: Spawn, run: _Run, meddles: _Meddles) -> bool:
-    files = test_files(key.test_patch)
-    # The counted lines are those of grading, so that its golden states are found in the store.
-    counted = counted_lines(key.patch), touched_files(key.patch)
-    (before,) = run(PatchedState("", key.test_patch, files, *counted))
-    (after,) = run(PatchedState(key.patch, key.test_patch, files, *counted))
-    wanted = [
-        one
-        for one in transitions(statuses(before), statuses(after)).values()
-        if one.after == "pass" and one.before in ("fail", "pass")
-    ]
-    if not any(one.before == "fail" for one in wanted):
-        raise WorkspaceUnavailable("the golden tests reproduce nothing here")
-    if not _applies((code, key.test_patch), spawn):
-        return False
-    (fixed,) = run(PatchedState(code, key.test_patch, files, kept=False))
-    found = statuses(fixed)
-    if not fixed.trusted or any(found.of(one.test) != "pass" for one in wanted):
-        return False
-    return not meddles(key.test_patch, fixed, {one.test for one in wanted if one.before == "fail"})
 
 
 # -- the generated tests ---------------------------------------------------------------------------
 
 
-def _verdict(code: str, tests: str, spawn: Spawn, run: _Run, meddles: _Meddles) -> Status:
+def _verdict(code: str, tests: str, spawn: Spawn, run: RunStates, meddles: Meddles) -> Status:
     if not tests.strip():
         return "empty"
     files = test_files(tests)

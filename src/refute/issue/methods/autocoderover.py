@@ -24,6 +24,7 @@ from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.drafting.original import Original
 from refute.issue.drafting.submission import submission
 from refute.issue.edits import Files, read_edits
+from refute.issue.fixing.submission import fix_submission
 from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
 from refute.parameters import parameter
@@ -68,7 +69,12 @@ class AutocoderoverOptions:
     tries: int = parameter(TRIES, "Answers to one question, until one can be read.", at_least=1)
 
 
-@method("autocoderover", summary="searches over the code, then tests", asks_model=True)
+@method(
+    "autocoderover",
+    summary="searches over the code, then tests",
+    asks_model=True,
+    repairs=True,
+)
 async def autocoderover(
     problem: IssueProblem, *, ctx: Context, options: AutocoderoverOptions
 ) -> Reproduction:
@@ -77,12 +83,16 @@ async def autocoderover(
     with await asyncio.to_thread(ctx.workspace) as workspace:
         original = Original(workspace, ctx.bounds)
         sources = await asyncio.to_thread(original.sources)
-        searching = render("acr_search", issue=problem.text, searches=list(SEARCHES.values()))
-        messages = [Message("system", render("acr_system")), Message("user", searching)]
+        fix = ctx.task == "repair"
+        known = {"issue": problem.text, "searches": list(SEARCHES.values())}
+        searching = render("acr_search", fix=fix, **known)
+        messages = [Message("system", render("acr_system", fix=fix)), Message("user", searching)]
         steps: list[dict[str, Any]] = []
         try:
-            await _search(asking, CodeSearch(sources), messages, steps, rounds, tries)
-            prediction = await _write(problem.id, asking, original.source, messages, steps, tries)
+            await _search(asking, CodeSearch(sources), messages, steps, rounds, tries, fix=fix)
+            prediction = await _write(
+                problem.id, asking, original.source, messages, steps, tries, fix=fix
+            )
         except OutOfBounds as error:
             prediction = IssuePrediction(problem.id, "", notes=(f"ended by the bounds: {error}",))
         except ContextTooLong:
@@ -100,6 +110,8 @@ async def _search(
     steps: list[dict[str, Any]],
     rounds: int,
     tries: int,
+    *,
+    fix: bool,
 ) -> None:
     """Stage 1: adds the rounds to the conversation. It ends when the model calls no search."""
     done: set[SearchCall] = set()
@@ -122,7 +134,7 @@ async def _search(
         )
         if not calls:
             return
-        told = render("acr_results", results=results, left=rounds - number)
+        told = render("acr_results", results=results, left=rounds - number, fix=fix)
         messages.append(Message("user", told))
 
 
@@ -133,9 +145,12 @@ async def _write(
     messages: list[Message],
     steps: list[dict[str, Any]],
     tries: int,
+    *,
+    fix: bool,
 ) -> IssuePrediction:
-    """Stage 2: the tests; the last answer's prediction, which may be empty."""
-    request = Message("user", render("acr_write"))
+    """Stage 2: the tests, or the fix; the last answer's prediction, which may be empty."""
+    handed_in = fix_submission if fix else submission
+    request = Message("user", render("acr_write", fix=fix))
     if messages[-1].role == "user" and len(messages) > 2:
         # results of the last round: one message, for some servers want the roles to alternate
         last = messages.pop()
@@ -145,11 +160,17 @@ async def _write(
     for number in range(tries):
         answer = await ask_within(asking, messages, SAMPLING, keep=_KEPT)
         applied = await asyncio.to_thread(read_edits(answer.text, "autocoderover").apply, files)
-        prediction = submission(id, applied.patch, *applied.problems)
-        steps.append({"kind": "tests", "answer": answer.text, "problems": list(prediction.notes)})
+        prediction = handed_in(id, applied.patch, *applied.problems)
+        steps.append(
+            {
+                "kind": "fix" if fix else "tests",
+                "answer": answer.text,
+                "problems": list(prediction.notes),
+            }
+        )
         if prediction.patch or number + 1 == tries:
             break
-        again = render("acr_again", problems=prediction.notes)
+        again = render("acr_again", problems=prediction.notes, fix=fix)
         messages += [Message("assistant", answer.text), Message("user", again)]
     return prediction
 

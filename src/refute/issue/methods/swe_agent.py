@@ -8,8 +8,8 @@ something decides: a native call, and tools it is from then on; a command as tex
 offered no more. A model that refuses to be offered tools is asked for text.
 
 The prediction is the part of the final diff that touches test files. What an agent leaves besides
-(scripts, a fix of the code) is dropped and noted. It blocks nothing: all work on the workspace is
-done in threads.
+(scripts, a fix of the code) is dropped and noted. Asked for a fix, it is the other part. It blocks
+nothing: all work on the workspace is done in threads.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from refute.issue.aci.conversation import ask_within
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.drafting.submission import submission
+from refute.issue.fixing.submission import fix_submission
 from refute.methods import Context, method
 from refute.models.contract import Completion, Message, Sampling
 from refute.parameters import parameter
@@ -64,12 +65,15 @@ class SweAgentOptions:
 
 
 @method(
-    "swe-agent", summary="an agent with commands to search, view, edit and run", asks_model=True
+    "swe-agent",
+    summary="an agent with commands to search, view, edit and run",
+    asks_model=True,
+    repairs=True,
 )
 async def swe_agent(
     problem: IssueProblem, *, ctx: Context, options: SweAgentOptions
 ) -> Reproduction:
-    """SWE-Agent (section 4.1)."""
+    """SWE-Agent (section 4.1). Asked for a fix: as its authors use it (section 5.3)."""
     return await _worked(problem, ctx, options, plus=False)
 
 
@@ -88,10 +92,13 @@ async def _worked(
     asking = Bounded(ctx.model, replace(bounds, calls=min(bounds.calls, options.turns)))
     with await asyncio.to_thread(ctx.workspace) as workspace:
         actions = Actions(workspace, seconds=lambda: min(bounds.test_seconds, asking.seconds_left))
-        agent = _Agent(problem, asking, actions, plus=plus, tools=options.tools)
+        agent = _Agent(
+            problem, asking, actions, plus=plus, tools=options.tools, fix=ctx.task == "repair"
+        )
         ending = await agent.work()
         diff = await asyncio.to_thread(workspace.diff)
-    return Reproduction(submission(problem.id, diff, ending), tuple(agent.steps))
+    handed_in = fix_submission if ctx.task == "repair" else submission
+    return Reproduction(handed_in(problem.id, diff, ending), tuple(agent.steps))
 
 
 def command_of_tests(recipe: Recipe | None) -> str:
@@ -105,7 +112,14 @@ class _Agent:
     """One conversation: answer, actions, observations, until submit or the bounds."""
 
     def __init__(
-        self, problem: IssueProblem, asking: Bounded, actions: Actions, *, plus: bool, tools: Tools
+        self,
+        problem: IssueProblem,
+        asking: Bounded,
+        actions: Actions,
+        *,
+        plus: bool,
+        tools: Tools,
+        fix: bool = False,
     ) -> None:
         self._asking = asking
         self._actions = actions
@@ -117,6 +131,7 @@ class _Agent:
             issue=problem.text,
             test_command=command_of_tests(problem.recipe),
             plus=plus,
+            fix=fix,
             form=tools,
             calls=asking.left,
             where=actions.where,

@@ -22,12 +22,14 @@ from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
 from refute.issue.edits import Form, read_edits
 from refute.issue.edits.written import written_diff
+from refute.issue.fixing.submission import fix_submission
 from refute.issue.patches import touched_files
-from refute.methods import Context, Given, method
+from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
 from refute.parameters import parameter
 from refute.problems import IssuePrediction, IssueProblem
 from refute.prompts import render
+from refute.workspace.applying import rejection
 
 __all__ = [
     "LEAST_TOKENS",
@@ -46,6 +48,10 @@ VARIED = Sampling(temperature=0.7, top_p=0.95, max_tokens=4096)
 
 LEAST_TOKENS = 500
 """Of the repository: with less of it nothing can be written."""
+
+
+FIX_TRIES = 5
+"""Answers until a patch applies (Table 5's wrong patches)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,15 @@ class StrictOptions(ZeroshotOptions):
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroshotplusOptions(ZeroshotOptions):
+    """The same, and how often a fix is asked for."""
+
+    fix_tries: int = parameter(
+        FIX_TRIES, "Asked for a fix: answers, until one applies.", at_least=1
+    )
+
+
 @method(
     "zeroshot",
     summary="BM25 context, one answer as a unified diff",
@@ -110,11 +125,14 @@ async def zeroshot(problem: IssueProblem, *, ctx: Context, options: StrictOption
     summary="the same with the custom diff",
     asks_model=True,
     takes_given=True,
+    repairs=True,
 )
 async def zeroshotplus(
-    problem: IssueProblem, *, ctx: Context, options: ZeroshotOptions
+    problem: IssueProblem, *, ctx: Context, options: ZeroshotplusOptions
 ) -> Reproduction:
-    """ZeroShotPlus (section 4.2)."""
+    """ZeroShotPlus (section 4.2). Asked for a fix: of Table 5's wrong patches (App. B)."""
+    if ctx.task == "repair":
+        return await _fixed(problem, ctx, options)
     return await _answered(problem, ctx, options, "custom")
 
 
@@ -138,6 +156,30 @@ async def _answered(
     )
 
 
+async def _fixed(problem: IssueProblem, ctx: Context, options: ZeroshotplusOptions) -> Reproduction:
+    """The first answer that changes code, of which the first is greedy and the others vary."""
+    answers: list[ReadAnswer] = []
+    prediction = fix_submission(problem.id, "")
+    with await asyncio.to_thread(ctx.workspace) as workspace:
+        original = Original(workspace, ctx.bounds)
+        for number in range(options.fix_tries):
+            answers += await drafts(
+                problem,
+                original,
+                ctx=ctx,
+                form="custom",
+                samples=1,
+                options=options,
+                again=number,
+            )
+            patch, problems = answers[-1].patch, answers[-1].problems
+            prediction = fix_submission(problem.id, patch, *problems)
+            rejected = await asyncio.to_thread(rejection, workspace, prediction.patch)
+            if prediction.patch and not rejected:
+                break
+    return Reproduction(prediction, tuple(_step(draft) for draft in answers))
+
+
 async def drafts(
     problem: IssueProblem,
     original: Original,
@@ -146,23 +188,26 @@ async def drafts(
     form: Form | None,
     samples: int,
     options: PromptOptions,
+    again: int = 0,
 ) -> list[ReadAnswer]:
     """`samples` answers to the zero-shot prompt, each read as a patch of the original code; `form`
     None: a diff that is taken as it is written.
+
+    `again`: how often the same was asked before; the answers are others then.
 
     Where the prompt does not fit into the model's context, it is put again with half as much of the
     repository. Raises `ContextTooLong` where even a little is too much, and `InputError` where the
     row's own prompt is asked for and there is none.
     """
-    sampling = GREEDY if samples == 1 else VARIED
+    sampling = GREEDY if samples == 1 and not again else VARIED
     tokens = options.context_tokens
     while True:
         prompt = await asyncio.to_thread(
-            _prompt, problem, original, form=form, given=ctx.given, tokens=tokens, options=options
+            _prompt, problem, original, form=form, ctx=ctx, tokens=tokens, options=options
         )
         try:
             completions = await ctx.model.ask(
-                [Message("user", prompt)], n=samples, sampling=sampling
+                [Message("user", prompt)], n=samples, first=max(0, again - 1), sampling=sampling
             )
             break
         except ContextTooLong:
@@ -191,7 +236,7 @@ def _prompt(
     original: Original,
     *,
     form: Form | None,
-    given: Given,
+    ctx: Context,
     tokens: int,
     options: PromptOptions,
 ) -> str:
@@ -199,12 +244,13 @@ def _prompt(
         if not problem.prompt:
             raise InputError(f"{problem.id}: --row-prompt: the row has no field `text`")
         return problem.prompt
-    issue = problem.text
+    issue, given = problem.text, ctx.given
     first = (*given.test_files, *touched_files(given.code_patch))
     sources, alone = original.sources(), options.given_alone
     files = relevant(issue, sources, tokens=tokens, first=first, alone=alone)
+    name = "zeroshotplus" if form == "custom" else "zeroshot"
     return render(
-        "zeroshotplus" if form == "custom" else "zeroshot",
+        f"{name}_fix" if ctx.task == "repair" else name,
         issue=issue,
         files=shown(files),
         test_files=given.test_files,

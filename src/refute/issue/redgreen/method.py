@@ -18,10 +18,12 @@ from refute.errors import ContextTooLong
 from refute.issue.context.commits import NO_HISTORY, read_history
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
+from refute.issue.fixing.proving import proven_fix
 from refute.issue.grading.states import test_files
 from refute.issue.methods.zeroshot import LEAST_TOKENS
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.cached_workspace import Remembering, memory_of
+from refute.issue.redgreen.drafted import drafted_fixes
 from refute.issue.redgreen.edits_read import read_patches, read_readings, read_verdicts
 from refute.issue.redgreen.finalize import conclude
 from refute.issue.redgreen.locate import (
@@ -84,6 +86,7 @@ class RedgreenOptions:
     summary="drafts of tests and fixes that try each other, judged where they disagree",
     asks_model=True,
     takes_given=True,
+    repairs=True,
 )
 async def redgreen(
     problem: IssueProblem, *, ctx: Context, options: RedgreenOptions
@@ -113,7 +116,8 @@ async def redgreen(
                     break
         except OutOfBounds as error:
             work.step("bounds", said=str(error))
-        return await asyncio.to_thread(work.conclude)
+        found = await asyncio.to_thread(work.conclude)
+    return await proven_fix(problem, found, ctx, asking) if ctx.task == "repair" else found
 
 
 class _Work:
@@ -260,7 +264,8 @@ class _Work:
             )  # fmt: skip
         prediction = conclude(self.problem.id, self.bed, self.drafts, fixes)
         self.step("final", patch=prediction.patch, failing=list(prediction.tests))
-        return Reproduction(prediction, tuple(self.steps))
+        drafted = drafted_fixes(self.drafts, self.fixes)
+        return Reproduction(prediction, tuple(self.steps), fixes=drafted)
 
     # -- asking ------------------------------------------------------------------------------------
 

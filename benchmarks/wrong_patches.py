@@ -1,0 +1,106 @@
+"""Plausible but wrong patches: how many get an input, or a test, that tells them from a right one?
+
+    python benchmarks/wrong_patches.py ROWS wrong.jsonl... [--tests RUN...]
+
+`wrong.jsonl`: fixes that apply and do not resolve their issue, as `refute grade --task repair`
+writes them. Each is compared with the golden patch, as `refute vet` compares fixes: an input is
+looked for on which they differ. `--tests`: runs of `refute bench` whose tests (of `--task repair`,
+those of the claim) are tried as well: a test separates the two where it passes with the golden one
+and does not pass with the wrong one. Needs REFUTE_REPOS; environments are made as for grading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from refute.api.fixes import changes_of
+from refute.datasets.swe import IssueItem, load_issues
+from refute.issue.bench import RECORDS
+from refute.issue.grading.states import test_files
+from refute.issue.predictions import read_predictions
+from refute.issue.vet import vet_fix
+from refute.issue.workspaces import prepared
+from refute.methods import Bounds
+from refute.runs.journal import read_run
+from refute.runs.records import ErrorRecord
+from refute.workspace.factory import open_workspace
+from refute.workspace.repositories import find_clone
+
+
+def by_input(item: IssueItem, wrong: str, scratch: Path) -> tuple[bool, str]:
+    """Whether an input separates the patch from the golden one, and it, or why there is none."""
+    base = prepared(item.problem, "local")
+    folder = scratch / item.problem.id
+    if not folder.exists():
+        clone = find_clone(item.problem.repo, None)
+        for command in (
+            ["git", "clone", "-q", "--shared", "--no-checkout", str(clone.git_dir), str(folder)],
+            ["git", "-C", str(folder), "checkout", "-q", item.problem.base_commit],
+        ):
+            subprocess.run(command, check=True, capture_output=True)
+    environment = Path(base.readable[0]) / "bin" / "python"  # beside the layer with the tree
+    python = environment if environment.is_file() else base.python
+    found = changes_of(wrong, folder, python, item.key.patch)
+    if isinstance(found, str):
+        return False, found
+    shown = [d for one in found.functions for d in one.comparison.differences]
+    if shown:
+        return True, shown[0].scenario.source
+    told = sorted({f"{c.verdict} ({c.reason})" for c in (f.comparison for f in found.functions)})
+    return False, "; ".join(told) or "no function to call"
+
+
+def by_test(item: IssueItem, wrong: str, tests: str) -> bool | None:
+    """Whether the tests separate the two; None: there are none, or they do not pass with gold."""
+    if not test_files(tests):
+        return None
+    verdicts = []
+    for fix in (item.key.patch, wrong):
+        with open_workspace(prepared(item.problem, "local")) as workspace:
+            bounds = Bounds(test_seconds=300.0)
+            verdicts.append(vet_fix(fix, tests, workspace, bounds, most_neighbours=2).verdict)
+    return None if verdicts[0] != "fixed" else verdicts[1] != "fixed"
+
+
+def tests_of(run: Path) -> dict[str, str]:
+    """Test patches of a run by instance."""
+    _, records = read_run(run, RECORDS)
+    found = {}
+    for record in records:
+        if not isinstance(record, ErrorRecord):
+            claims = [step["tests"] for step in record.steps if step.get("kind") == "claim"]
+            found[record.id] = claims[-1] if claims else record.prediction.patch
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows")
+    parser.add_argument("wrong", nargs="+", type=Path)
+    parser.add_argument("--tests", nargs="*", type=Path, default=[])
+    arguments = parser.parse_args()
+    tests = {id: text for run in arguments.tests for id, text in tests_of(run).items()}
+    results = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for file in arguments.wrong:
+            predictions = read_predictions(file)
+            for item in load_issues(arguments.rows, ids=list(predictions)):
+                id = item.problem.id
+                patch = predictions[id].patch
+                differs, input = by_input(item, patch, Path(scratch))
+                told = by_test(item, patch, tests[id]) if id in tests else None
+                results.append((differs, told))
+                line = {"id": id, "file": file.name, "input": differs, "test": told, "shown": input}
+                print(json.dumps(line), flush=True)
+    n = len(results)
+    inputs = sum(differs for differs, _ in results)
+    either = sum(differs or bool(told) for differs, told in results)
+    print(f"{n} wrong patches: {inputs} get a separating input, {either} an input or a test")
+
+
+if __name__ == "__main__":
+    main()

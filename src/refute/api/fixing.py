@@ -1,0 +1,157 @@
+"""`fix`.
+
+>>> found = refute.fix("ISSUE.md", repo=".", model="openai:NAME")
+>>> found.state, found.patch, found.tests
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from refute.api.calling import Shown, apart, path_of
+from refute.api.fixes import changes_of
+from refute.diffing.differences import Difference
+from refute.diffing.service import Diffed
+from refute.errors import InputError
+from refute.issue.checkout import Checkout, in_checkout
+from refute.issue.choosing import check_task, chosen_reproducer
+from refute.issue.contract import FixClaim, FixState, Reproduction
+from refute.issue.drafting.submission import only_tests
+from refute.issue.issue_text import read_issue
+from refute.methods import Bounds, Context, Given
+from refute.models.asking import Asked, askers, open_sessions
+from refute.workspace.snapshot import apply_to_checkout
+
+__all__ = ["FixResult", "fix", "fix_async"]
+
+_BOUNDS = Bounds()
+_NO_CLAIM = FixClaim("proposed", ("the method writes no tests, so nothing shows that it is right",))
+_NO_FIX = FixClaim("cannot tell", ("the method found no fix",))
+
+
+@dataclass(frozen=True, slots=True)
+class FixResult(Shown):
+    """What `fix` found out."""
+
+    method: str
+    found: Reproduction
+    claim: FixClaim
+    changes: Diffed | str | None = None
+    """What the fix changes in behaviour, or why that cannot be told; None: it was not asked."""
+    separating: tuple[Difference, ...] = ()
+    """Inputs on which a fix that is as well supported does something else."""
+
+    @property
+    def state(self) -> FixState:
+        """`fixed`, `proposed` or `cannot tell`."""
+        return self.claim.state
+
+    @property
+    def patch(self) -> str:
+        """The fix, a unified diff; "" where there is none."""
+        return self.found.prediction.patch
+
+    @property
+    def tests(self) -> str:
+        """The tests that fail now and pass with it, a unified diff; "" where there are none."""
+        return self.claim.tests
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.repairs import fix_document
+
+        return fix_document(self)
+
+    def write(self, repo: Path | str = ".", *, proposed: bool = False) -> tuple[str, ...]:
+        """Apply fix and tests to a checkout, where the fix is called fixed, or proposed and
+        `proposed`. Returns the files that changed. Raises `InputError`."""
+        if not self.patch or not (self.state == "fixed" or (proposed and self.state == "proposed")):
+            return ()
+        changed = apply_to_checkout(self.patch, Path(repo))
+        if self.tests.strip():
+            changed += apply_to_checkout(self.tests, Path(repo))
+        return tuple(changed)
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        from refute.report.repairs import print_fix
+
+        print_fix(self, console)
+
+
+def fix(
+    issue: Path | str,
+    *,
+    repo: Path | str = ".",
+    python: Path | str | None = None,
+    runner: str | None = None,
+    behaviour: bool = True,
+    method: str | None = None,
+    model: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    asked: Asked | None = None,
+    bounds: Bounds = _BOUNDS,
+) -> FixResult:
+    """Fix an issue: a change of the code that its own red tests turn green, and those tests.
+
+    `behaviour`: look for what else the fix changes, and for an input that tells it from the next
+    best one; where one is found, the fix is proposed only. The others as in `refute.reproduce`.
+    Raises `InputError`, also without a model, and `Unavailable`.
+    """
+    asked = asked or Asked(method=method, model=model, options=options or {})
+    if asked.model is None:
+        raise InputError("fix needs a model, which writes the fix: --model openai:NAME, batch:DIR")
+    text = read_issue(str(issue))
+    name, spec, chosen_options = chosen_reproducer(asked)
+    check_task(name, spec, "repair", Given())
+
+    def work() -> FixResult:
+        checkout = Checkout(Path(repo), path_of(python), runner)
+        problem, spawn = in_checkout(checkout, text)
+
+        async def repaired() -> Reproduction:
+            async with open_sessions(asked) as models:
+                named = askers(models, problem.id)
+                ctx = Context(workspace=spawn, bounds=bounds, task="repair", **named)
+                return await spec(problem, ctx=ctx, options=chosen_options)
+
+        found = asyncio.run(repaired())
+        claim = found.claim or (_NO_CLAIM if found.prediction.patch else _NO_FIX)
+        if claim.tests:
+            # as they may be written to a checkout: test files and nothing else
+            claim = replace(
+                claim, tests=only_tests(replace(found.prediction, patch=claim.tests)).patch
+            )
+        result = FixResult(name, found, claim)
+        return _compared(result, Path(repo), path_of(python)) if behaviour else result
+
+    return apart(work)
+
+
+async def fix_async(issue: Path | str, **how: Any) -> FixResult:
+    """`fix` in a thread of its own."""
+    return await asyncio.to_thread(partial(fix, issue, **how))
+
+
+def _compared(result: FixResult, repo: Path, python: Path | None) -> FixResult:
+    """With what else the fix changes. A rival that differs on an input that was found takes the
+    claim back to proposed: the tests do not say which of the two is right."""
+    if not result.patch or result.state == "cannot tell":
+        return result
+    changes = changes_of(result.patch, repo, python)
+    result = replace(result, changes=changes)
+    for rival in result.claim.rivals if result.state == "fixed" else ():
+        found = changes_of(result.patch, repo, python, rival)
+        if isinstance(found, str):
+            continue
+        apart_by = tuple(d for one in found.functions for d in one.comparison.differences)
+        if apart_by:
+            reason = "another fix that passes the same tests does something else on an input"
+            claim = replace(result.claim, state="proposed", reasons=(reason,))
+            return replace(result, claim=claim, separating=apart_by)
+    return result

@@ -1,0 +1,94 @@
+"""Which drafted fix is the best, when it may be called fixed, and what is handed in as a fix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from refute.issue.contract import DraftedFix
+from refute.issue.fixing.choosing import Review, kinds_of, read_review, shortcomings
+from refute.issue.fixing.submission import fix_submission
+
+from ..projects import FIX
+
+GREEN = frozenset({"0 tests/a.py::test_a", "2 tests/a.py::test_b"})
+RIGHT = DraftedFix("right", answers=2, score=2.0, green=GREEN)
+SPELLED = DraftedFix("right, spelled otherwise", answers=1, score=1.0, green=GREEN)
+PARTIAL = DraftedFix(
+    "partial",
+    answers=1,
+    score=0.5,
+    green=frozenset({"0 tests/a.py::test_a"}),
+    red=frozenset({"2 tests/a.py::test_b"}),
+)
+SURE = Review(0, complete=True, determined=True)
+
+
+def test_fixes_that_do_the_same_are_one_kind() -> None:
+    first, other = kinds_of([PARTIAL, SPELLED, RIGHT])
+    assert (first.best, first.answers, first.drafts) == (RIGHT, 3, 2)
+    assert (other.best, other.drafts) == (PARTIAL, 1)
+
+
+def test_of_one_kind_what_breaks_least_comes_first() -> None:
+    breaks = replace(RIGHT, patch="b", broken=("tests/c.py::test_c",), answers=5)
+    (kind,) = kinds_of([breaks, SPELLED])
+    assert kind.best is SPELLED
+
+
+def test_agreeing_evidence_leaves_nothing_wanting() -> None:
+    kinds = kinds_of([RIGHT, SPELLED, PARTIAL])
+    assert shortcomings(kinds[0], kinds, SURE) == []
+
+
+@pytest.mark.parametrize(
+    ("fix", "others", "review", "said"),
+    [
+        (replace(RIGHT, answers=1), (), SURE, "only one answer"),
+        (replace(RIGHT, green=frozenset({"0 t::a", "0 t::b"})), (), SURE, "of 1 drafts"),
+        (replace(RIGHT, red=frozenset({"3 t::c"})), (), SURE, "stay red"),
+        (RIGHT, (), "no question was left", "no question"),
+        (RIGHT, (), replace(SURE, complete=False), "not do all"),
+        (RIGHT, (), replace(SURE, determined=False), "leaves open"),
+        (RIGHT, (DraftedFix("x", green=GREEN | {"4 t::d"}),), SURE, "another fix"),
+    ],
+)
+def test_what_is_wanting(
+    fix: DraftedFix, others: tuple[DraftedFix, ...], review: Review | str, said: str
+) -> None:
+    kinds = kinds_of([fix, *others])
+    kind = next(one for one in kinds if one.best is fix)
+    (line,) = shortcomings(kind, kinds, review)
+    assert said in line
+
+
+def test_a_rival_that_breaks_tests_is_none() -> None:
+    rival = DraftedFix("x", broken=("t::z",), green=GREEN | {"4 t::d"})
+    kinds = kinds_of([RIGHT, rival])
+    kind = next(one for one in kinds if one.best is RIGHT)
+    assert shortcomings(kind, kinds, SURE) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "review"),
+    [
+        ("Because.\nBEST: 2\nCOMPLETE: yes\nDETERMINED: no", Review(1, True, False)),
+        ("BEST: 9\n**COMPLETE: yes**\n- DETERMINED: Yes", Review(None, True, True)),
+        ("COMPLETE: no\nrather\nCOMPLETE: yes", Review(None, True, False)),
+        ("The first is complete and determined.", Review()),
+    ],
+)
+def test_a_reviewers_answer(answer: str, review: Review) -> None:
+    assert read_review(answer, 2) == review
+
+
+def test_a_fix_is_handed_in_without_tests() -> None:
+    test = (
+        "diff --git a/tests/conftest.py b/tests/conftest.py\n--- a/tests/conftest.py\n"
+        "+++ b/tests/conftest.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
+    )
+    found = fix_submission("x", FIX + test, "", "ended early")
+    assert found.patch == FIX
+    assert found.notes == ("ended early", "left out, no code: tests/conftest.py")
+    assert fix_submission("x", test).notes[-1] == "no code was changed"
