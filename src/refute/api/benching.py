@@ -201,7 +201,8 @@ def _started(
     asked = replace(asked, prompts=path_of(asked.prompts))
     who = ("method", "model", "tester", "preset", "prompts")
     named = {n for n in who if getattr(asked, n) is not None}
-    given = {*named, *mine, *asked.options, "prompts"}  # a run's templates are not kept with it
+    # A run's templates are not kept with it, and the dataset is always named.
+    given = {*named, *mine, *asked.options, "prompts", "dataset"}
     header = {} if where.run is None else read_header(where.run) or {}
     stored = {n: header[n] for n in ("method", "model", "tester") if n in header and n not in given}
     return replace(asked, **stored), mine, header, given

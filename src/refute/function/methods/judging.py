@@ -25,7 +25,7 @@ from refute.function.llm.options import Options
 from refute.function.llm.results import Trace
 from refute.function.llm.solutions import draw_solutions
 from refute.methods import Context, method
-from refute.models.reward import PAPER_REWARD_MODEL, open_reward
+from refute.models.reward import PAPER_REWARD_MODEL, shared_reward
 from refute.parameters import parameter
 from refute.problems import FunctionProblem
 
@@ -136,8 +136,4 @@ async def judge_reward(
     problem: FunctionProblem, *, ctx: Context, options: RewardOptions
 ) -> MethodResult:
     """Table 3, the reward model."""
-    scorer = open_reward(options.reward)
-    try:
-        return await _judged(problem, ctx, options, by_reward(scorer))
-    finally:
-        await scorer.close()
+    return await _judged(problem, ctx, options, by_reward(shared_reward(options.reward)))
