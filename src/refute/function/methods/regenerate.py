@@ -21,7 +21,7 @@ from refute.function.llm.generation import (
     test_request,
     voted_on,
 )
-from refute.function.llm.options import Options
+from refute.function.llm.options import SamplingOptions
 from refute.function.llm.results import (
     Attempt,
     EditRound,
@@ -37,14 +37,14 @@ from refute.problems import FunctionProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegenerateOptions(Options):
+class RegenerateOptions(SamplingOptions):
     """Of `regenerate`."""
 
     solutions: int = parameter(1, "Programs that are written.", at_least=1, at_most=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeTOptions(Options):
+class CodeTOptions(SamplingOptions):
     """Of `codet`."""
 
     solutions: int = parameter(10, "Programs that are written.", at_least=1, at_most=1000)
@@ -121,7 +121,7 @@ async def _certain(problem: FunctionProblem, code: str | None, ctx: Context) -> 
 async def _result(
     problem: FunctionProblem,
     ctx: Context,
-    options: Options,
+    options: SamplingOptions,
     drawn: Sequence[Solution],
     best: int | None,
     suite: Suite,
