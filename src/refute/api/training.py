@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from refute.train.rough import Estimate
     from refute.train.select import CheckpointChoice
     from refute.train.settings import Resolved
-    from refute.train.sft import Prepared, Trained
+    from refute.train.run_folder import Trained
 
 __all__ = ["SelectResult", "SftEstimate", "SftResult", "Told", "select", "sft", "train"]
 
