@@ -96,7 +96,9 @@ def checkpoints(output: Path) -> list[Path]:
 
 def _claim(output: Path, data: Mapping[str, Any], resolved: Resolved[Any]) -> None:
     """Write down the settings, or check that the run in the folder has the same ones."""
+    training = resolved.settings.training
     document = {
+        "training": training,
         "settings": asdict(resolved.settings),
         "origins": dict(resolved.origins),
         "data": dict(data),
@@ -105,10 +107,12 @@ def _claim(output: Path, data: Mapping[str, Any], resolved: Resolved[Any]) -> No
     if path.exists():
         try:
             started = json.loads(path.read_text(encoding="utf-8"))
-            old = {**started["settings"], "data": started["data"]["sha256"][:12]}
+            data_before = started["data"]["sha256"][:12]
+            old = {"training": started.get("training", "sft"), "data": data_before}
+            old.update(started["settings"])
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{path}: damaged; remove the folder or choose another") from None
-        new = {**asdict(resolved.settings), "data": data["sha256"][:12]}
+        new = {"training": training, **asdict(resolved.settings), "data": data["sha256"][:12]}
         for name in new:
             if old.get(name) != new[name]:
                 raise InputError(
@@ -166,8 +170,8 @@ def _logging(log: MetricsLog | None, report: Report) -> TrainerCallback:
             if log is None or not logs or "loss" not in logs:
                 return  # the last record sums up what the records of the steps say
             record = {"step": state.global_step, **logs}
-            if "num_tokens" in record:  # TRL counts from the start of the process
-                record["num_tokens"] += before
+            if "num_tokens" in record and not state.num_input_tokens_seen:
+                record["num_tokens"] += before  # counted from the start of the process
             log.add(record)
             report(record)
 

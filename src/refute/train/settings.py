@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
 from refute.errors import InputError
 
@@ -44,6 +44,8 @@ _LOWEST = {
 class TrainSettings:
     """What the result of any training depends on, besides the data and the versions."""
 
+    training: ClassVar[str]
+    """Name of the command."""
     model: str
     """A folder, or the id of a repository on the model hub."""
     lora_rank: int = 16
@@ -107,6 +109,7 @@ class TrainSettings:
 class SftSettings(TrainSettings):
     """Of fine-tuning on rows."""
 
+    training: ClassVar[str] = "sft"
     packing: Packing = "none"
     """`none`: rows padded to the longest of a micro-batch. `flat`: the rows of a micro-batch one
     after the other in one sequence, without padding; a row sees itself only. `blocks`: rows put
@@ -141,11 +144,14 @@ class _OnTop(TrainSettings):
 class DpoSettings(_OnTop):
     """Of direct preference optimization (Rafailov et al., arXiv 2305.18290)."""
 
+    training: ClassVar[str] = "dpo"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrpoSettings(_OnTop):
     """Of group relative policy optimization (Shao et al., arXiv 2402.03300)."""
 
+    training: ClassVar[str] = "grpo"
     beta: float = 0.0
     """Above 0, the divergence from the reference model costs so much, and takes a pass more."""
     generations: int = 8
