@@ -95,16 +95,19 @@ def test_attempts_are_judged_by_the_reference(box: SandboxPool) -> None:
 
 
 def attempt(messages: Sequence[Message], number: int) -> str:
+    if "## Correct code" in (text := messages[-1].content):
+        code = text.split("## Correct code")[1].split(f"{FENCE}python\n")[1].split(FENCE)[0]
+        return f"{FENCE}python\n{code.replace('a > b', 'a < b')}{FENCE}"
     return (said("top(1, 2)", "2"), said("top(1, 2)", "1"), said("top(2, 2)", "2"))[number % 3]
 
 
 def made(box: SandboxPool, source: Path, folder: Path, most: int | None) -> BuiltData:
     session = Session(ScriptedModel(attempt))
-    settings = DataSettings(faults=1, inputs="model")
+    settings = DataSettings(faults=1, attempts=3, by_model=1.0, inputs="model")
     return asyncio.run(
         build(
             str(source), folder, settings, index=Index([]), box=box, session=session,
-            validation=0.4, pairs_per_fault=most,
+            validation=1e-9, pairs_per_fault=most,
         )
     )  # fmt: skip
 
@@ -114,8 +117,12 @@ def test_the_folder_has_pairs_and_problems_without_held_out_ones(
 ) -> None:
     source, folder = tmp_path / "rows.jsonl", tmp_path / "out"
     tasks = [
-        {"id": str(at), "description": "The larger of two.", "solution": f"{CODE}\n\nA = {at}\n"}
-        for at in range(2)
+        {"id": "short", "description": "The larger of two.", "solution": CODE},
+        {
+            "id": "long",
+            "description": "The greater one.",
+            "solution": CODE.replace("    return b", "    else:\n        return b"),
+        },
     ]
     source.write_text("".join(json.dumps(task) + "\n" for task in tasks))
     built = made(box, source, folder, 1)

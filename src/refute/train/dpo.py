@@ -129,6 +129,7 @@ def make_trainer(
     config = trl.DPOConfig(
         **arguments(settings, output, settings.steps(len(rows)), report_to),
         beta=settings.beta,
+        disable_dropout=not settings.lora_dropout,
         max_length=None,
     )
     return trainer_of(

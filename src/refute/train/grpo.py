@@ -153,6 +153,7 @@ def make_trainer(
     config = trl.GRPOConfig(
         **arguments(settings, output, settings.steps(len(rows)), report_to),
         beta=settings.beta,
+        disable_dropout=not settings.lora_dropout,
         num_generations=settings.generations,
         max_completion_length=settings.max_completion,
         temperature=settings.temperature,

@@ -6,9 +6,11 @@ before the paper's value (UTGen, arXiv 2502.01619, appendix B).
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
@@ -126,6 +128,8 @@ class SftSettings(TrainSettings):
 class _OnTop(TrainSettings):
     """Of trainings that come after the first: there is a reference model to stay near to."""
 
+    lora_dropout: float = 0.0
+    """Above 0, answers are likelier and less likely by chance, too."""
     epochs: float = 1.0
     adapter: str = ""
     """The folder of an adapter (of `sft`) that is trained further, and that the reference model
@@ -236,6 +240,8 @@ def resolve(
     layers: list[tuple[str, Mapping[str, Any]]] = [("this machine", _machine())]
     if preset is not None:
         layers.append((f"preset {model}", {"model": preset.model, **preset.settings}))
+    if adapter := own.get("adapter"):
+        layers.append(("the adapter", _of_adapter(str(adapter), own)))
     chosen = model if preset is None else preset.model
     layers.append(("given", {"model": chosen, **own} if preset is None else own))
     values: dict[str, Any] = {"model": chosen}
@@ -251,6 +257,19 @@ def resolve(
         values["packing"] = "none"
         origins["packing"] = "no flash attention"
     return Resolved(kind(**values), origins)
+
+
+def _of_adapter(path: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """What an adapter that is trained further lays down. Raises `InputError`."""
+    try:
+        config = json.loads((Path(path) / "adapter_config.json").read_text(encoding="utf-8"))
+        found = {"lora_rank": int(config["r"]), "lora_alpha": int(config["lora_alpha"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"adapter = {path}: no folder of a LoRA adapter") from None
+    for name, value in found.items():
+        if own.get(name, value) != value:
+            raise InputError(f"{name} = {own[name]}: the adapter has {value}")
+    return found
 
 
 def _origin(name: str, kind: type[TrainSettings], default: Any) -> str:
