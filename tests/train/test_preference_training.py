@@ -168,7 +168,7 @@ def test_an_adapter_that_is_trained_further_lays_its_rank_down(tmp_path: Path) -
 def test_data_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "preferences.jsonl").write_text("")
     settings = DpoSettings(model="x")
-    with pytest.raises(InputError, match="holds no rows"):
+    with pytest.raises(InputError, match="holds no pairs"):
         rough_estimate(tmp_path / "preferences.jsonl", settings)
     with pytest.raises(InputError, match="must be a JSONL file of problems"):
         rough_estimate(tmp_path / "problems.jsonl", GrpoSettings(model="x"))

@@ -22,6 +22,7 @@ from refute.train.corrupt import Fault
 from refute.train.data import build
 from refute.train.data_contract import BuiltData, DataSettings
 from refute.train.filters import Solution, admitted
+from refute.train.grpo import request
 from refute.train.preferences import JudgedAnswer, pairs
 from refute.train.sources import Raw
 from refute.train.tokens import Example, read_preferences
@@ -142,6 +143,7 @@ def test_the_folder_has_pairs_and_problems_without_held_out_ones(
     [problem] = load(str(folder / "problems.jsonl"))
     assert problem.problem.id.partition("#")[0] == kept
     assert problem.key.reference != problem.problem.code
+    assert request(problem) == built.rows[0]["prompt"], "one prompt, whatever the training"
 
     again = made(box, source, folder, None)
     assert again.preferences[0] == pair, "the journal is enough, and a larger cap adds to it"

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart
 from refute.api.training_data import StageProgress, TrainingData, silent, training_data
@@ -35,8 +36,6 @@ __all__ = [
     "sft",
     "train",
 ]
-
-S = TypeVar("S", bound="TrainSettings")
 
 Told = Callable[[dict[str, Any]], None]
 """Is told each optimizer step: `step`, `loss` and what else the log holds."""
@@ -140,22 +139,8 @@ def sft(
     """
     from refute.train.settings import SftSettings
 
-    resolved = _resolved(model, settings, SftSettings)
-    rows = _file_of(Path(data), "train.jsonl")
-    if dry_run and _missing():
-        return _rough(rows, resolved)
-    _check_installed()
-    from refute.train import sft as training
-
-    prepared = training.prepare(rows, resolved.settings)
-    _told_size("rows", prepared.facts())
-    if dry_run:
-        from refute.train.estimate import estimate
-
-        return SftEstimate(resolved, estimate(prepared, resolved.settings))
-    return SftResult(
-        training.train(prepared, resolved, Path(output), report=told, report_to=report_to)
-    )
+    how = {"report": told, "report_to": report_to}
+    return _fit(SftSettings, Path(data), Path(output), model, settings, how, dry_run=dry_run)
 
 
 def dpo(
@@ -176,22 +161,8 @@ def dpo(
     """
     from refute.train.settings import DpoSettings
 
-    resolved = _resolved(model, settings, DpoSettings)
-    rows = _file_of(Path(data), "preferences.jsonl")
-    if dry_run and _missing():
-        return _rough(rows, resolved)
-    _check_installed()
-    from refute.train import dpo as training
-
-    prepared = training.prepare(rows, resolved.settings)
-    _told_size("pairs", prepared.facts())
-    if dry_run:
-        from refute.train.estimate import estimate
-
-        return SftEstimate(resolved, estimate(prepared, resolved.settings))
-    return SftResult(
-        training.train(prepared, resolved, Path(output), report=told, report_to=report_to)
-    )
+    how = {"report": told, "report_to": report_to}
+    return _fit(DpoSettings, Path(data), Path(output), model, settings, how, dry_run=dry_run)
 
 
 def grpo(
@@ -213,30 +184,8 @@ def grpo(
     """
     from refute.train.settings import GrpoSettings
 
-    resolved = _resolved(model, settings, GrpoSettings)
-    rows = _file_of(Path(data), "problems.jsonl")
-    if dry_run and _missing():
-        return _rough(rows, resolved)
-    _check_installed()
-    from refute.train import grpo as training
-
-    prepared = training.prepare(rows, resolved.settings)
-    _told_size("problems", prepared.facts())
-    if dry_run:
-        from refute.train.rough import at_most
-
-        sizes = (len(prepared.items), prepared.long, prepared.tokens)
-        return SftEstimate(resolved, at_most(*sizes, resolved.settings, ""))
-    return SftResult(
-        training.train(
-            prepared,
-            resolved,
-            Path(output),
-            sandboxes=jobs or cores(),
-            report=told,
-            report_to=report_to,
-        )
-    )
+    how = {"report": told, "report_to": report_to, "sandboxes": jobs or cores()}
+    return _fit(GrpoSettings, Path(data), Path(output), model, settings, how, dry_run=dry_run)
 
 
 def select(
@@ -312,24 +261,44 @@ def _file_of(data: Path, name: str) -> Path:
     return data / name if data.is_dir() else data
 
 
-def _resolved(model: str, given: dict[str, Any], kind: type[S]) -> Resolved[S]:
-    """The settings, said with where they come from."""
+_DATA = {
+    "sft": ("train.jsonl", "rows"),
+    "dpo": ("preferences.jsonl", "pairs"),
+    "grpo": ("problems.jsonl", "problems"),
+}
+"""What each training reads of the folder of `training_data`, and what is in it."""
+
+
+def _fit(
+    kind: type[TrainSettings],
+    data: Path,
+    output: Path,
+    model: str,
+    given: dict[str, Any],
+    how: dict[str, Any],
+    *,
+    dry_run: bool,
+) -> SftResult | SftEstimate:
+    """One training by the module of its name, or what it would take; `how`: for its `train`."""
     from refute.train.settings import resolve
 
     resolved = resolve(model, given, kind)
     remark(resolved.lines())
-    return resolved
+    name, what = _DATA[kind.training]
+    file = _file_of(data, name)
+    if dry_run and _missing():
+        from refute.train.rough import rough_estimate
 
-
-def _rough(rows: Path, resolved: Resolved[Any]) -> SftEstimate:
-    from refute.train.rough import rough_estimate
-
-    return SftEstimate(resolved, rough_estimate(rows, resolved.settings))
-
-
-def _told_size(what: str, facts: Mapping[str, Any]) -> None:
+        return SftEstimate(resolved, rough_estimate(file, resolved.settings))
+    _check_installed()
+    training = importlib.import_module(f"refute.train.{kind.training}")
+    prepared = training.prepare(file, resolved.settings)
+    facts = prepared.facts()
     long = f"; {facts['too_long']:,} too long" if facts["too_long"] else ""
     remark([f"{facts['rows']:,} {what}, {facts['tokens']:,} tokens{long}"])
+    if dry_run:
+        return SftEstimate(resolved, training.estimate(prepared, resolved.settings))
+    return SftResult(training.train(prepared, resolved, output, **how))
 
 
 def _missing() -> list[str]:

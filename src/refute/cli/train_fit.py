@@ -20,7 +20,7 @@ __all__ = ["all_stages", "dpo", "grpo", "select", "sft"]
 _SHARED = (
     click.option("--lora-rank", type=click.IntRange(1), metavar="N", help="(16)"),
     click.option("--lora-alpha", type=click.IntRange(1), metavar="N", help="(32)"),
-    click.option("--lora-dropout", type=float, metavar="P", help="(0.05)"),
+    click.option("--lora-dropout", type=float, metavar="P", help="(sft 0.05, else 0)"),
     click.option("--learning-rate", type=float, metavar="X", help="(5e-6, cosine)"),
     click.option("--batch", type=click.IntRange(1), metavar="N", help="Rows in a step (16)."),
     click.option("--micro-batch", type=click.IntRange(1), metavar="N", help="At a time (4)."),

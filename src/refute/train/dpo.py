@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
+from refute.train.estimate import estimate
 from refute.train.run_folder import Report, Trained, run_trainer, silent
 from refute.train.settings import DpoSettings, Resolved
 from refute.train.tokens import IGNORED, Encoded, encode_all, read_preferences, tokenizer_of
@@ -25,7 +26,7 @@ from refute.train.trainer import arguments, trainer_of
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
-__all__ = ["EncodedPair", "PreparedPairs", "make_trainer", "prepare", "train"]
+__all__ = ["EncodedPair", "PreparedPairs", "estimate", "make_trainer", "prepare", "train"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,6 @@ class PreparedPairs:
     def tokens(self) -> int:
         """Tokens of all pairs; the prompt counts with both answers."""
         return sum(len(one.input_ids) for one in self.sequences)
-
-    def steps(self, settings: DpoSettings) -> int:
-        """Optimizer steps of the run."""
-        return settings.steps(len(self.rows))
 
     def facts(self) -> dict[str, Any]:
         """For `settings.json`."""

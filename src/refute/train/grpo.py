@@ -21,6 +21,7 @@ from refute.errors import ContextTooLong, InputError
 from refute.function.llm.generation import test_request
 from refute.sandbox.pool import SandboxPool
 from refute.train.reward import Credits, Reward, reward_for
+from refute.train.rough import Estimate, at_most
 from refute.train.run_folder import Report, Trained, run_trainer, silent
 from refute.train.settings import GrpoSettings, Resolved
 from refute.train.tokens import tokenizer_of
@@ -29,7 +30,15 @@ from refute.train.trainer import arguments, trainer_of
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
-__all__ = ["PreparedProblems", "make_trainer", "prepare", "read_problems", "request", "train"]
+__all__ = [
+    "PreparedProblems",
+    "estimate",
+    "make_trainer",
+    "prepare",
+    "read_problems",
+    "request",
+    "train",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +49,10 @@ class PreparedProblems:
     """By their ids."""
     tokens: int
     """Of their prompts."""
-    longest: int
-    """Tokens of the longest prompt."""
     long: int
     """Problems that were left out because their prompt leaves no room for an answer."""
     digest: str
     """Of the data file."""
-
-    def steps(self, settings: GrpoSettings) -> int:
-        """Optimizer steps of the run."""
-        return settings.steps(len(self.items))
 
     def facts(self) -> dict[str, Any]:
         """For `settings.json`."""
@@ -105,8 +108,12 @@ def prepare(data: Path, settings: GrpoSettings) -> PreparedProblems:
             f"{settings.batch // settings.generations}"
         )
     digest = hashlib.sha256(data.read_bytes()).hexdigest()
-    tokens, longest = sum(lengths.values()), max(lengths.values())
-    return PreparedProblems(kept, tokens, longest, len(items) - len(kept), digest)
+    return PreparedProblems(kept, sum(lengths.values()), len(items) - len(kept), digest)
+
+
+def estimate(prepared: PreparedProblems, settings: GrpoSettings) -> Estimate:
+    """Steps exactly, tokens at most; how long answers take to write is not known before."""
+    return at_most(len(prepared.items), prepared.long, prepared.tokens, settings)
 
 
 def train(

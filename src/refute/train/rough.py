@@ -67,7 +67,7 @@ def rough_estimate(data: Path, settings: TrainSettings) -> Estimate:
 
 
 def at_most(
-    rows: int, too_long: int, tokens: int, settings: GrpoSettings, assumption: str
+    rows: int, too_long: int, tokens: int, settings: GrpoSettings, besides: str = ""
 ) -> Estimate:
     """Of `grpo`, whose answers nobody knows before. `tokens`: of all prompts."""
     steps = settings.steps(rows)
@@ -80,7 +80,7 @@ def at_most(
         trained_tokens=answers * settings.max_completion,
         memory_gib=None,
         hours=None,
-        assumption=f"{settings.max_completion} tokens an answer, the most there can be{assumption}",
+        assumption=f"{settings.max_completion} tokens an answer, the most there can be{besides}",
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
+from refute.train.estimate import estimate
 from refute.train.run_folder import Report, Trained, run_trainer, silent
 from refute.train.settings import Resolved, SftSettings
 from refute.train.tokens import Encoded, encode_all, read_examples, tokenizer_of
@@ -25,7 +26,7 @@ from refute.train.trainer import arguments, trainer_of
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
-__all__ = ["Prepared", "make_trainer", "prepare", "train"]
+__all__ = ["Prepared", "estimate", "make_trainer", "prepare", "train"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,10 +76,13 @@ def read_preferences(path: Path) -> list[Preference]:
 
     Raises `InputError` as `read_examples`.
     """
-    return _read(path, _preference)
+    none = "holds no pairs; they are made of a model's attempts: refute train data --model"
+    return _read(path, _preference, none)
 
 
-def _read(path: Path, read: Callable[[dict[str, Any], str], T]) -> list[T]:
+def _read(
+    path: Path, read: Callable[[dict[str, Any], str], T], none: str = "holds no rows"
+) -> list[T]:
     rows = []
     try:
         with path.open(encoding="utf-8") as file:
@@ -92,7 +95,7 @@ def _read(path: Path, read: Callable[[dict[str, Any], str], T]) -> list[T]:
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None
     if not rows:
-        raise InputError(f"{path}: holds no rows")
+        raise InputError(f"{path}: {none}")
     return rows
 
 
