@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from refute.datasets import Item
+from refute.errors import SandboxUnavailable
 from refute.function.grade import TestVerdict
 from refute.problems import FunctionKey, FunctionProblem
 from refute.sandbox.pool import SandboxPool
@@ -76,6 +78,19 @@ def test_a_reference_that_rolls_dice_pays_nobody(box: SandboxPool) -> None:
     dice = "SEEN = []\n\n\ndef cap(number):\n    SEEN.append(1)\n    return len(SEEN)\n"
     [found] = rewards(box, [said("cap(9)", "1")], item(dice), Credits(0.5, 0.5))
     assert found == 0.0
+
+
+def test_what_cannot_be_graded_is_paid_nothing_and_no_sandbox_is_an_error(
+    box: SandboxPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = replace(item(), key=replace(item().key, contract="no ( Python"))
+    with caplog.at_level("INFO", "refute"):
+        assert rewards(box, [said("cap(9)", "3")], odd, Credits()) == [0.0]
+    assert "p: an answer is paid nothing: ValueError" in caplog.text
+    closed = SandboxPool(1)
+    closed.close()
+    with pytest.raises(SandboxUnavailable):
+        rewards(closed, [said("cap(9)", "3")], item(), Credits())
 
 
 def test_half_a_success_is_paid_nothing_unless_it_is_said() -> None:

@@ -19,12 +19,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.datasets import Item
+from refute.errors import LimitReached, Unavailable
 from refute.function.grade import TestVerdict, grade_tests
 from refute.function.llm.generation import read_proposal, shape_of
 from refute.function.llm.results import NO_EXCEPTION, Output
 from refute.models.contract import Completion
 from refute.models.gather import together
 from refute.problems import Call, Trust, UnitTest
+from refute.remarks import remark
 from refute.sandbox.pool import AsyncSandbox
 
 __all__ = ["ALL_OR_NOTHING", "Credits", "Reward", "paid", "reward_for", "verdict_on"]
@@ -86,7 +88,13 @@ def reward_for(
     ) -> list[float]:
         async def one(pair: tuple[Any, str]) -> float:
             completion, name = pair
-            return paid(await verdict_on(_text(completion), items[name], box), credits)
+            try:
+                return paid(await verdict_on(_text(completion), items[name], box), credits)
+            except (Unavailable, LimitReached):
+                raise
+            except Exception as error:  # a resumed run would meet the same answer for ever
+                remark([f"{name}: an answer is paid nothing: {type(error).__name__}: {error}"])
+                return 0.0
 
         return list(await together(map(one, zip(completions, problem, strict=True))))
 
