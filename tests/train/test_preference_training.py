@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from refute.api.training import SftEstimate, SftResult, dpo, grpo
+from refute.cli import run as refute_cli
 from refute.errors import InputError
 from refute.train.metrics_log import read_log
 from refute.train.rough import rough_estimate
@@ -170,5 +171,8 @@ def test_data_that_is_none(tmp_path: Path) -> None:
     settings = DpoSettings(model="x")
     with pytest.raises(InputError, match="holds no pairs"):
         rough_estimate(tmp_path / "preferences.jsonl", settings)
+    command = ["train", "dpo", str(tmp_path), "-o", str(tmp_path / "run"), "--model", "x"]
+    assert refute_cli(command) == 2
+    assert not (tmp_path / "run").exists()
     with pytest.raises(InputError, match="must be a JSONL file of problems"):
         rough_estimate(tmp_path / "problems.jsonl", GrpoSettings(model="x"))
