@@ -16,7 +16,7 @@ import pytest
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.workspace.base import WorkspaceLimits
-from refute.workspace.containers import ContainerBackend, _last_line
+from refute.workspace.containers import ContainerBackend
 from refute.workspace.contract import TestSelection
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
@@ -117,8 +117,3 @@ def test_what_is_missing_is_told_in_one_line(
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(WorkspaceUnavailable, match="docker is not installed"):
         open_workspace(base, backend="docker")
-
-
-def test_an_engines_error_is_told_without_its_advice() -> None:
-    said = b"docker: Cannot connect to the daemon.\n\nRun 'docker run --help' for more information\n"
-    assert _last_line(said) == "docker: Cannot connect to the daemon."

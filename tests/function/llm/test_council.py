@@ -144,6 +144,7 @@ def test_codet_takes_the_set_with_the_most_programs_times_tests() -> None:
     assert ask.model.samples == 10
     assert code_of(result).endswith("return 2 * x\n")
     assert len(result.derived) == 5
+    assert len(trace_of(result).sampled) == 5, "figures are over all of them"
 
 
 def test_table_3_takes_the_program_that_passes_the_most_tests_and_keeps_all() -> None:

@@ -50,6 +50,11 @@ class CodeTOptions(SamplingOptions):
     solutions: int = parameter(10, "Programs that are written.", at_least=1, at_most=1000)
     written_tests: int = parameter(10, "Unit tests that are written.", at_least=1, at_most=1000)
 
+    @property
+    def n(self) -> int:
+        """The tests that its suite shall have."""
+        return self.written_tests
+
 
 @method(
     "regenerate",
