@@ -103,6 +103,9 @@ def test_a_run_goes_on_with_its_own_settings(
     run = tmp_path / "run"
     bench(capsys, data, "--method", "none", "--limit", 2, "--run", run)
     assert bench(capsys, data, "--run", run)[0] == 0
+    assert (
+        bench(capsys, data.parent / "." / ".." / data.parent.name / data.name, "--run", run)[0] == 0
+    )
     for change, name in (
         (["--method", "search"], "method"),
         (["--limit", "3"], "limit"),
