@@ -42,9 +42,7 @@ def by_input(item: IssueItem, wrong: str, scratch: Path) -> tuple[bool, str]:
             ["git", "-C", str(folder), "checkout", "-q", item.problem.base_commit],
         ):
             subprocess.run(command, check=True, capture_output=True)
-    environment = Path(base.readable[0]) / "bin" / "python"  # beside the layer with the tree
-    python = environment if environment.is_file() else base.python
-    found = changes_of(wrong, folder, python, item.key.patch)
+    found = changes_of(wrong, folder, base.python, item.key.patch)
     if isinstance(found, str):
         return False, found
     shown = [d for one in found.functions for d in one.comparison.differences]
