@@ -33,15 +33,22 @@ _ORDER = ("fixed", "cannot tell", "not fixed", "breaks tests", "does not apply")
 
 
 def changes_of(
-    fix: str, repo: Path, python: Path | None = None, other: str | None = None
+    fix: str,
+    repo: Path,
+    python: Path | None = None,
+    other: str | None = None,
+    *,
+    recorded: Path | None = None,
+    seconds: float = SECONDS,
 ) -> Diffed | str:
     """What the code of a fix changes in behaviour, against the checkout or against another fix; a
-    line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout."""
-    settings = Settings(seconds=SECONDS, total=TOTAL)
+    line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout.
+    `recorded`: calls to begin with, a file of `refute.recording`. `seconds`: for one function."""
+    settings = Settings(seconds=seconds, total=TOTAL)
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
         with open_patched(repo, None, *codes) as revisions:
-            return compare(revisions, settings, python=python)
+            return compare(revisions, settings, python=python, recorded=recorded)
     except RefuteError as error:
         return " ".join(str(error).split())
 
