@@ -25,7 +25,7 @@ __all__ = ["record_calls"]
 
 MOST_FILES = 3
 """Test files that are run for their calls."""
-SECONDS = 120.0
+SECONDS = 60.0
 _SOURCES = ".refute/sources"
 _FILE = ".refute/recorded.jsonl"
 
@@ -58,10 +58,11 @@ def _recorded(workspace: Workspace, files: Sequence[str], target: Path) -> str:
             workspace.write(f"{_SOURCES}/refute/recording/{path.name}", path.read_bytes())
     names = " ".join(shlex.quote(f"./{name}") for name in dict.fromkeys(files))
     command = (
-        f'PYTHONPATH="$PWD/{_SOURCES}:$PYTHONPATH" python -m pytest -q -p refute.recording.plugin '
+        f'PYTHONPATH="$PWD/{_SOURCES}:$PYTHONPATH" timeout -s INT {SECONDS:.0f} '
+        f"python -m pytest -q -p refute.recording.plugin "
         f'--continue-on-collection-errors --refute-record="$PWD/{_FILE}" {names}'
     )
-    done = workspace.run(command, timeout=SECONDS)
+    done = workspace.run(command, timeout=2 * SECONDS)  # ended by Ctrl-C, it writes what it has
     try:
         target.write_bytes(workspace.read(_FILE))
         return "" if read_recording(target).calls else "the tests make no calls that have a source"

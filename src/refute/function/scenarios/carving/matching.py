@@ -67,7 +67,7 @@ class Target:
         found = {self.last}
         if self.owner and self.last in _CALLED_BY_BUILTINS:
             found.add(_CALLED_BY_BUILTINS[self.last])
-        if self.owner and self.last in (*_OPERATORS, "__getitem__", "__contains__"):
+        if self.owner and self.last in (*_OPERATORS, "__call__", "__getitem__", "__contains__"):
             found.add(self.owner.rpartition(":")[2].rpartition(".")[2])
         return found
 
@@ -122,10 +122,13 @@ def _may_be(node: ast.expr, target: Target) -> bool:
 
 
 def _implied(node: ast.expr, method: str) -> ast.expr | None:
-    """The receiver of a special method that syntax calls: `x` of `repr(x)`, `x[0]`, `x == y`."""
+    """The receiver of a special method that syntax calls: `x` of `repr(x)`, `x[0]`, `x()`."""
     match node:
+        case ast.Call(func=ast.Name() | ast.Attribute() as receiver) if method == "__call__":
+            return receiver
         case ast.Call(func=ast.Name(name), args=[receiver, *_]):
-            return receiver if name == _CALLED_BY_BUILTINS.get(method) else None
+            if name == _CALLED_BY_BUILTINS.get(method):
+                return receiver
         case ast.Subscript(value=receiver, ctx=ast.Load()):
             return receiver if method == "__getitem__" else None
         case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[receiver]):
