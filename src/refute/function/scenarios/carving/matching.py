@@ -175,9 +175,11 @@ def matched(
     implied = _implied(node, target.last) if target.owner else None
     if implied is not None:
         rank = _rank(implied, target, steps, index, package)
-        if rank == GUESSED and _named_like(implied, target, steps, index):
-            rank = _LIKELY
-        return None if rank in (None, GUESSED) else (rank, node)
+        if rank == _CERTAIN:
+            return rank, node
+        alike = rank is not None and _named_like(implied, target, steps, index)
+        if alike and target.last != "__call__":  # anything may be called
+            return _LIKELY, node
     if isinstance(node, ast.Call):
         if _makes_what_is_called(node.func, target, steps, index, package):
             return _LIKELY, node
