@@ -8,20 +8,27 @@ looked for on which they differ, with the calls to begin with that the tests nea
 `--tests`: runs of `refute bench` whose tests (of `--task repair`,
 those of the claim) are tried as well: a test separates the two where it passes with the golden one
 and does not pass with the wrong one. Needs REFUTE_REPOS; environments are made as for grading.
+
+More of them, where nobody wrote any: `python benchmarks/wrong_patches.py ROWS --partial OUT` writes
+the golden patches of several hunks without one of these (drawn by the instance's name), which
+`refute grade ROWS OUT --task repair` then takes apart into right and wrong ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 
 from refute.api.fixes import changes_of
 from refute.datasets.swe import IssueItem, load_issues
 from refute.issue.bench import RECORDS
 from refute.issue.grading.states import test_files
+from refute.issue.patches import split_fix
 from refute.issue.predictions import read_predictions
 from refute.issue.recorded_calls import record_calls
 from refute.issue.vet import vet_fix
@@ -92,13 +99,40 @@ def tests_of(run: Path) -> dict[str, str]:
     return found
 
 
+def without_a_hunk(patch: str, seed: str) -> str:
+    """A unified diff without one of its hunks, drawn by the seed; "" where it has one only."""
+    code = split_fix(patch)[1]
+    files = [part for part in re.split(r"(?m)^(?=diff --git )", code) if part.strip()]
+    hunks = [re.split(r"(?m)^(?=@@ )", file) for file in files]
+    places = [(i, j) for i, parts in enumerate(hunks) for j in range(1, len(parts))]
+    if len(places) < 2:
+        return ""
+    i, j = places[zlib.crc32(seed.encode()) % len(places)]
+    del hunks[i][j]
+    return "".join("".join(parts) for parts in hunks if len(parts) > 1)
+
+
+def write_partial(rows: str, out: Path) -> None:
+    """Predictions of the golden patches that can do without a hunk."""
+    with out.open("w") as file:
+        for item in load_issues(rows):
+            patch = without_a_hunk(item.key.patch, item.problem.id)
+            if patch:
+                row = {"instance_id": item.problem.id, "model_name_or_path": "partial"}
+                file.write(json.dumps({**row, "model_patch": patch}) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows")
-    parser.add_argument("wrong", nargs="+", type=Path)
+    parser.add_argument("wrong", nargs="*", type=Path)
+    parser.add_argument("--partial", type=Path, help="write partial golden patches, and end")
     parser.add_argument("--tests", nargs="*", type=Path, default=[])
     parser.add_argument("--seconds", type=float, default=12.0, help="for one function")
     arguments = parser.parse_args()
+    if arguments.partial is not None:
+        write_partial(arguments.rows, arguments.partial)
+        return
     tests = {id: text for run in arguments.tests for id, text in tests_of(run).items()}
     results = []
     with tempfile.TemporaryDirectory() as scratch:
