@@ -9,12 +9,14 @@ import pytest
 
 from refute.function.scenarios.carving import (
     Package,
+    called_on_instances,
     carve,
     find_tests,
     from_recorded,
     instances_of,
     read_package,
 )
+from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
 from refute.problems import Scenario
 from refute.recording.reading import Recorded
 
@@ -388,6 +390,30 @@ def test_syntax_that_calls_a_special_method(
     names = read_package(tmp_path, "goods")
     found = carve([("test_goods.py", dedent(text))], [target], names=names).scenarios[target]
     assert {one.expression for one in found} == expected
+
+
+def test_a_method_is_called_on_what_tests_make_for_others() -> None:
+    def signature(kind: str, *names: str) -> Signature:
+        return Signature(kind, tuple(Parameter(name, 1, False, None) for name in names))
+
+    def described(cls: str, *subclasses: str) -> ClassInfo:
+        return ClassInfo(f"m:{cls}", (), False, False, False, (), subclasses, {}, frozenset(), None)
+
+    names = {"A.f": signature("method", "x", "y"), "A.__call__": signature("method", "x")}
+    names |= {"A.p": signature("property"), "A.of": signature("class")}
+    classes = {"m:A": described("A", "m:B"), "m:B": described("B")}
+    known = Described(names, classes=classes)
+    made = {"m:B": [Scenario("B(rows)", ("rows = []", "rows.append(1)"), (("B", "m:B"),))]}
+    [one] = called_on_instances("m:A.f", known, made)
+    assert one.setup == ("rows = []", "rows.append(1)", "made = B(rows)")
+    assert one.expression == "made.f('a', 'a')"
+    assert one.imports == (("B", "m:B"),)
+    expressions = [
+        one.expression
+        for name in ("A.__call__", "A.p", "A.of")
+        for one in called_on_instances(f"m:{name}", known, made)
+    ]
+    assert expressions == ["made('a')", "made.p"]
 
 
 def test_the_tests_named_after_a_module_are_among_its_files(tmp_path: Path) -> None:
