@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Pair", "RankedFixes", "changes_of", "rank_fixes"]
 
 SECONDS = 3.0
-"""For one function; `TOTAL` for all that one fix changes."""
+"""For one function; `TOTAL`, or five times it, for all that one fix changes."""
 TOTAL = 60.0
 MOST_FIXES = 8
 _ORDER = ("fixed", "cannot tell", "not fixed", "breaks tests", "does not apply")
@@ -45,7 +45,7 @@ def changes_of(
     """What the code of a fix changes in behaviour, against the checkout or against another fix; a
     line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout.
     `recorded`: calls to begin with, a file of `refute.recording`. `seconds`: for one function."""
-    settings = Settings(seconds=seconds, total=TOTAL)
+    settings = Settings(seconds=seconds, total=max(TOTAL, 5 * seconds))
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
         with open_patched(repo, None, *codes) as revisions:
