@@ -44,12 +44,16 @@ def changes_of(
 ) -> Diffed | str:
     """What the code of a fix changes in behaviour, against the checkout or against another fix; a
     line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout.
-    `recorded`: calls to begin with, a file of `refute.recording`. `seconds`: for one function."""
+    `recorded`: calls to begin with, a file of `refute.recording`; None: the repository's
+    `.refute/recorded.jsonl`, where there is one. `seconds`: for one function."""
+    from refute.api.diffing import recorded_calls
+
     settings = Settings(seconds=seconds, total=max(TOTAL, 5 * seconds))
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
         with open_patched(repo, None, *codes) as revisions:
-            return compare(revisions, settings, python=python, recorded=recorded)
+            calls = recorded or recorded_calls(revisions.repo)
+            return compare(revisions, settings, python=python, recorded=calls)
     except RefuteError as error:
         return " ".join(str(error).split())
 
