@@ -64,12 +64,14 @@ def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tupl
     shown = [d for one in comparisons for d in one.differences]
     if shown:
         return "differs", shown[0].scenario.source, told
+    if broken := next((one.broken for one in comparisons if one.broken), ""):
+        return "differs", f"import of the module: {broken}", told
     verdict = "cannot tell"
     if any(one.verdict == "no difference" for one in comparisons):
         verdict = "no difference"
     lines = [
         f"{one.function.after.target}: {one.verdict}, {one.ran} inputs"
-        + (f", lines {one.missed_before}, {one.missed_after} not reached")
+        + f", lines {one.missed_before}, {one.missed_after} not reached"
         + (f" ({one.reason})" if one.reason else "")
         for one in comparisons
     ]
