@@ -151,7 +151,7 @@ def test_options_of_any_method_on_the_command_line(
         (["--max-candidates", "0"], "max_candidates = 0: must be at least 1"),
         (["--max-candidates", "x"], "'x' is not a valid integer"),
         (["--temperature", "0.5"], "--temperature is for methods that ask a model"),
-        (["--samples", "5"], "No such option '--samples'"),
+        (["--calls", "5"], "No such option '--calls'"),
         (["--method", "nope"], "--method nope: no such method"),
         (["--method", "snippet"], "is for issues"),
     ):

@@ -16,7 +16,7 @@ STRICT = b"[pytest]\naddopts = --strict-config --strict-markers\ncache_dir = .so
 PATHS = b"""import os
 import pytest
 
-@pytest.mark.parametrize("path", [os.getcwd() + "/data"])
+@pytest.mark.parametrize("path", [pytest.param(os.getcwd(), id=os.getcwd() + "/data")])
 def test_path(path):
     assert os.path.isabs(path)
 """

@@ -8,16 +8,18 @@ asks for, as it was released at the time.
 from __future__ import annotations
 
 import ast
-import configparser
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.syntax import parse_module
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
+
+if TYPE_CHECKING:
+    import configparser
 
 __all__ = [
     "MOST_READ",
@@ -131,6 +133,8 @@ def setup_cfg_items(text: str | None, section: str) -> list[tuple[str, str]]:
 
 
 def _configuration(text: str | None) -> configparser.RawConfigParser:
+    import configparser  # only here: `debug` of one function loads this module, and no such file
+
     parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read_string(text or "")
