@@ -10,12 +10,18 @@ there on the commands are those of any user, and each is printed:
     refute train sft    a LoRA adapter on these rows
     refute train select its best checkpoint by problems that were held out of the rows
 
+and with --further, on top of that adapter and each by itself:
+
+    refute train dpo    on pairs of the attempts (which are those of the base model)
+    refute train grpo   with the verdict on its own tests as reward
+
 Then, on tasks whose steps in this order were in neither training: attack rate, output accuracy and
 both, of
 
 - random:    the base model, shown the description alone;
 - prompted:  the base model, shown the faulty code and asked to break it;
 - utgen:     the same prompt, the adapter on top;
+- dpo, grpo: the same with the adapters of --further;
 
 one test a task, three runs, as in the paper's table of intrinsic metrics. Every stage after the
 first resumes where it was stopped. What `prompted` does is a consequence of the corpus
@@ -34,7 +40,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -49,6 +55,11 @@ from refute.train.select import SHOWN, score
 RUNS = 3
 MAX_TOKENS = 120
 METHODS = ("random", "prompted", "utgen")
+FURTHER = {
+    "dpo": ("--epochs", "2"),
+    "grpo": ("--epochs", "1", "--batch", "64", "--max-completion", str(MAX_TOKENS)),
+}
+"""Options of the trainings that go on from the adapter of `sft`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,8 @@ class Size:
     sft: tuple[str, ...]
     """Options of `refute train sft`; rank, alpha and dropout are the paper's. Its learning rate,
     5e-6, is for models a thousand times larger."""
+    further: str
+    """Learning rate of the trainings on top."""
 
 
 SIZES = {
@@ -71,12 +84,14 @@ SIZES = {
         solved=400,
         test=150,
         sft=("--learning-rate", "3e-3", "--epochs", "4", "--micro-batch", "16"),
+        further="5e-4",
     ),
     "gpu": Size(
         Scratch(hidden=256, layers=8, heads=8, batch=256, steps=6000),
         solved=2000,
         test=500,
         sft=("--learning-rate", "1e-3", "--epochs", "4", "--micro-batch", "16"),
+        further="2e-4",
     ),
 }
 
@@ -90,6 +105,7 @@ def main() -> None:
     size.add_argument("--gpu", dest="size", action="store_const", const="gpu")
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--base", type=Path, help="a model that was trained from scratch before")
+    parser.add_argument("--further", action="store_true", help="dpo and grpo as well")
     given = parser.parse_args()
     started = time.monotonic()
     # Read when torch is loaded: threads that wait sleep. On a busy machine they would mostly spin.
@@ -101,8 +117,11 @@ def main() -> None:
     if not (base / "pretraining.json").exists():
         print("pre-training", setting.scratch, flush=True)
         pretrain(base, setting.scratch, report=lambda record: print(record, flush=True))
-    adapter = _utgen(folder, base, setting)
-    figures = _figures(folder, base, adapter, setting)
+    adapters = {"utgen": _utgen(folder, base, setting)}
+    if given.further:
+        for name, options in FURTHER.items():
+            adapters[name] = _further(name, folder, base, setting, options)
+    figures = _figures(folder, base, adapters, setting)
     print(f"\n{setting.test} held-out tasks; means of {RUNS} runs in %")
     print(f"{'':10}" + "".join(f"{key:>24}" for key in SHOWN))
     for method, row in figures.items():
@@ -142,6 +161,16 @@ def _utgen(folder: Path, base: Path, setting: Size) -> Path:
     return run / "best"
 
 
+def _further(name: str, folder: Path, base: Path, setting: Size, options: Sequence[str]) -> Path:
+    """A training on top of the adapter of `sft`; the folder of its own."""
+    data, run = folder / "data", folder / name
+    on_top = ("--adapter", folder / "run" / "best", "--micro-batch", "16")
+    rate = ("--learning-rate", setting.further)
+    _refute("train", name, data, "-o", run, "--model", base, *on_top, *rate, *options)
+    _refute("train", "select", run, "--validation", data, "--max-tokens", MAX_TOKENS)
+    return run / "best"
+
+
 def _refute(*arguments: object) -> None:
     words = [str(argument) for argument in arguments]
     print("\n$ refute", *words, flush=True)
@@ -153,7 +182,7 @@ def _refute(*arguments: object) -> None:
 
 
 def _figures(
-    folder: Path, base: Path, adapter: Path, setting: Size
+    folder: Path, base: Path, adapters: Mapping[str, Path], setting: Size
 ) -> dict[str, dict[str, tuple[float, float]]]:
     """Method -> figure -> the mean over the runs, and the standard error over problems.
 
@@ -162,20 +191,21 @@ def _figures(
     """
     problems = _write(folder / "test.jsonl", _problems(setting.scratch.kinds, setting.test))
     found: dict[str, dict[str, tuple[float, float]]] = {}
-    for method in METHODS:
-        spec = f"{base}+{adapter}" if method == "utgen" else str(base)
+    for name in dict.fromkeys((*METHODS, *adapters)):
+        spec = f"{base}+{adapters[name]}" if name in adapters else str(base)
+        method = name if name in METHODS else "utgen"
         results = [
             score(
-                spec, folder / "test" / f"{method}-{run}", problems,
+                spec, folder / "test" / f"{name}-{run}", problems,
                 method=method, n=1, seed=run, max_tokens=MAX_TOKENS,
             ).figures
             for run in range(RUNS)
         ]  # fmt: skip
-        found[method] = {
+        found[name] = {
             key: (fmean(r[key].value for r in results), fmean(r[key].stderr for r in results))
             for key in SHOWN
         }
-        print(method, {key: [round(r[key].value, 3) for r in results] for key in SHOWN}, flush=True)
+        print(name, {key: [round(r[key].value, 3) for r in results] for key in SHOWN}, flush=True)
     return found
 
 

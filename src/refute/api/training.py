@@ -1,4 +1,4 @@
-"""`sft`, `select` and `train`: fine-tuning a test generator, and the choice of a checkpoint.
+"""`sft`, `dpo`, `grpo`, `select`, `train`: training a test generator, and choosing a checkpoint.
 
 >>> from refute.api import training
 >>> training.sft("out/data", "out/run", model="qwen2.5-coder-7b", dry_run=True)
@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,14 +17,25 @@ from refute.api.calling import Shown, apart
 from refute.api.training_data import StageProgress, TrainingData, silent, training_data
 from refute.errors import InputError
 from refute.remarks import remark
+from refute.runs.pool import cores
 
 if TYPE_CHECKING:
     from refute.train.rough import Estimate
+    from refute.train.run_folder import Trained
     from refute.train.select import CheckpointChoice
-    from refute.train.settings import Resolved
-    from refute.train.sft import Prepared, Trained
+    from refute.train.settings import Resolved, TrainSettings
 
-__all__ = ["SelectResult", "SftEstimate", "SftResult", "Told", "select", "sft", "train"]
+__all__ = [
+    "SelectResult",
+    "SftEstimate",
+    "SftResult",
+    "Told",
+    "dpo",
+    "grpo",
+    "select",
+    "sft",
+    "train",
+]
 
 Told = Callable[[dict[str, Any]], None]
 """Is told each optimizer step: `step`, `loss` and what else the log holds."""
@@ -32,14 +44,15 @@ Told = Callable[[dict[str, Any]], None]
 def _tell(record: dict[str, Any]) -> None:
     """One line for each tenth step: the log has them all."""
     if record["step"] == 1 or record["step"] % 10 == 0:
-        remark([f"step {record['step']}: loss {record['loss']:.4f}"])
+        paid = f", reward {record['reward']:.3f}" if record.get("reward") is not None else ""
+        remark([f"step {record['step']}: loss {record['loss']:.4f}{paid}"])
 
 
 @dataclass(frozen=True, slots=True)
 class SftEstimate(Shown):
     """What a training would take."""
 
-    settings: Resolved
+    settings: Resolved[Any]
     estimate: Estimate
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,21 +137,55 @@ def sft(
 
     Raises `InputError`, `ModelUnavailable`.
     """
-    if dry_run and _missing():
-        from refute.train.rough import rough_estimate
-        from refute.train.settings import resolve
+    from refute.train.settings import SftSettings
 
-        resolved = resolve(model, settings)
-        remark(resolved.lines())
-        return SftEstimate(resolved, rough_estimate(_rows_of(Path(data)), resolved.settings))
-    resolved, prepared = _prepared(_rows_of(Path(data)), model, settings)
-    if dry_run:
-        from refute.train.estimate import estimate
+    how = {"report": told, "report_to": report_to}
+    return _fit(SftSettings, Path(data), Path(output), model, settings, how, dry_run=dry_run)
 
-        return SftEstimate(resolved, estimate(prepared, resolved.settings))
-    from refute.train.sft import train as fit
 
-    return SftResult(fit(prepared, resolved, Path(output), report=told, report_to=report_to))
+def dpo(
+    data: Path | str,
+    output: Path | str,
+    *,
+    model: str,
+    report_to: Sequence[str] = (),
+    dry_run: bool = False,
+    told: Told = _tell,
+    **settings: Any,
+) -> SftResult | SftEstimate:
+    """Train a LoRA adapter to prefer tests that attack and are right, by DPO.
+
+    `data`: the folder of `training_data`, made with inputs by a model, or a JSONL file of `prompt`,
+    `chosen` and `rejected` in TRL's conversational form. `settings`: fields of
+    `refute.train.settings.DpoSettings`. The rest as in `sft`.
+    """
+    from refute.train.settings import DpoSettings
+
+    how = {"report": told, "report_to": report_to}
+    return _fit(DpoSettings, Path(data), Path(output), model, settings, how, dry_run=dry_run)
+
+
+def grpo(
+    data: Path | str,
+    output: Path | str,
+    *,
+    model: str,
+    jobs: int | None = None,
+    report_to: Sequence[str] = (),
+    dry_run: bool = False,
+    told: Told = _tell,
+    **settings: Any,
+) -> SftResult | SftEstimate:
+    """Train a LoRA adapter by GRPO: its tests are graded in the sandbox, and that is the reward.
+
+    `data`: the folder of `training_data`, or a JSONL file of problems with references. `jobs`:
+    sandboxes (one a core). `settings`: fields of `refute.train.settings.GrpoSettings`. The rest as
+    in `sft`.
+    """
+    from refute.train.settings import GrpoSettings
+
+    how = {"report": told, "report_to": report_to, "sandboxes": jobs or cores()}
+    return _fit(GrpoSettings, Path(data), Path(output), model, settings, how, dry_run=dry_run)
 
 
 def select(
@@ -161,7 +208,7 @@ def select(
     def work() -> CheckpointChoice:
         return choose(
             Path(run),
-            _problems_of(Path(validation)),
+            _file_of(Path(validation), "validation.jsonl"),
             n=n,
             limit=problems,
             max_tokens=max_tokens,
@@ -209,26 +256,49 @@ def train(
     return select(run, data, n=n, problems=problems, max_tokens=max_tokens)
 
 
-def _rows_of(data: Path) -> Path:
-    return data / "train.jsonl" if data.is_dir() else data
+def _file_of(data: Path, name: str) -> Path:
+    """The file itself, or the one of this name in the folder of `training_data`."""
+    return data / name if data.is_dir() else data
 
 
-def _problems_of(validation: Path) -> Path:
-    return validation / "validation.jsonl" if validation.is_dir() else validation
+_DATA = {
+    "sft": ("train.jsonl", "rows"),
+    "dpo": ("preferences.jsonl", "pairs"),
+    "grpo": ("problems.jsonl", "problems"),
+}
+"""What each training reads of the folder of `training_data`, and what is in it."""
 
 
-def _prepared(rows: Path, model: str, given: dict[str, Any]) -> tuple[Resolved, Prepared]:
-    """The settings, said with where they come from, and the data."""
-    _check_installed()
+def _fit(
+    kind: type[TrainSettings],
+    data: Path,
+    output: Path,
+    model: str,
+    given: dict[str, Any],
+    how: dict[str, Any],
+    *,
+    dry_run: bool,
+) -> SftResult | SftEstimate:
+    """One training by the module of its name, or what it would take; `how`: for its `train`."""
     from refute.train.settings import resolve
-    from refute.train.sft import prepare
 
-    resolved = resolve(model, given)
+    resolved = resolve(model, given, kind)
     remark(resolved.lines())
-    prepared = prepare(rows, resolved.settings)
-    long = f"; {prepared.long:,} too long" if prepared.long else ""
-    remark([f"{len(prepared.rows):,} rows, {prepared.tokens:,} tokens{long}"])
-    return resolved, prepared
+    name, what = _DATA[kind.training]
+    file = _file_of(data, name)
+    if dry_run and _missing():
+        from refute.train.rough import rough_estimate
+
+        return SftEstimate(resolved, rough_estimate(file, resolved.settings))
+    _check_installed()
+    training = importlib.import_module(f"refute.train.{kind.training}")
+    prepared = training.prepare(file, resolved.settings)
+    facts = prepared.facts()
+    long = f"; {facts['too_long']:,} too long" if facts["too_long"] else ""
+    remark([f"{facts['rows']:,} {what}, {facts['tokens']:,} tokens{long}"])
+    if dry_run:
+        return SftEstimate(resolved, training.estimate(prepared, resolved.settings))
+    return SftResult(training.train(prepared, resolved, output, **how))
 
 
 def _missing() -> list[str]:

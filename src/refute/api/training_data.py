@@ -27,6 +27,7 @@ from refute.train.contamination import Index, available, evaluation_texts
 from refute.train.data import build
 from refute.train.data_contract import Candidates, DataSettings
 from refute.train.data_plan import Plan, plan
+from refute.train.preferences import PAIRS
 
 if TYPE_CHECKING:
     from refute.train.data_contract import BuiltData
@@ -91,6 +92,7 @@ def training_data(
     faults: int = 2,
     attempts: int = 5,
     rows_per_fault: int | None = None,
+    pairs_per_fault: int = PAIRS,
     prompts: Path | str | None = None,
     limit: int | None = None,
     evaluation: Sequence[str] = (),
@@ -109,8 +111,9 @@ def training_data(
     `corrupt`: faults by `model`, by `mutants`, or `mix:SHARE` by the model. `inputs`: who proposes
     them. `rationales`: reasoning in the answers. All three are by the model where one is given.
     `faults`: for each solution. `attempts`: at an input, for each fault. `rows_per_fault`: the
-    first attacking inputs that become rows (None: all). `prompts`: a folder of templates that stand
-    for ours (`refute.prompts`). `evaluation`: datasets to
+    first attacking inputs that become rows (None: all). `pairs_per_fault`: preference pairs of a
+    model's attempts at most. `prompts`: a folder of templates that stand for ours
+    (`refute.prompts`). `evaluation`: datasets to
     keep away from (all that are there, where none is named). `validation`: share of the solutions
     that is held out. `jobs`: sandboxes (one a core). `dry_run`: nothing is run or asked.
 
@@ -154,6 +157,7 @@ def training_data(
                 session=session,
                 limit=limit,
                 validation=validation,
+                pairs_per_fault=pairs_per_fault,
                 at_once=max(asked.concurrency if session else 0, 2 * size),
                 progress=progress,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from refute.cli.train_data import data
-from refute.cli.train_fit import all_stages, select, sft
+from refute.cli.train_fit import all_stages, dpo, grpo, select, sft
 
 __all__ = ["command"]
 
@@ -15,5 +15,5 @@ def command() -> None:
     """Train a model to write unit tests that fail and are right (UTGen)."""
 
 
-for verb in (data, sft, select, all_stages):
+for verb in (data, sft, dpo, grpo, select, all_stages):
     command.add_command(verb)

@@ -36,6 +36,10 @@ __all__ = ["data"]
     help="Only the first N attacking inputs of a fault become rows (all).",
 )  # fmt: skip
 @click.option(
+    "--pairs-per-fault", type=click.IntRange(1), default=2, metavar="N",
+    help="Preference pairs of a fault at most (2).",
+)  # fmt: skip
+@click.option(
     "--prompts", type=FILE, metavar="DIR", help="Templates of your own, named as ours are."
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Take so many solutions.")
@@ -58,7 +62,8 @@ def data(source: str, output: Path, as_json: bool, **how: Any) -> int:
     Python functions, tulu-3, or hub:OWNER/NAME[@SPLIT]. Without --model, faults are mutations and
     inputs come from the search. Resumes where it was stopped; a larger --limit adds to it.
 
-    DIR gets train.jsonl, validation.jsonl, a data card and what each stage made.
+    DIR gets train.jsonl (for sft), preferences.jsonl (dpo), problems.jsonl (grpo), validation.jsonl
+    (select), a data card and what each stage made.
     """
     from refute.api.training_data import training_data
     from refute.report.terminal import counting_stages

@@ -41,6 +41,7 @@ def print_data(card: Mapping[str, Any], directory: Path, console: Console) -> No
     _say(
         console,
         f"{rows['train']:,} rows in {directory / 'train.jsonl'}, "
+        f"{card['preferences']['pairs']:,} pairs in {directory / 'preferences.jsonl'}, "
         f"{rows['validation_problems']:,} problems in {directory / 'validation.jsonl'}; "
         f"see {directory / 'card.md'}",
     )

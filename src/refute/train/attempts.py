@@ -14,18 +14,19 @@ from typing import Literal
 
 from refute.function.formatting import call_source
 from refute.function.llm.generation import read_proposal, samples, shape_of, test_request
-from refute.function.llm.results import Unreadable
+from refute.function.llm.results import Output, Unreadable
 from refute.function.search.engine import trusted_tests
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Sampling
 from refute.problems import Call, Invocation
-from refute.sandbox import Limits, NotRun, Outcome, Program, Returned
+from refute.sandbox import Limits, NotRun, Outcome, Program, Raised, Returned, values
 from refute.sandbox.equality import Expected, matches
 from refute.sandbox.pool import AsyncSandbox
 from refute.sandbox.values import MalformedValue
 from refute.train.corrupt import Fault
 from refute.train.filters import Solution
+from refute.train.preferences import JudgedAnswer
 
 __all__ = ["AttackingInput", "Attempted", "by_model", "by_search"]
 
@@ -57,6 +58,8 @@ class Attempted:
 
     kept: list[AttackingInput] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
+    answers: list[JudgedAnswer] = field(default_factory=list)
+    """Of a model, the different ones with a whole test on which there is a verdict."""
 
 
 async def by_model(
@@ -68,8 +71,9 @@ async def by_model(
     box: AsyncSandbox,
     sampling: Sampling,
 ) -> Attempted:
-    """`count` answers to the prompt that is used at inference; their stated outputs are ignored.
+    """`count` answers to the prompt that is used at inference.
 
+    The outputs that they state count for nothing in what is kept, only in how an answer is judged.
     Raises what `Asker.ask` raises besides `ContextTooLong`, and `SandboxUnavailable`.
     """
     problem = solution.problem(fault.code)
@@ -77,23 +81,44 @@ async def by_model(
     answers = await samples(ask, request, first=0, n=count, sampling=sampling)
     shape = shape_of(problem)
     drafts: list[tuple[Call, str]] = []
+    whole: list[tuple[int, str, Output]] = []
     made = Attempted()
-    seen = set()
+    seen: dict[str, int] = {}
     for answer in answers:
         proposal = await read_proposal(answer, problem, shape, box)
         if isinstance(proposal.call, Unreadable):
             made.dropped[f"unreadable: {proposal.call}"] += 1
         elif not isinstance(proposal.call, Call):
             made.dropped["input needs the program's own names"] += 1
-        elif (source := call_source(proposal.call, solution.entry_point)) in seen:
-            made.dropped["the same input again"] += 1
         else:
-            seen.add(source)
-            drafts.append((proposal.call, proposal.before_output))
+            source = call_source(proposal.call, solution.entry_point)
+            if source in seen:
+                made.dropped["the same input again"] += 1
+            else:
+                seen[source] = len(drafts)
+                drafts.append((proposal.call, proposal.before_output))
+            cut = answer is not None and answer.finish_reason == "length"
+            if isinstance(proposal.stated, Output) and not cut:
+                whole.append((seen[source], proposal.answer, proposal.stated))
     told = await _told_apart(solution, fault, [call for call, _ in drafts], box)
-    for (call, before), output in zip(drafts, told, strict=True):
-        _keep(made, call, output, solution, "model", before)
+    for (call, before), one in zip(drafts, told, strict=True):
+        _keep(made, call, one, solution, "model", before)
+    judged = (_judged(text, stated, told[number]) for number, text, stated in whole)
+    made.answers = list(dict.fromkeys(one for one in judged if one is not None))
     return made
+
+
+def _judged(text: str, stated: Output, told: Told) -> JudgedAnswer | None:
+    """What a written test is worth; None where its input gives no verdict.
+
+    A test that expects an exception is never right: no row of the data is one.
+    """
+    if told.attacks is None:
+        return None
+    right = told.expected is not None and stated.raises is None
+    if right and told.expected is not None:
+        right = matches(Returned(values.encode(stated.value)), told.expected)
+    return JudgedAnswer(text, told.attacks, right)
 
 
 async def by_search(
@@ -119,41 +144,48 @@ async def by_search(
             break
         part = calls[start : start + 25]
         told = await _told_apart(solution, fault, part, box)
-        for call, output in zip(part, told, strict=True):
+        for call, one in zip(part, told, strict=True):
             if len(made.kept) < count:
-                _keep(made, call, output, solution, "search", "")
+                _keep(made, call, one, solution, "search", "")
     return made
 
 
 def _keep(
     made: Attempted,
     call: Call,
-    output: str | Unusable,
+    told: Told,
     solution: Solution,
     by: Literal["model", "search"],
     before: str,
 ) -> None:
-    if isinstance(output, Unusable):
-        made.dropped[output.reason] += 1
+    if told.output is None:
+        made.dropped[told.reason] += 1
         return
     source = call_source(call, solution.entry_point)
-    if len(source) > MAX_CALL or len(output) > MAX_OUTPUT:
+    if len(source) > MAX_CALL or len(told.output) > MAX_OUTPUT:
         made.dropped["input or output too long"] += 1
     else:
-        made.kept.append(AttackingInput(source, output, by, before))
+        made.kept.append(AttackingInput(source, told.output, by, before))
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
-    """Why an input gives no unit test."""
+class Told:
+    """What one input shows of reference and fault."""
 
-    reason: str
+    reason: str = ""
+    """Why it gives no unit test."""
+    output: str | None = None
+    """Source of what the reference returns, where it does give one."""
+    attacks: bool | None = None
+    """None: there is no verdict."""
+    expected: Expected | None = None
+    """What the reference returns; None: it does not take the input, or there is no verdict."""
 
 
 async def _told_apart(
     solution: Solution, fault: Fault, calls: Sequence[Call], box: AsyncSandbox
-) -> list[str | Unusable]:
-    """Source of the reference's output for each input on which the two differ.
+) -> list[Told]:
+    """For each input, whether the two differ on it, and the reference's output.
 
     Both run twice, the second time in the other order: a function that keeps a state, rolls dice or
     looks at the clock shows.
@@ -162,7 +194,7 @@ async def _told_apart(
         return []
     right, again = await _twice(Program(solution.code, solution.entry_point), calls, box)
     wrong, anew = await _twice(Program(fault.code, solution.entry_point), calls, box)
-    return [_output(*four) for four in zip(right, again, wrong, anew, strict=True)]
+    return [_told(*four) for four in zip(right, again, wrong, anew, strict=True)]
 
 
 async def _twice(
@@ -173,18 +205,20 @@ async def _twice(
     return first, second[::-1]
 
 
-def _output(right: Outcome, again: Outcome, wrong: Outcome, anew: Outcome) -> str | Unusable:
+def _told(right: Outcome, again: Outcome, wrong: Outcome, anew: Outcome) -> Told:
     if not isinstance(right, Returned):
-        return Unusable("not valid for the reference")
+        # Only an exception says that the input is the fault of who wrote it.
+        verdict = False if isinstance(right, Raised) and isinstance(again, Raised) else None
+        return Told("not valid for the reference", attacks=verdict)
     try:
         source = source_of(right.value)
     except (NotLiteral, MalformedValue, RecursionError):
-        return Unusable("output has no source")
+        return Told("output has no source")
     expected = Expected(right.data)
     if not matches(again, expected):
-        return Unusable("the reference is not deterministic")
+        return Told("the reference is not deterministic")
     if any(isinstance(outcome, NotRun) for outcome in (wrong, anew)):
-        return Unusable("not run: the fault was cut short before")
+        return Told("not run: the fault was cut short before")
     if matches(wrong, expected) or matches(anew, expected):
-        return Unusable("does not tell fault and reference apart")
-    return source
+        return Told("does not tell fault and reference apart", None, False, expected)
+    return Told("", source, True, expected)

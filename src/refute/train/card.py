@@ -9,6 +9,7 @@ from typing import Any
 
 from refute.train.contamination import MEASURE
 from refute.train.data_contract import BuiltData, DataSettings
+from refute.train.preferences import counts
 
 __all__ = ["TITLES", "card", "figures"]
 
@@ -44,11 +45,15 @@ def figures(
         "rows": {
             "train": len(built.rows),
             "validation_problems": len(built.validation),
+            "problems": len(built.problems),
             "faults_by": _counted(built.rows, "fault_by"),
             "inputs_by": _counted(built.rows, "input_by"),
             "mean_prompt_characters": _mean(len(row["prompt"]) for row in built.rows),
             "mean_completion_characters": _mean(len(row["completion"]) for row in built.rows),
         },
+        "preferences": counts(
+            [answers for _, _, answers in built.answers.values()], built.preferences
+        ),
         "licences": dict(Counter(s.licence or "not stated" for s in built.solutions).most_common()),
         "origins": dict(Counter(s.origin or "not stated" for s in built.solutions).most_common()),
         "contamination": {
@@ -73,6 +78,8 @@ def card(data: Mapping[str, Any]) -> str:
             ("", ""),
             [
                 ("rows in train.jsonl", rows["train"]),
+                ("pairs in preferences.jsonl", data["preferences"]["pairs"]),
+                ("problems in problems.jsonl", rows["problems"]),
                 ("problems in validation.jsonl", rows["validation_problems"]),
                 ("faults by", _listed(rows["faults_by"])),
                 ("inputs by", _listed(rows["inputs_by"])),
@@ -97,6 +104,8 @@ def card(data: Mapping[str, Any]) -> str:
                 for reason, count in s["fell_out"].items()
             ],
         ),
+        "## Preferences",
+        _preferences(data["preferences"]),
         "## Licences and origins",
         "As the source states them, for each solution; the data is under the terms of its source.",
         _table(
@@ -110,6 +119,26 @@ def card(data: Mapping[str, Any]) -> str:
         _contamination(data["contamination"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _preferences(found: Mapping[str, Any]) -> str:
+    if not found["answers_read"]:
+        return "None: pairs are made of a model's attempts at an input (`--inputs model`)."
+    return (
+        "Pairs of the model's own attempts at one fault: the chosen one attacks and its output is "
+        "right, the rejected one can be read and is not.\n\n"
+    ) + _table(
+        ("", ""),
+        [
+            ("attempts with a whole test and a verdict", found["answers_read"]),
+            ("... that attack", found["attack"]),
+            ("... whose output is right", found["right"]),
+            ("... both", found["attack_and_right"]),
+            ("faults with both kinds", found["faults_with_a_pair"]),
+            ("pairs in preferences.jsonl", found["pairs"]),
+            ("rejected for", _listed(found["rejected_for"])),
+        ],
+    )
 
 
 def _contamination(found: Mapping[str, Any]) -> str:

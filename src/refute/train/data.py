@@ -6,7 +6,9 @@
     stage III input -> a row: the prompt of inference, and an answer with its reasoning
 
 A task of a stage is journalled when it is done (`DIR/journal/stageN`); at a stage's end what it
-made is written to `DIR/stageN.jsonl`, for people and for the next stage. Nothing here sees an
+made is written to `DIR/stageN.jsonl`, for people and for the next stage. Beside the rows there are
+pairs of the attempts (`preferences.jsonl`), and the faults as problems with their references, by
+which a reward is worked out (`problems.jsonl`). Nothing here sees an
 answer key of an evaluation problem: those are compared by `refute.train.contamination` only.
 """
 
@@ -21,6 +23,7 @@ from refute.function.given_tests import parse_invocation
 from refute.literals import source_of
 from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox
+from refute.train import preferences, rows
 from refute.train.contamination import Index
 from refute.train.data_contract import Asking, BuiltData, Candidates, DataSettings
 from refute.train.data_stages import Kept, Making, Progress, write_lines
@@ -43,13 +46,15 @@ async def build(
     session: Asking | None = None,
     limit: int | None = None,
     validation: float = 0.05,
+    pairs_per_fault: int | None = preferences.PAIRS,
     at_once: int = 8,
     progress: Progress = _quiet,
 ) -> BuiltData:
     """Make the data in `directory`, or resume it.
 
     `limit`: take so many solutions at most; a later call with a larger one goes on from there.
-    `validation`: share of the solutions that is held out. `at_once`: tasks under way at a time.
+    `validation`: share of the solutions that is held out. `pairs_per_fault`: preference pairs of
+    one fault at most (None: all). `at_once`: tasks under way at a time.
 
     Raises `InputError` for a bad source and for a directory with other settings;
     `AnswersPending`, `BudgetExceeded`, `ModelUnavailable`, `SandboxUnavailable` where a stage
@@ -73,14 +78,26 @@ async def build(
     faults = await made.faults(built)
     kept = await made.inputs(built, faults)
     await made.answers(built, kept)
-    _split(built, kept, validation, settings.seed)
+    held = _split(built, kept, validation, settings.seed)
+    for name, (solution, fault, answers) in built.answers.items():
+        if solution.id not in held:
+            prompt = rows.prompt(solution, fault)
+            built.preferences += [
+                preferences.row(f"{name}.{number}", solution.id, prompt, *pair)
+                for number, pair in enumerate(preferences.pairs(answers, pairs_per_fault), 1)
+            ]
     write_lines(directory / "train.jsonl", built.rows)
+    write_lines(directory / "preferences.jsonl", built.preferences)
+    write_lines(directory / "problems.jsonl", built.problems)
     write_lines(directory / "validation.jsonl", built.validation)
     return built
 
 
-def _split(built: BuiltData, kept: Kept, share: float, seed: int) -> None:
-    """Take the rows of a share of the solutions out; their faults become problems."""
+def _split(built: BuiltData, kept: Kept, share: float, seed: int) -> set[str]:
+    """Take the rows of a share of the solutions out; all faults become problems.
+
+    Gives the ids of the solutions that are held out.
+    """
     draws = {
         solution.id: Random(f"validation:{seed}:{solution.id}").random()
         for solution in built.solutions
@@ -90,12 +107,11 @@ def _split(built: BuiltData, kept: Kept, share: float, seed: int) -> None:
         held = {min(draws, key=lambda name: draws[name])}
     built.rows = [row for row in built.rows if row["solution"] not in held]
     for name, (solution, fault, found) in kept.items():
-        if solution.id not in held:
-            continue
+        problems = built.validation if solution.id in held else built.problems
         calls = (parse_invocation(one.call, solution.entry_point) for one in found)
         inputs = [call.args for call in calls if isinstance(call, Call) and not call.kwargs]
         if inputs:
-            built.validation.append(
+            problems.append(
                 {
                     "id": name,
                     "entry_point": solution.entry_point,
@@ -106,3 +122,4 @@ def _split(built: BuiltData, kept: Kept, share: float, seed: int) -> None:
                     "inputs": source_of(inputs),
                 }
             )
+    return held

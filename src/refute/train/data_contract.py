@@ -14,6 +14,7 @@ from refute.train.attempts import AttackingInput
 from refute.train.contamination import Index, Match
 from refute.train.corrupt import Fault
 from refute.train.filters import MAX_PROMPT, Solution, admitted
+from refute.train.preferences import JudgedAnswer
 from refute.train.sources import read_source
 
 __all__ = ["RECORDS", "Asking", "BuiltData", "Candidates", "DataSettings", "Stage", "TaskRecord"]
@@ -79,6 +80,8 @@ class TaskRecord:
     """Of stage I."""
     kept: tuple[AttackingInput, ...] = ()
     """Of stage II."""
+    answers: tuple[JudgedAnswer, ...] = ()
+    """Of stage II, where a model proposes the inputs."""
     completion: str | None = None
     """Of stage III."""
 
@@ -107,6 +110,14 @@ class BuiltData:
     rows: list[dict[str, Any]] = field(default_factory=list)
     validation: list[dict[str, Any]] = field(default_factory=list)
     """Held-out problems in the form that `refute bench` reads."""
+    problems: list[dict[str, Any]] = field(default_factory=list)
+    """The others in the same form: what a reward is worked out by."""
+    answers: dict[str, tuple[Solution, Fault, tuple[JudgedAnswer, ...]]] = field(
+        default_factory=dict
+    )
+    """By the name of the fault."""
+    preferences: list[dict[str, Any]] = field(default_factory=list)
+    """Pairs of the answers (`refute.train.preferences`), none of a held-out solution."""
 
 
 @dataclass(slots=True)

@@ -187,11 +187,17 @@ class Making:
                 )
             if not found.kept:
                 found.dropped["fault without an attacking input"] += 1
-            return TaskRecord(name, kept=tuple(found.kept), dropped=dict(found.dropped))
+            return TaskRecord(
+                name,
+                kept=tuple(found.kept),
+                dropped=dict(found.dropped),
+                answers=tuple(found.answers),
+            )
 
         records = await self.run(stage, list(faults), do)
         kept: Kept = {}
         for name, record in records.items():
+            built.answers[name] = *faults[name], record.answers
             if record.kept:
                 kept[name] = *faults[name], list(record.kept)
         lines = [

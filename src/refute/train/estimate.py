@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from refute.models.checkpoint import find, reasons
 from refute.train.rough import Estimate, rows_seen
-from refute.train.settings import SftSettings
-from refute.train.sft import Prepared
+from refute.train.settings import DpoSettings, TrainSettings
+from refute.train.tokens import Encoded
 
 __all__ = [
     "Shape",
@@ -41,7 +42,7 @@ class Shape:
     vocabulary: int
 
 
-def shape_of(settings: SftSettings) -> Shape:
+def shape_of(settings: TrainSettings) -> Shape:
     """From the model's configuration alone; no weights are read. Raises `ModelUnavailable`."""
     import torch
     import transformers
@@ -65,15 +66,29 @@ def shape_of(settings: SftSettings) -> Shape:
     )
 
 
-def estimate(prepared: Prepared, settings: SftSettings) -> Estimate:
+class Rows(Protocol):
+    """What `refute.train.sft` and `refute.train.dpo` prepare."""
+
+    @property
+    def rows(self) -> Sequence[Any]: ...
+    @property
+    def long(self) -> int: ...
+    @property
+    def sequences(self) -> Sequence[Encoded]: ...
+    @property
+    def tokens(self) -> int: ...
+
+
+def estimate(prepared: Rows, settings: TrainSettings) -> Estimate:
     """Steps and tokens exactly, memory and time roughly (within a factor of about two)."""
-    shape = shape_of(settings)
-    steps = prepared.steps(settings)
+    shape, sequences = shape_of(settings), prepared.sequences
+    steps = settings.steps(len(prepared.rows))
     share = rows_seen(len(prepared.rows), steps, settings.batch) / len(prepared.rows)
     tokens = round(prepared.tokens * share)
-    loss = sum(label >= 0 for row in prepared.rows for label in row.labels)
-    longest = max(len(row.input_ids) for row in prepared.rows)
+    loss = sum(label >= 0 for row in sequences for label in row.labels)
+    longest = max(len(row.input_ids) for row in sequences)
     peak, device = _peak()
+    at_once = settings.micro_batch * len(sequences) // len(prepared.rows)
     seconds = lora_flops(shape, settings) * tokens / (UTILISATION * peak)
     return Estimate(
         rows=len(prepared.rows),
@@ -81,23 +96,25 @@ def estimate(prepared: Prepared, settings: SftSettings) -> Estimate:
         steps=steps,
         tokens=tokens,
         trained_tokens=round(loss * share),
-        memory_gib=_memory(shape, settings, settings.micro_batch * longest) / _GIB,
+        memory_gib=_memory(shape, settings, at_once * longest) / _GIB,
         hours=seconds / 3600,
         assumption=f"{UTILISATION:.0%} of the {peak / 1e12:,.1f} TFLOP/s of {device}",
     )
 
 
-def lora_flops(shape: Shape, settings: SftSettings) -> float:
+def lora_flops(shape: Shape, settings: TrainSettings) -> float:
     """Floating-point operations for one token, attention's own products left out.
 
     Forward two for each weight, and two more backward for the activations' gradients: frozen
     weights have none of their own. Checkpointing runs the forward pass once more.
     """
     passes = 3 if settings.gradient_checkpointing else 2
+    if isinstance(settings, DpoSettings):  # the reference model's forward pass
+        passes += 1
     return 2.0 * passes * shape.linear + 6.0 * shape.adapter
 
 
-def _memory(shape: Shape, settings: SftSettings, tokens: int) -> float:
+def _memory(shape: Shape, settings: TrainSettings, tokens: int) -> float:
     """Bytes for weights, adapter with gradients and Adam's moments, and activations."""
     width = 2 if settings.bf16 else 4
     weights: float = shape.parameters * width

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["model_card"]
 
+_HOW = {
+    "sft": "trained as in UTGen (arXiv 2502.01619)",
+    "dpo": "trained by direct preference optimization on pairs of a model's own tests",
+    "grpo": "trained by group relative policy optimization, the verdict on its tests as reward",
+}
 _LIBRARIES = ("refute", "torch", "transformers", "peft", "trl")
 
 
@@ -35,8 +40,9 @@ tags: [unit-tests, utgen, lora]
 
 # A generator of failing unit tests for `{model}`
 
-A LoRA adapter, trained as in UTGen (arXiv 2502.01619): shown a task and faulty code, it writes one
-unit test whose input the code gets wrong, with the output that is right.
+A LoRA adapter, {_HOW[run.get("training", "sft")]}:
+shown a task and faulty code, it writes one unit test whose input the code gets wrong, with the
+output that is right.
 
 ## Use
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.train.settings import SftSettings
-from refute.train.tokens import read_examples
+from refute.train.settings import DpoSettings, GrpoSettings, TrainSettings
+from refute.train.tokens import Example, read_examples, read_preferences
 
-__all__ = ["Estimate", "rough_estimate", "rows_seen"]
+__all__ = ["Estimate", "at_most", "rough_estimate", "rows_seen"]
 
 CHARACTERS = 4
 """Of a token, by and large."""
@@ -40,27 +40,66 @@ def rows_seen(rows: int, steps: int, batch: int) -> int:
     return epochs * rows + min(more * batch, rows)
 
 
-def rough_estimate(data: Path, settings: SftSettings) -> Estimate:
+def rough_estimate(data: Path, settings: TrainSettings) -> Estimate:
     """Rows and steps from the data alone, tokens by characters. Raises `InputError`."""
-    examples = read_examples(data)
-    sizes = [
-        (-(-(len(one.prompt) + len(one.completion)) // CHARACTERS), len(one.completion))
-        for one in examples
-    ]
-    kept = [
-        (whole, -(-answer // CHARACTERS)) for whole, answer in sizes if whole <= settings.max_length
-    ]
+    if isinstance(settings, GrpoSettings):
+        return _rough_grpo(data, settings)
+    rows: list[tuple[Example, ...]]
+    if isinstance(settings, DpoSettings):
+        rows = [(pair.chosen, pair.rejected) for pair in read_preferences(data)]
+    else:
+        rows = [(one,) for one in read_examples(data)]
+    kept = [row for row in rows if all(_whole(one) <= settings.max_length for one in row)]
     if not kept:
         raise InputError(f"{data}: all rows are longer than {settings.max_length} tokens, about")
     steps = settings.steps(len(kept))
     share = rows_seen(len(kept), steps, settings.batch) / len(kept)
     return Estimate(
         rows=len(kept),
-        too_long=len(examples) - len(kept),
+        too_long=len(rows) - len(kept),
         steps=steps,
-        tokens=round(share * sum(whole for whole, _ in kept)),
-        trained_tokens=round(share * sum(answer for _, answer in kept)),
+        tokens=round(share * sum(_whole(one) for row in kept for one in row)),
+        trained_tokens=round(share * sum(_tokens(one.completion) for row in kept for one in row)),
         memory_gib=None,
         hours=None,
-        assumption=f"{CHARACTERS} characters a token; pip install 'refute[train]' tells more",
+        assumption=_ROUGH,
     )
+
+
+def at_most(
+    rows: int, too_long: int, tokens: int, settings: GrpoSettings, besides: str = ""
+) -> Estimate:
+    """Of `grpo`, whose answers nobody knows before. `tokens`: of all prompts."""
+    steps = settings.steps(rows)
+    answers = steps * settings.batch
+    return Estimate(
+        rows=rows,
+        too_long=too_long,
+        steps=steps,
+        tokens=answers * settings.max_completion + answers * tokens // rows,
+        trained_tokens=answers * settings.max_completion,
+        memory_gib=None,
+        hours=None,
+        assumption=f"{settings.max_completion} tokens an answer, the most there can be{besides}",
+    )
+
+
+def _rough_grpo(data: Path, settings: GrpoSettings) -> Estimate:
+    from refute.train.grpo import read_problems, request
+
+    sizes = [_tokens(request(item)) for item in read_problems(data).values()]
+    kept = [size for size in sizes if size <= settings.max_length - settings.max_completion]
+    if not kept:
+        raise InputError(f"{data}: no prompt leaves room for an answer, about")
+    return at_most(len(kept), len(sizes) - len(kept), sum(kept), settings, f"; {_ROUGH}")
+
+
+_ROUGH = f"{CHARACTERS} characters a token; pip install 'refute[train]' tells more"
+
+
+def _whole(one: Example) -> int:
+    return -(-(len(one.prompt) + len(one.completion)) // CHARACTERS)
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS)

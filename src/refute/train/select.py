@@ -21,7 +21,7 @@ from refute.errors import InputError, ModelUnavailable
 from refute.storage import write_atomically
 from refute.train.log_filters import without_noise
 from refute.train.model_card import model_card
-from refute.train.sft import SETTINGS, checkpoints
+from refute.train.run_folder import SETTINGS, checkpoints
 
 if TYPE_CHECKING:
     from refute.figures import Figure

@@ -6,15 +6,27 @@ before the paper's value (UTGen, arXiv 2502.01619, appendix B).
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
 from refute.errors import InputError
 
-__all__ = ["PRESETS", "Packing", "Preset", "Resolved", "SftSettings", "resolve"]
+__all__ = [
+    "PRESETS",
+    "DpoSettings",
+    "GrpoSettings",
+    "Packing",
+    "Preset",
+    "Resolved",
+    "SftSettings",
+    "TrainSettings",
+    "resolve",
+]
 
 Packing = Literal["none", "flat", "blocks"]
 
@@ -31,9 +43,11 @@ _LOWEST = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SftSettings:
-    """Everything that the result of fine-tuning depends on, besides the data and the versions."""
+class TrainSettings:
+    """What the result of any training depends on, besides the data and the versions."""
 
+    training: ClassVar[str]
+    """Name of the command."""
     model: str
     """A folder, or the id of a repository on the model hub."""
     lora_rank: int = 16
@@ -46,7 +60,8 @@ class SftSettings:
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
     batch: int = 16
-    """Rows in one optimizer step, over all devices (blocks of rows with packing `blocks`)."""
+    """Rows in one optimizer step, over all devices (`sft`: blocks with packing `blocks`; `dpo`:
+    pairs; `grpo`: generated answers)."""
     epochs: float = 10.0
     max_steps: int = 0
     """Stop after so many optimizer steps; 0: as `epochs` says."""
@@ -59,10 +74,6 @@ class SftSettings:
     """QLoRA: the base model's weights in 4-bit NormalFloat."""
     micro_batch: int = 4
     """Rows on one device at a time; `batch` is reached by accumulating gradients."""
-    packing: Packing = "none"
-    """`none`: rows padded to the longest of a micro-batch. `flat`: the rows of a micro-batch one
-    after the other in one sequence, without padding; a row sees itself only. `blocks`: rows put
-    together into blocks of up to `max_length` tokens; a batch is then so many blocks."""
     bf16: bool = False
     """Weights and arithmetic in bfloat16 (the adapter's weights stay in float32)."""
     gradient_checkpointing: bool = True
@@ -83,23 +94,114 @@ class SftSettings:
                 raise InputError(f"{name} = {value}: must be at least 0 and below 1")
         if not self.epochs and not self.max_steps:
             raise InputError("epochs = 0 and max_steps = 0: nothing would be trained")
-        if self.packing not in ("none", "flat", "blocks"):
-            raise InputError(f"packing = {self.packing}: must be none, flat or blocks")
+
+    def steps_of_epoch(self, rows: int) -> int:
+        """Optimizer steps in which so many rows are seen once."""
+        return math.ceil(rows / self.batch)
 
     def steps(self, rows: int) -> int:
         """Optimizer steps of a run over so many rows (with packing `blocks`, at most so many)."""
-        epoch = math.ceil(rows / self.batch)
-        steps = max(1, math.ceil(epoch * self.epochs))
+        steps = max(1, math.ceil(self.steps_of_epoch(rows) * self.epochs))
         if not self.max_steps:
             return steps
         return min(steps, self.max_steps) if self.epochs else self.max_steps
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftSettings(TrainSettings):
+    """Of fine-tuning on rows."""
+
+    training: ClassVar[str] = "sft"
+    packing: Packing = "none"
+    """`none`: rows padded to the longest of a micro-batch. `flat`: the rows of a micro-batch one
+    after the other in one sequence, without padding; a row sees itself only. `blocks`: rows put
+    together into blocks of up to `max_length` tokens; a batch is then so many blocks."""
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` for a value that makes no sense."""
+        TrainSettings.__post_init__(self)  # `super()` does not work in a class with slots
+        if self.packing not in ("none", "flat", "blocks"):
+            raise InputError(f"packing = {self.packing}: must be none, flat or blocks")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OnTop(TrainSettings):
+    """Of trainings that come after the first: there is a reference model to stay near to."""
+
+    lora_dropout: float = 0.0
+    """Above 0, answers are likelier and less likely by chance, too."""
+    epochs: float = 1.0
+    adapter: str = ""
+    """The folder of an adapter (of `sft`) that is trained further, and that the reference model
+    has; "": a new one on the model as it is."""
+    beta: float = 0.1
+    """How much it costs to leave the reference model."""
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` for a value that makes no sense."""
+        TrainSettings.__post_init__(self)
+        if not self.beta >= 0:
+            raise InputError(f"beta = {self.beta}: must be at least 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DpoSettings(_OnTop):
+    """Of direct preference optimization (Rafailov et al., arXiv 2305.18290)."""
+
+    training: ClassVar[str] = "dpo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrpoSettings(_OnTop):
+    """Of group relative policy optimization (Shao et al., arXiv 2402.03300)."""
+
+    training: ClassVar[str] = "grpo"
+    beta: float = 0.0
+    """Above 0, the divergence from the reference model costs so much, and takes a pass more."""
+    generations: int = 8
+    """Answers to one prompt, which are compared with one another."""
+    max_completion: int = 1024
+    """Tokens of a generated answer; prompts that leave less of `max_length` are left out."""
+    temperature: float = 1.0
+    """Of the generated answers."""
+    attack_credit: float = 0.0
+    """What a test is paid that attacks, but whose output is wrong; one that is both is paid 1."""
+    right_credit: float = 0.0
+    """What a test is paid whose output is right, but that does not attack."""
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` for a value that makes no sense."""
+        _OnTop.__post_init__(self)
+        if self.generations < 2:
+            raise InputError(f"generations = {self.generations}: must be at least 2")
+        if self.batch % self.generations:
+            raise InputError(
+                f"batch = {self.batch}: must be a multiple of generations = {self.generations}"
+            )
+        if not 1 <= self.max_completion < self.max_length:
+            raise InputError(
+                f"max_completion = {self.max_completion}: must be at least 1 and below "
+                f"max_length = {self.max_length}"
+            )
+        if not self.temperature > 0:
+            raise InputError(f"temperature = {self.temperature}: must be above 0")
+        for name in ("attack_credit", "right_credit"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} = {getattr(self, name)}: must be at least 0 and below 1")
+
+    def steps_of_epoch(self, rows: int) -> int:
+        """Steps in which each prompt is answered once; prompts that fill no step are left out."""
+        return rows * self.generations // self.batch
+
+
+S = TypeVar("S", bound=TrainSettings)
+
+
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Generic[S]):
     """Settings, and for each where it comes from: a few words for people."""
 
-    settings: SftSettings
+    settings: S
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
@@ -117,33 +219,65 @@ _PAPER = (
 )  # fmt: skip
 
 
-def resolve(model: str, given: Mapping[str, Any]) -> Resolved:
+@overload
+def resolve(model: str, given: Mapping[str, Any]) -> Resolved[SftSettings]: ...
+@overload
+def resolve(model: str, given: Mapping[str, Any], kind: type[S]) -> Resolved[S]: ...
+def resolve(
+    model: str, given: Mapping[str, Any], kind: type[TrainSettings] = SftSettings
+) -> Resolved[Any]:
     """The settings for a model: the name of a preset, a folder, or an id.
 
-    `given`: what the user set, by the names of `SftSettings`; None is as good as not given. Raises
-    `InputError`.
+    `given`: what the user set, by the names of `kind`'s fields; None is as good as not given.
+    Raises `InputError`.
     """
     own = {name: value for name, value in given.items() if value is not None}
-    unknown = sorted(own.keys() - {f.name for f in fields(SftSettings)})
+    defaults = {f.name: f.default for f in fields(kind)}
+    unknown = sorted(own.keys() - defaults.keys())
     if unknown:
         raise InputError(f"{unknown[0]}: no such setting of training")
     preset = PRESETS.get(model)
-    settings = SftSettings(model=model if preset is None else preset.model)
-    origins = {f.name: "the paper" if f.name in _PAPER else "default" for f in fields(SftSettings)}
     layers: list[tuple[str, Mapping[str, Any]]] = [("this machine", _machine())]
     if preset is not None:
         layers.append((f"preset {model}", {"model": preset.model, **preset.settings}))
-    layers.append(("given", {"model": settings.model, **own} if preset is None else own))
-    for origin, values in layers:
-        settings = replace(settings, **values)
-        origins.update(dict.fromkeys(values, origin))
-    if settings.packing == "flat" and not settings.attention.startswith("flash"):
+    if adapter := own.get("adapter"):
+        layers.append(("the adapter", _of_adapter(str(adapter), own)))
+    chosen = model if preset is None else preset.model
+    layers.append(("given", {"model": chosen, **own} if preset is None else own))
+    values: dict[str, Any] = {"model": chosen}
+    origins = {name: _origin(name, kind, default) for name, default in defaults.items()}
+    for origin, layer in layers:
+        known = {name: value for name, value in layer.items() if name in defaults}
+        values.update(known)
+        origins.update(dict.fromkeys(known, origin))
+    if values.get("packing") == "flat" and not values.get("attention", "").startswith("flash"):
         # Without such kernels attention runs over the whole sequence and masks most of it out.
         if "packing" in own:
             raise InputError("packing = flat needs attention = flash_attention_2")
-        settings = replace(settings, packing="none")
+        values["packing"] = "none"
         origins["packing"] = "no flash attention"
-    return Resolved(settings, origins)
+    return Resolved(kind(**values), origins)
+
+
+def _of_adapter(path: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """What an adapter that is trained further lays down. Raises `InputError`."""
+    try:
+        config = json.loads((Path(path) / "adapter_config.json").read_text(encoding="utf-8"))
+        found = {"lora_rank": int(config["r"]), "lora_alpha": int(config["lora_alpha"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"adapter = {path}: no folder of a LoRA adapter") from None
+    for name, value in found.items():
+        if own.get(name, value) != value:
+            raise InputError(f"{name} = {own[name]}: the adapter has {value}")
+    return found
+
+
+def _origin(name: str, kind: type[TrainSettings], default: Any) -> str:
+    """Where the default of a setting comes from."""
+    if kind is SftSettings:
+        return "the paper" if name in _PAPER else "default"
+    shared = {f.name: f.default for f in fields(TrainSettings)}
+    return "as sft" if name in shared and shared[name] == default else "default"
 
 
 def _machine() -> dict[str, Any]:
@@ -169,7 +303,7 @@ def _machine() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A model, and settings of training (names of `SftSettings`) that differ for it."""
+    """A model, and settings of training (names of `TrainSettings`) that differ for it."""
 
     model: str
     settings: Mapping[str, Any] = field(default_factory=dict)

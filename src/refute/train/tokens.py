@@ -8,15 +8,28 @@ only, its end of turn included: that is where the model learns to stop.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from refute.errors import ContextTooLong, InputError
 from refute.models.checkpoint import Checkpoint, find, reasons
 from refute.models.contract import Message
 
-__all__ = ["IGNORED", "Encoded", "Example", "encode", "encode_all", "read_examples", "tokenizer_of"]
+__all__ = [
+    "IGNORED",
+    "Encoded",
+    "Example",
+    "Preference",
+    "encode",
+    "encode_all",
+    "read_examples",
+    "read_preferences",
+    "tokenizer_of",
+]
+
+T = TypeVar("T")
 
 IGNORED = -100
 """The label of a token without loss, as in PyTorch and transformers."""
@@ -33,6 +46,14 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class Preference:
+    """A pair of answers to one prompt."""
+
+    chosen: Example
+    rejected: Example
+
+
+@dataclass(frozen=True, slots=True)
 class Encoded:
     """One row as tokens."""
 
@@ -46,19 +67,36 @@ def read_examples(path: Path) -> list[Example]:
 
     Raises `InputError`, with the line, for anything else and for a file without rows.
     """
-    examples = []
+    return _read(path, _example)
+
+
+def read_preferences(path: Path) -> list[Preference]:
+    """The pairs of a JSONL file with the fields `prompt`, `chosen` and `rejected`, in TRL's
+    conversational form (lists of messages, of which each holds one) or as texts.
+
+    Raises `InputError` as `read_examples`.
+    """
+    none = "holds no pairs; they are made of a model's attempts: refute train data --model"
+    return _read(path, _preference, none)
+
+
+def _read(
+    path: Path, read: Callable[[dict[str, Any], str], T], none: str = "holds no rows"
+) -> list[T]:
+    rows = []
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    examples.append(_example(line, f"{path}:{number}"))
+                    where = f"{path}:{number}"
+                    rows.append(read(_object(line, where), where))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; `refute train data` makes it") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None
-    if not examples:
-        raise InputError(f"{path}: holds no rows")
-    return examples
+    if not rows:
+        raise InputError(f"{path}: {none}")
+    return rows
 
 
 def encode(example: Example, checkpoint: Checkpoint) -> Encoded:
@@ -113,15 +151,35 @@ def tokenizer_of(model: str) -> Checkpoint:
     return Checkpoint(None, tokenizer, "cpu", None, has_template)
 
 
-def _example(line: str, where: str) -> Example:
+def _object(line: str, where: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError:
         row = None
     if not isinstance(row, dict):
         raise InputError(f"{where}: not a JSON object")
-    texts = [row.get(name) for name in ("prompt", "completion")]
-    for name, text in zip(("prompt", "completion"), texts, strict=True):
-        if not isinstance(text, str) or not text.strip():
-            raise InputError(f"{where}: {name}: must be a text")
-    return Example(*map(str, texts))
+    return row
+
+
+def _example(row: dict[str, Any], where: str) -> Example:
+    return Example(*(_text(row.get(name), name, where) for name in ("prompt", "completion")))
+
+
+def _preference(row: dict[str, Any], where: str) -> Preference:
+    prompt, chosen, rejected = (
+        _text(_content(row.get(name)), name, where) for name in ("prompt", "chosen", "rejected")
+    )
+    return Preference(Example(prompt, chosen), Example(prompt, rejected))
+
+
+def _content(messages: Any) -> Any:
+    """The text of the only message."""
+    if isinstance(messages, list) and len(messages) == 1 and isinstance(messages[0], dict):
+        return messages[0].get("content")
+    return messages
+
+
+def _text(found: Any, name: str, where: str) -> str:
+    if not isinstance(found, str) or not found.strip():
+        raise InputError(f"{where}: {name}: must be a text")
+    return found
