@@ -4,24 +4,33 @@
 
 `wrong.jsonl`: fixes that apply and do not resolve their issue, as `refute grade --task repair`
 writes them. Each is compared with the golden patch, as `refute vet` compares fixes: an input is
-looked for on which they differ. `--tests`: runs of `refute bench` whose tests (of `--task repair`,
+looked for on which they differ, with the calls to begin with that the tests near the change make.
+`--tests`: runs of `refute bench` whose tests (of `--task repair`,
 those of the claim) are tried as well: a test separates the two where it passes with the golden one
 and does not pass with the wrong one. Needs REFUTE_REPOS; environments are made as for grading.
+
+More of them, where nobody wrote any: `python benchmarks/wrong_patches.py ROWS --partial OUT` writes
+the golden patches of several hunks without one of these (drawn by the instance's name), which
+`refute grade ROWS OUT --task repair` then takes apart into right and wrong ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 
 from refute.api.fixes import changes_of
 from refute.datasets.swe import IssueItem, load_issues
 from refute.issue.bench import RECORDS
 from refute.issue.grading.states import test_files
+from refute.issue.patches import split_fix
 from refute.issue.predictions import read_predictions
+from refute.issue.recorded_calls import record_calls
 from refute.issue.vet import vet_fix
 from refute.issue.workspaces import prepared
 from refute.methods import Bounds
@@ -31,10 +40,12 @@ from refute.workspace.factory import open_workspace
 from refute.workspace.repositories import find_clone
 
 
-def by_input(item: IssueItem, wrong: str, scratch: Path) -> tuple[bool, str]:
-    """Whether an input separates the patch from the golden one, and it, or why there is none."""
+def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tuple[str, str, str]:
+    """What came of it ("differs", "no difference", "cannot tell"), the input or why there is none,
+    and what became of the calls that the tests near the change make."""
     base = prepared(item.problem, "local")
     folder = scratch / item.problem.id
+    recorded = scratch / f"{item.problem.id}.jsonl"
     if not folder.exists():
         clone = find_clone(item.problem.repo, None)
         for command in (
@@ -42,16 +53,29 @@ def by_input(item: IssueItem, wrong: str, scratch: Path) -> tuple[bool, str]:
             ["git", "-C", str(folder), "checkout", "-q", item.problem.base_commit],
         ):
             subprocess.run(command, check=True, capture_output=True)
-    environment = Path(base.readable[0]) / "bin" / "python"  # beside the layer with the tree
-    python = environment if environment.is_file() else base.python
-    found = changes_of(wrong, folder, python, item.key.patch)
+    with open_workspace(base) as workspace:
+        told = record_calls(wrong, "", workspace, Bounds(), recorded)
+    known = recorded if not told else None
+    found = changes_of(wrong, folder, base.python, item.key.patch, recorded=known, seconds=seconds)
     if isinstance(found, str):
-        return False, found
-    shown = [d for one in found.functions for d in one.comparison.differences]
+        alike = found.startswith("no difference")
+        return "no difference" if alike else "cannot tell", found, told
+    comparisons = [one.comparison for one in found.functions]
+    shown = [d for one in comparisons for d in one.differences]
     if shown:
-        return True, shown[0].scenario.source
-    told = sorted({f"{c.verdict} ({c.reason})" for c in (f.comparison for f in found.functions)})
-    return False, "; ".join(told) or "no function to call"
+        return "differs", shown[0].scenario.source, told
+    if broken := next((one.broken for one in comparisons if one.broken), ""):
+        return "differs", f"import of the module: {broken}", told
+    verdict = "cannot tell"
+    if any(one.verdict == "no difference" for one in comparisons):
+        verdict = "no difference"
+    lines = [
+        f"{one.function.after.target}: {one.verdict}, {one.ran} inputs"
+        + f", lines {one.missed_before}, {one.missed_after} not reached"
+        + (f" ({one.reason})" if one.reason else "")
+        for one in comparisons
+    ]
+    return verdict, "; ".join(lines) or "no function to call", told
 
 
 def by_test(item: IssueItem, wrong: str, tests: str) -> bool | None:
@@ -77,12 +101,40 @@ def tests_of(run: Path) -> dict[str, str]:
     return found
 
 
+def without_a_hunk(patch: str, seed: str) -> str:
+    """A unified diff without one of its hunks, drawn by the seed; "" where it has one only."""
+    code = split_fix(patch)[1]
+    files = [part for part in re.split(r"(?m)^(?=diff --git )", code) if part.strip()]
+    hunks = [re.split(r"(?m)^(?=@@ )", file) for file in files]
+    places = [(i, j) for i, parts in enumerate(hunks) for j in range(1, len(parts))]
+    if len(places) < 2:
+        return ""
+    i, j = places[zlib.crc32(seed.encode()) % len(places)]
+    del hunks[i][j]
+    return "".join("".join(parts) for parts in hunks if len(parts) > 1)
+
+
+def write_partial(rows: str, out: Path) -> None:
+    """Predictions of the golden patches that can do without a hunk."""
+    with out.open("w") as file:
+        for item in load_issues(rows):
+            patch = without_a_hunk(item.key.patch, item.problem.id)
+            if patch:
+                row = {"instance_id": item.problem.id, "model_name_or_path": "partial"}
+                file.write(json.dumps({**row, "model_patch": patch}) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows")
-    parser.add_argument("wrong", nargs="+", type=Path)
+    parser.add_argument("wrong", nargs="*", type=Path)
+    parser.add_argument("--partial", type=Path, help="write partial golden patches, and end")
     parser.add_argument("--tests", nargs="*", type=Path, default=[])
+    parser.add_argument("--seconds", type=float, default=12.0, help="for one function")
     arguments = parser.parse_args()
+    if arguments.partial is not None:
+        write_partial(arguments.rows, arguments.partial)
+        return
     tests = {id: text for run in arguments.tests for id, text in tests_of(run).items()}
     results = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -91,15 +143,19 @@ def main() -> None:
             for item in load_issues(arguments.rows, ids=list(predictions)):
                 id = item.problem.id
                 patch = predictions[id].patch
-                differs, input = by_input(item, patch, Path(scratch))
+                found, input, calls = by_input(item, patch, Path(scratch), arguments.seconds)
                 told = by_test(item, patch, tests[id]) if id in tests else None
-                results.append((differs, told))
-                line = {"id": id, "file": file.name, "input": differs, "test": told, "shown": input}
-                print(json.dumps(line), flush=True)
+                results.append((found, told))
+                line = {"id": id, "file": file.name, "input": found, "test": told, "shown": input}
+                print(json.dumps({**line, "calls": calls}), flush=True)
     n = len(results)
-    inputs = sum(differs for differs, _ in results)
-    either = sum(differs or bool(told) for differs, told in results)
-    print(f"{n} wrong patches: {inputs} get a separating input, {either} an input or a test")
+    inputs = sum(found == "differs" for found, _ in results)
+    unknown = sum(found == "cannot tell" for found, _ in results)
+    either = sum(found == "differs" or bool(told) for found, told in results)
+    print(
+        f"{n} wrong patches: {inputs} get a separating input, {either} an input or a test; "
+        f"of {unknown} it cannot be told"
+    )
 
 
 if __name__ == "__main__":

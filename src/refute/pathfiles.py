@@ -1,7 +1,9 @@
 """The path files (`*.pth`) of folders of packages, read as data: nothing of them is executed here.
 
 A line of a path file names a folder, or is a line of code that installs a finder: an editable
-install is the one or the other. The finders of setuptools map packages to folders.
+install is the one or the other. The finders of setuptools map packages to folders. A line that
+only adds a folder of packages (`import site; site.addsitedir('...')`, the layers of environments)
+is read as one, with that folder's own path files.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from refute.syntax import readable_module
 __all__ = ["PathFiles", "inside", "may_be_shown", "read_path_files"]
 
 _LARGEST = 1 << 20
+_MOST_PLACES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +40,24 @@ def read_path_files(places: Iterable[str]) -> PathFiles:
     folders: dict[str, None] = {}
     code: dict[str, None] = {}
     mapped: dict[str, None] = {}
-    for place in places:
+    todo, seen = list(places)[::-1], set[str]()
+    while todo:
+        place = todo.pop()
+        if place in seen or len(seen) == _MOST_PLACES:
+            continue
+        seen.add(place)
         for name, text in _texts(place):
             if name.endswith(".py"):
                 mapped.update(dict.fromkeys(_mapped(text)))
                 continue
             for line in text.splitlines():
                 if line.startswith(("import ", "import\t")):
-                    code[line] = None
+                    added = _site_added(line)
+                    if not added:
+                        code[line] = None
+                    elif os.path.isdir(added):
+                        folders[added] = None
+                        todo.append(added)
                 elif line.strip() and not line.startswith("#") and "\0" not in line:
                     path = os.path.normpath(os.path.join(place, line.strip()))
                     if os.path.isdir(path):
@@ -76,6 +89,23 @@ def _texts(place: str) -> Iterator[tuple[str, str]]:
                 yield name, read_file(Path(place, name), limit=_LARGEST).decode("utf-8", "replace")
             except OSError:
                 continue
+
+
+def _site_added(line: str) -> str:
+    """The folder (absolute) of a line that does nothing but `site.addsitedir` it; "" of others."""
+    match readable_module(line).body:
+        case [
+            ast.Import(names=[ast.alias(name="site", asname=None)]),
+            ast.Expr(
+                ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="site"), attr="addsitedir"),
+                    args=[ast.Constant(value=str(path))],
+                    keywords=[],
+                )
+            ),
+        ] if os.path.isabs(path) and "\0" not in path:
+            return os.path.normpath(path)
+    return ""
 
 
 def _mapped(text: str) -> Iterator[str]:

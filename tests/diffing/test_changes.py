@@ -195,6 +195,30 @@ def test_callers_of_a_private_function(tmp_path: Path) -> None:
     ]
 
 
+def test_callers_of_a_method_through_a_variable(tmp_path: Path) -> None:
+    """Nothing says of which class `made` is but that the function names the class."""
+    before = """
+class _Printer:
+    def write(self, x):
+        return x
+
+def shown(x):
+    made = _Printer()
+    return made.write(x)
+
+def written(file, x):
+    return file.write(x)
+
+def kind():
+    return _Printer
+"""
+    files = {"a.py": before}, {"a.py": before.replace("return x\n", "return -x\n", 1)}
+    with two(tmp_path, *files) as revisions:
+        [function] = changed(revisions).functions
+        found = callers(References(Modules(revisions.after)), function)
+    assert [one.place.target for one in found] == ["a.shown"]
+
+
 def test_callers_of_a_private_method(tmp_path: Path) -> None:
     after = edited("src/shop/cart.py", "return _round(R)", "return -R")
     assert calls(tmp_path, after, "Cart._sum") == [

@@ -55,6 +55,23 @@ def test_one_that_hangs_while_it_loads_does_not_take_the_time_of_the_others(
     assert time.monotonic() - begun < 15, "the limit to load was 20 CPU seconds"
 
 
+def test_files_of_proc_that_packages_read_are_made_up(box: LocalSandbox) -> None:
+    if not box.protections()["namespaces"]:
+        pytest.skip("no private root here")
+    code = "import os\ndef f(name): return open(f'/proc/{name}').read()\n"
+    [memory, processors, mine] = on(
+        box, code, *(Call((n,)) for n in ("meminfo", "cpuinfo", "stat"))
+    )
+    assert values([memory])[0].startswith("MemTotal:        4194304 kB\n")  # type: ignore[attr-defined]
+    for name, outcome in (("cpuinfo", processors), ("stat", mine)):
+        assert values([outcome]) != [Path("/proc", name).read_text()]
+    calls = [Expression("os.listdir('/proc')"), Expression("open('/proc/meminfo', 'a')")]
+    assert [getattr(one, "type", "") for one in on(box, code, *calls)] == [
+        "PermissionError",
+        "OSError" if box.protections()["unprivileged user"] is False else "PermissionError",
+    ]
+
+
 def test_a_screened_text_that_hangs_while_it_loads_has_what_the_first_of_its_module_took(
     box: LocalSandbox,
 ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Shown, apart, path_of
@@ -26,22 +27,33 @@ if TYPE_CHECKING:
 __all__ = ["Pair", "RankedFixes", "changes_of", "rank_fixes"]
 
 SECONDS = 3.0
-"""For one function; `TOTAL` for all that one fix changes."""
+"""For one function; `TOTAL`, or five times it, for all that one fix changes."""
 TOTAL = 60.0
 MOST_FIXES = 8
 _ORDER = ("fixed", "cannot tell", "not fixed", "breaks tests", "does not apply")
 
 
 def changes_of(
-    fix: str, repo: Path, python: Path | None = None, other: str | None = None
+    fix: str,
+    repo: Path,
+    python: Path | None = None,
+    other: str | None = None,
+    *,
+    recorded: Path | None = None,
+    seconds: float = SECONDS,
 ) -> Diffed | str:
     """What the code of a fix changes in behaviour, against the checkout or against another fix; a
-    line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout."""
-    settings = Settings(seconds=SECONDS, total=TOTAL)
+    line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout.
+    `recorded`: calls to begin with, a file of `refute.recording`; None: the repository's
+    `.refute/recorded.jsonl`, where there is one. `seconds`: for one function."""
+    from refute.api.diffing import recorded_calls
+
+    settings = Settings(seconds=seconds, total=max(TOTAL, 5 * seconds))
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
         with open_patched(repo, None, *codes) as revisions:
-            return compare(revisions, settings, python=python)
+            calls = recorded or recorded_calls(revisions.repo)
+            return compare(revisions, settings, python=python, recorded=calls)
     except RefuteError as error:
         return " ".join(str(error).split())
 
@@ -95,9 +107,15 @@ def rank_fixes(
     """Judge several fixes by the same tests, and find inputs that tell each pair of them apart.
 
     Parameters as of `refute.vet`. Ranked by verdict, then by how many of the others do the same,
-    then as given. Raises as `vet`.
+    then as given. Inputs begin with the calls of `.refute/recorded.jsonl`; where there is none,
+    with those that the tests near the fixes make, which are run for it. Raises as `vet`.
     """
+    from refute.api.diffing import recorded_calls
     from refute.api.issues import read_fix, vet
+    from refute.issue.checkout import Checkout, in_checkout
+    from refute.issue.issue_text import read_issue
+    from refute.issue.recorded_calls import record_calls
+    from refute.methods import Bounds
 
     if not 2 <= len(fixes) <= MOST_FIXES:
         raise InputError(f"{len(fixes)} fixes: give 2 to {MOST_FIXES}")
@@ -109,10 +127,24 @@ def rank_fixes(
         rest = [vet(fix, behaviour=False, given=first, **common) for fix in fixes[1:]]
         results = [first, *rest]
         usable = [i for i, one in enumerate(results) if one.verdict != "does not apply"]
-        pairs = [
-            _pair(i, j, changes_of(texts[i], Path(repo), path_of(python), texts[j]))
-            for i, j in combinations(usable, 2)
-        ]
+        with TemporaryDirectory(prefix="refute-fixes-") as scratch:
+            calls = recorded_calls(Path(repo))
+            if calls is None and len(usable) > 1:
+                codes = "".join(texts[i] for i in usable)
+                bounds = how.get("bounds", Bounds())
+                target = Path(scratch, "recorded.jsonl")
+                where = Checkout(Path(repo), path_of(python), how.get("runner"))
+                with in_checkout(where, read_issue(str(issue)))[1]() as workspace:
+                    why = record_calls(codes, first.tests, workspace, bounds, target)
+                calls = None if why else target
+            pairs = [
+                _pair(
+                    i,
+                    j,
+                    changes_of(texts[i], Path(repo), path_of(python), texts[j], recorded=calls),
+                )
+                for i, j in combinations(usable, 2)
+            ]
         agreeing = [
             sum(p.alike for p in pairs if i in (p.first, p.second)) for i in range(len(fixes))
         ]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 
 from refute.diffing.changes import ChangedFunction, Place, place_of
 from refute.diffing.definitions import Kind
-from refute.diffing.references import References
+from refute.diffing.references import References, Use
 
 __all__ = ["MOST_CALLERS", "Caller", "callers"]
 
@@ -44,7 +45,7 @@ def callers(
         following: list[str] = []
         todo = list(level)
         while todo and len(seen) < _MOST_NAMES:
-            for use in references.of(todo.pop(0)):
+            for use in _uses(references, todo.pop(0)):
                 if use.target in seen:
                     continue
                 seen.add(use.target)
@@ -58,3 +59,24 @@ def callers(
                     found.append(Caller(place, kind, is_async, step, use.lines))
         level = following
     return tuple(found[:MOST_CALLERS])
+
+
+def _uses(references: References, target: str) -> list[Use]:
+    """What refers to a name; of a method also what names its class and calls a method of that name
+    on something: `printer = Printer(); printer.print(x)`."""
+    found = references.of(target)
+    owner, _, last = target.rpartition(".")
+    if not last.startswith("__"):
+        found += [
+            use
+            for use in references.of(owner)
+            if use.definition is not None
+            and any(
+                isinstance(node, ast.Attribute) and node.attr == last
+                for top in use.definition.nodes
+                for node in ast.walk(top)
+            )
+            and use.target != target
+            and use.target not in {one.target for one in found}
+        ]
+    return found

@@ -16,6 +16,7 @@ from refute.function.scenarios.carving import (
     Package,
     TestFile,
     TestIndex,
+    called_on_instances,
     carve,
     classes_around,
     from_recorded,
@@ -27,6 +28,9 @@ from refute.function.scenarios.pieces import Piece
 from refute.problems import Scenario
 
 __all__ = ["Usage", "Used"]
+
+FEW = 4
+"""Calls of a method in tests, below which instances that tests make otherwise are called too."""
 
 Used = tuple[list[Scenario], dict[str, tuple[Piece, ...]]]
 """Scenarios of a callable, and expressions for instances of the classes that it wants."""
@@ -61,7 +65,21 @@ class Usage:
         found = carve(files, [target, *classes], **how).scenarios
         pairs = zip_longest(found[target], from_recorded(self._recorded_of(target), target))
         scenarios = [one for pair in pairs for one in pair if one is not None]
+        if len(scenarios) < FEW:
+            scenarios += called_on_instances(target, described, self._made(classes, found))
         return scenarios, instances_of(classes, found)
+
+    def _made(
+        self, classes: Sequence[str], carved: dict[str, list[Scenario]]
+    ) -> dict[str, list[Scenario]]:
+        """How tests make instances of the classes, by their source and as recorded."""
+        return {
+            place: [
+                *from_recorded(self._recorded_of(f"{place}.__init__"), f"{place}.__init__")[:3],
+                *carved[place],
+            ]
+            for place in classes
+        }
 
     def written(
         self, module: Module, name: str, files: Sequence[tuple[str, str]]

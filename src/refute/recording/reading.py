@@ -58,6 +58,11 @@ class Recorded:
     test: str
     count: int
 
+    @property
+    def target(self) -> str:
+        """What is called, ``pkg.mod:Cart.total``."""
+        return f"{self.module}:{self.qualname}"
+
 
 @dataclass(frozen=True, slots=True)
 class Recording:

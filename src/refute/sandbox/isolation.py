@@ -36,6 +36,18 @@ _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
 MACHINES = frozenset(_SYS_CAPSET)
 NOBODY = 65534
 
+_MADE_UP = {
+    "meminfo": "MemTotal:        4194304 kB\nMemFree:         2097152 kB\n"
+    "MemAvailable:    3145728 kB\nBuffers:          131072 kB\nCached:           917504 kB\n"
+    "SwapCached:            0 kB\nActive:          1048576 kB\nInactive:         524288 kB\n"
+    "Shmem:             16384 kB\nSlab:             131072 kB\nSReclaimable:      65536 kB\n"
+    "SUnreclaim:        65536 kB\nSwapTotal:             0 kB\nSwapFree:              0 kB\n",
+    "cpuinfo": "processor\t: 0\nmodel name\t: none\ncpu MHz\t\t: 1000.000\ncpu cores\t: 1\n\n",
+    "stat": "cpu  1000 0 1000 8000 0 0 0 0 0 0\ncpu0 1000 0 1000 8000 0 0 0 0 0 0\n"
+    "intr 0\nctxt 0\nbtime 1500000000\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n",
+}
+"""Files of /proc that packages read when they are imported, the same on every machine."""
+
 
 def _check(result: int, what: str) -> int:
     if result < 0:
@@ -136,7 +148,8 @@ def private_root(readable: list[str], scratch: str, scratch_bytes: int, machine:
     `scratch`.
 
     `scratch` is a private tmpfs of `scratch_bytes`, and /tmp a link to it unless something readable
-    lies below /tmp; /dev holds null, zero, random and urandom. `readable` must not be nested.
+    lies below /tmp; /dev holds null, zero, random and urandom; /proc is a directory that cannot be
+    listed, with a few files that are made up. `readable` must not be nested.
     """
     keep_mounts_private()
     base = "/tmp" if os.path.isdir("/tmp") else "/mnt"
@@ -150,11 +163,23 @@ def private_root(readable: list[str], scratch: str, scratch_bytes: int, machine:
     for path, fd in sources.items():
         bind(fd, base + path, read_only=path not in devices)
         os.close(fd)
+    _make_up_proc(base + "/proc")
     os.mkdir(base + scratch)
     mount_memory(base + scratch, f"size={scratch_bytes},nr_inodes=1k,mode=1777", programs=False)
     if not os.path.exists(base + "/tmp"):
         os.symlink(scratch, base + "/tmp")
     enter_root(base, machine)
+
+
+def _make_up_proc(folder: str) -> None:
+    if os.path.exists(folder):  # something readable lies below
+        return
+    os.mkdir(folder)
+    for name, text in _MADE_UP.items():
+        with open(f"{folder}/{name}", "w") as file:
+            file.write(text)
+        os.chmod(f"{folder}/{name}", 0o444)
+    os.chmod(folder, 0o111)
 
 
 def keep_mounts_private() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,13 +9,16 @@ import pytest
 
 from refute.function.scenarios.carving import (
     Package,
+    called_on_instances,
     carve,
     find_tests,
     from_recorded,
     instances_of,
     read_package,
 )
+from refute.function.scenarios.described import ClassInfo, Described, Parameter, Signature
 from refute.problems import Scenario
+from refute.recording.reading import Recorded
 
 CART = '''
 from decimal import Decimal
@@ -346,17 +348,90 @@ def test_instances_without_statements_before(package: Package) -> None:
     assert piece.imports == (("Cart", "shop.cart:Cart"),)
 
 
-@dataclass
-class _Row:
-    target: str
-    imports: tuple[tuple[str, str], ...]
-    setup: tuple[str, ...]
-    expression: str
+SPECIAL = """
+    class Basket:
+        def __init__(self, *goods): ...
+        def __repr__(self): ...
+        def __getitem__(self, at): ...
+        def __eq__(self, other): ...
+        def __contains__(self, one): ...
+        def __call__(self, by): ...
+    class Other:
+        def __repr__(self): ...
+    def things(): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("__repr__", {"repr(Basket(1))", "repr(things().basket(2))"}),
+        ("__getitem__", {"b[0]"}),
+        ("__eq__", {"b == 3"}),
+        ("__contains__", {"4 in b"}),
+        ("__call__", {"b(5)"}),
+    ],
+)
+def test_syntax_that_calls_a_special_method(
+    tmp_path: Path, method: str, expected: set[str]
+) -> None:
+    """Of a receiver whose class is not seen, only one that is called as the class is."""
+    (tmp_path / "goods.py").write_text(dedent(SPECIAL))
+    text = """
+        from goods import Basket, Other, things
+        def test_all():
+            b = Basket(0)
+            assert repr(Basket(1)) == "" and repr(Other()) and repr([]) and repr(things())
+            assert repr(things().basket(2)) == ""
+            assert b[0] and b == 3 and 4 in b and b(5)
+            assert things()[0] and things() == 3 and 4 in things()
+    """
+    target = f"goods:Basket.{method}"
+    names = read_package(tmp_path, "goods")
+    found = carve([("test_goods.py", dedent(text))], [target], names=names).scenarios[target]
+    assert {one.expression for one in found} == expected
+
+
+def test_a_method_is_called_on_what_tests_make_for_others() -> None:
+    def signature(kind: str, *names: str) -> Signature:
+        return Signature(kind, tuple(Parameter(name, 1, False, None) for name in names))
+
+    def described(cls: str, *subclasses: str) -> ClassInfo:
+        return ClassInfo(f"m:{cls}", (), False, False, False, (), subclasses, {}, frozenset(), None)
+
+    names = {"A.f": signature("method", "x", "y"), "A.__call__": signature("method", "x")}
+    names |= {"A.p": signature("property"), "A.of": signature("class")}
+    classes = {"m:A": described("A", "m:B"), "m:B": described("B")}
+    known = Described(names, classes=classes)
+    made = {"m:B": [Scenario("B(rows)", ("rows = []", "rows.append(1)"), (("B", "m:B"),))]}
+    [one] = called_on_instances("m:A.f", known, made)
+    assert one.setup == ("rows = []", "rows.append(1)", "made = B(rows)")
+    assert one.expression == "made.f('a', 'a')"
+    assert one.imports == (("B", "m:B"),)
+    expressions = [
+        one.expression
+        for name in ("A.__call__", "A.p", "A.of")
+        for one in called_on_instances(f"m:{name}", known, made)
+    ]
+    assert expressions == ["made('a')", "made.p"]
+
+
+def test_the_tests_named_after_a_module_are_among_its_files(tmp_path: Path) -> None:
+    """They may reach a special method without a word of it."""
+    for name in ("test_goods.py", "test_other.py"):
+        (tmp_path / name).write_text("def test_it(shelf):\n    assert repr(shelf.take(1))\n")
+    found = find_tests(tmp_path, "pkg.goods", ["Basket.__repr__"])
+    assert [path.name for path in found] == ["test_goods.py"]
+
+
+def _row(target: str, imports: tuple[tuple[str, str], ...], *lines: str) -> Recorded:
+    module, _, qualname = target.partition(":")
+    return Recorded(module, qualname, imports, lines[:-1], lines[-1], "test_x.py::test_x", 1)
 
 
 def test_recorded_rows_of_one_target() -> None:
-    row = _Row("shop:slug", (("D", "decimal:Decimal"),), ("x = D(1)",), "slug(x)")
-    other = _Row("shop:other", (), (), "other()")
+    row = _row("shop:slug", (("D", "decimal:Decimal"),), "x = D(1)", "slug(x)")
+    other = _row("shop:other", (), "other()")
     assert from_recorded([row, other, row], "shop:slug") == [
         Scenario("slug(x)", ("x = D(1)",), (("D", "decimal:Decimal"),))
     ]

@@ -82,7 +82,7 @@ def read(rows: Iterable[Row]) -> int:
     return sum(row["count"] for row in rows)
 
 def apply(f: Callable[[int], int], times: int) -> list:
-    return [f(i) for i in range(times)]
+    return [f(i) for i in range(min(times, 9))]
 
 def untyped(cart):
     return cart.cheapest().name

@@ -102,7 +102,7 @@ def test_what_would_mean_nothing_is_not_taken() -> None:
 
 
 def test_a_long_function_is_not_filled_up() -> None:
-    tree = fuelled(module("\n".join(f"text = text[{n}:]" for n in range(900))))
+    tree = fuelled(module("\n".join(f"text = text[{n}:]" for n in range(300))))
     every = singles(tree, gather(tree, "", (), vocabulary(tree, "f")), lambda stmts: 0.0)
     own = [edit for edit in every if edit.line > len(AROUND.splitlines())]
     count = sum(edit.kind == "borrow statement" for edit in own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from refute.function.search.domain import ROOM, learn
+from refute.function.search.domain import ROOM, Sequences, learn
 
 
 def nested(depth: int) -> object:
@@ -27,3 +27,10 @@ def test_what_nests_little_is_drawn_as_it_was_seen() -> None:
     assert any(len(long.sample(Random(seed))) > 500 for seed in range(9))
     rows = learn([[[1, 2], [3, 4]]])
     assert all(any(rows.sample(Random(seed))) for seed in range(9))
+
+
+def test_a_mixed_list_is_in_no_order_and_has_no_rows() -> None:
+    element = learn([1, [1, 2], 3.5, [3]])
+    for shape in ({"ascending": True}, {"rectangular": True}):
+        part = Sequences(list, element, 1, 4, **shape)
+        assert not part.accepts([1, [2, 3]])

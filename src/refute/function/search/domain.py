@@ -185,10 +185,14 @@ class Sequences:
             return False
         if self.distinct and len({repr(one) for one in value}) < len(value):
             return False
-        widths = {len(row) for row in value} if self.rectangular else set()
-        if len(widths) > 1 or (self.square and widths not in (set(), {len(value)})):
-            return False
-        return not (self.ascending and any(a > b for a, b in pairwise(value)))
+        try:
+            widths = {len(row) for row in value} if self.rectangular else set()
+            descends = self.ascending and any(a > b for a, b in pairwise(value))
+        except TypeError:
+            return False  # of a mixed list: no rows, or no order
+        return not (
+            descends or len(widths) > 1 or (self.square and widths not in (set(), {len(value)}))
+        )
 
     def sample(self, rng: Random, room: int = ROOM) -> Any:
         """A value of this part, drawn with `rng`, of not more than about `room` values in all."""

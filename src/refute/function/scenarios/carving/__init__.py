@@ -2,7 +2,11 @@
 
 from refute.function.scenarios.carving.carve import Carving, carve, from_recorded
 from refute.function.scenarios.carving.finding import TestIndex, find_tests
-from refute.function.scenarios.carving.instances import classes_around, instances_of
+from refute.function.scenarios.carving.instances import (
+    called_on_instances,
+    classes_around,
+    instances_of,
+)
 from refute.function.scenarios.carving.places import Package, read_package
 from refute.function.scenarios.carving.testfiles import TestFile
 
@@ -11,6 +15,7 @@ __all__ = [
     "Package",
     "TestFile",
     "TestIndex",
+    "called_on_instances",
     "carve",
     "classes_around",
     "find_tests",

@@ -78,7 +78,7 @@ def carve(
             read.append(kept[name])
     shared = [one for one in read if one.name.endswith("conftest.py")]
     wanted = [target_of(one, names, seen_from) for one in targets]
-    words = {one.last for one in wanted}
+    words = {word for one in wanted for word in one.words}
     found: dict[str, dict[str, _Found]] = {one.key: {} for one in wanted}
     for file_read in read:
         with _bounded(skipped):

@@ -43,7 +43,8 @@ class TestIndex:
             self._files.append((path, len(text), Counter(_WORD.findall(text))))
 
     def find(self, module: str, names: Sequence[str] = ()) -> list[Path]:
-        """Files that mention the names, those that do it most first; conftest.py's beside.
+        """Files that mention the names, those that do it most first, and the tests that are named
+        after the module, which may reach them by syntax alone (`repr(x)`); conftest.py's beside.
 
         `module`: its dotted name; `names`: what is looked for in it (`Cart.total`, `slugify`).
         """
@@ -53,7 +54,7 @@ class TestIndex:
         scored: list[tuple[float, int, Path]] = []
         for path, size, counts in self._files:
             found = [counts[word] for word in words | owners if word in counts]
-            if not found:
+            if not found and not (bare and _tests_of(bare, path.stem)):
                 continue
             score = float(len(found) * 10 + min(sum(found), 30))
             if bare and bare in path.stem:
@@ -62,6 +63,11 @@ class TestIndex:
                 score /= 2
             scored.append((-score, size, path))
         return self._fixtures[:20] + [path for _, _, path in sorted(scored)[:MOST_FILES]]
+
+
+def _tests_of(module: str, stem: str) -> bool:
+    """Whether a file of this name is one of the module's tests."""
+    return stem in (f"test_{module}", f"tests_{module}", f"{module}_test", f"{module}_tests")
 
 
 def _candidates(project: Path, package: str) -> Iterator[Path]:

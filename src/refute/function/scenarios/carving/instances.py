@@ -12,11 +12,16 @@ from refute.function.scenarios.pieces import Piece
 from refute.problems import Scenario
 from refute.syntax import parse_expression, parse_module
 
-__all__ = ["classes_around", "instances_of"]
+__all__ = ["called_on_instances", "classes_around", "instances_of"]
 
 MOST_CLASSES = 12
 MOST = 6
 """Instances of one class."""
+MOST_CALLS = 12
+"""Of a method, on instances that tests make for something else."""
+_ANY_VALUES = ("'a'", "0", "None")
+"""What stands for arguments at first: the search varies them."""
+_KEYWORD_ONLY = 3
 
 
 def classes_around(module: str, name: str, described: Described) -> list[str]:
@@ -60,6 +65,36 @@ def instances_of(
         if pieces:
             found[place] = tuple(pieces.values())
     return found
+
+
+def called_on_instances(
+    place: str, described: Described, scenarios: Mapping[str, Sequence[Scenario]]
+) -> list[Scenario]:
+    """Calls of a method (or property) at ``pkg.mod:Class.name`` on instances of its class, or of
+    subclasses, with all statements that tests make them with: for those that no test calls it on,
+    or calls it by a way that is not seen."""
+    module, _, qualname = place.partition(":")
+    owner, _, last = qualname.rpartition(".")
+    signature, cls = described.names.get(qualname), described.classes.get(f"{module}:{owner}")
+    if signature is None or cls is None or signature.kind not in ("method", "property"):
+        return []
+    found: dict[str, Scenario] = {}
+    for one in (cls.id, *cls.subclasses):
+        for made in scenarios.get(one, ())[:MOST]:
+            name = next(n for n in ("made", "made_", "made__") if n not in made.source)
+            value = _ANY_VALUES[len(found) % len(_ANY_VALUES)]
+            given = [
+                f"{p.name}={value}" if p.kind == _KEYWORD_ONLY else value
+                for p in signature.required
+            ]
+            call = f"{name}.{last}"
+            if signature.kind == "method":
+                call = f"{name if last == '__call__' else call}({', '.join(given)})"
+            setup = (*made.setup, f"{name} = {made.expression}")
+            scenario = Scenario(call, setup, made.imports)
+            if len(found) < MOST_CALLS:
+                found.setdefault(scenario.source, scenario)
+    return list(found.values())
 
 
 def _inlined(scenario: Scenario) -> str | None:

@@ -23,6 +23,21 @@ _CERTAIN, _LIKELY, GUESSED = range(3)
 _COMMON = frozenset(
     name for kind in (str, bytes, list, dict, set, int, float, tuple, type) for name in dir(kind)
 )
+_CALLED_BY_BUILTINS = {
+    f"__{name}__": name
+    for name in ("abs", "bool", "bytes", "dir", "float", "format", "hash", "int", "iter", "len",
+                 "next", "repr", "reversed", "round", "str")
+}  # fmt: skip
+"""Special method -> the built-in function that calls it on its first argument."""
+_OPERATORS: dict[str, type[ast.AST]] = {
+    "__add__": ast.Add, "__sub__": ast.Sub, "__mul__": ast.Mult, "__truediv__": ast.Div,
+    "__floordiv__": ast.FloorDiv, "__mod__": ast.Mod, "__pow__": ast.Pow, "__matmul__": ast.MatMult,
+    "__and__": ast.BitAnd, "__or__": ast.BitOr, "__xor__": ast.BitXor,
+    "__lshift__": ast.LShift, "__rshift__": ast.RShift,
+    "__eq__": ast.Eq, "__ne__": ast.NotEq, "__lt__": ast.Lt, "__le__": ast.LtE, "__gt__": ast.Gt,
+    "__ge__": ast.GtE, "__neg__": ast.USub, "__pos__": ast.UAdd, "__invert__": ast.Invert,
+}  # fmt: skip
+"""Special method -> the operator that calls it on its first operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +60,16 @@ class Target:
     @property
     def last(self) -> str:
         return self.qualname.rpartition(".")[2]
+
+    @property
+    def words(self) -> set[str]:
+        """Names, of which a test that calls it has one."""
+        found = {self.last}
+        if self.owner and self.last in _CALLED_BY_BUILTINS:
+            found.add(_CALLED_BY_BUILTINS[self.last])
+        if self.owner and self.last in (*_OPERATORS, "__call__", "__getitem__", "__contains__"):
+            found.add(self.owner.rpartition(":")[2].rpartition(".")[2])
+        return found
 
 
 def target_of(key: str, package: Package, seen_from: str | None) -> Target:
@@ -84,6 +109,8 @@ def candidates(
 
 
 def _may_be(node: ast.expr, target: Target) -> bool:
+    if target.owner and _implied(node, target.last) is not None:
+        return True
     match node:
         case ast.Call(func=ast.Name() | ast.Call()):
             return not target.is_property
@@ -92,6 +119,27 @@ def _may_be(node: ast.expr, target: Target) -> bool:
         case ast.Attribute(attr=name):
             return name == target.last and target.is_property
     return False
+
+
+def _implied(node: ast.expr, method: str) -> ast.expr | None:
+    """The receiver of a special method that syntax calls: `x` of `repr(x)`, `x[0]`, `x()`."""
+    match node:
+        case ast.Call(func=ast.Name() | ast.Attribute() as receiver) if method == "__call__":
+            return receiver
+        case ast.Call(func=ast.Name(name), args=[receiver, *_]):
+            if name == _CALLED_BY_BUILTINS.get(method):
+                return receiver
+        case ast.Subscript(value=receiver, ctx=ast.Load()):
+            return receiver if method == "__getitem__" else None
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[receiver]):
+            return receiver if method == "__contains__" else None
+        case (
+            ast.Compare(left=receiver, ops=[op])
+            | ast.BinOp(left=receiver, op=op)
+            | ast.UnaryOp(operand=receiver, op=op)
+        ):
+            return receiver if type(op) is _OPERATORS.get(method) else None
+    return None
 
 
 def _turns(loop: ast.comprehension, step: Step) -> list[list[Step]]:
@@ -124,6 +172,14 @@ def matched(
 ) -> tuple[int, ast.expr] | None:
     """How sure it is that an expression is the target's call, and the expression to observe."""
     step = steps[index]
+    implied = _implied(node, target.last) if target.owner else None
+    if implied is not None:
+        rank = _rank(implied, target, steps, index, package)
+        if rank == _CERTAIN:
+            return rank, node
+        alike = rank is not None and _named_like(implied, target, steps, index)
+        if alike and target.last != "__call__":  # anything may be called
+            return _LIKELY, node
     if isinstance(node, ast.Call):
         if _makes_what_is_called(node.func, target, steps, index, package):
             return _LIKELY, node
@@ -218,6 +274,30 @@ def _rank(
     if len(definers) == 1 and target.last not in _COMMON:
         return _LIKELY
     return GUESSED
+
+
+def _named_like(receiver: ast.expr, target: Target, steps: Sequence[Step], index: int) -> bool:
+    """Whether a receiver, or what made it, is called as the target's class is: of the syntax that
+    every class shares nothing else tells whose method it calls."""
+    owner = target.owner.rpartition(":")[2].rpartition(".")[2].lower().strip("_")
+    names = [_outermost(receiver)]
+    if isinstance(receiver, ast.Name):
+        at = reaching(receiver.id, steps, index)
+        value = getattr(steps[at].node, "value", None) if at is not None else None
+        if isinstance(value, ast.expr):
+            names.append(_outermost(value))
+    labels = ["".join(name.lower().split("_")) for name in names]
+    return any(len(one) > 2 and (one in owner or owner in one) for one in labels)
+
+
+def _outermost(node: ast.expr) -> str:
+    """The last name of a call, an attribute or a variable."""
+    match node:
+        case ast.Call(func=inner) | ast.Subscript(value=inner):
+            return _outermost(inner)
+        case ast.Attribute(attr=name) | ast.Name(name):
+            return name
+    return ""
 
 
 def _class_of(
