@@ -103,6 +103,9 @@ def test_a_run_goes_on_with_its_own_settings(
     run = tmp_path / "run"
     bench(capsys, data, "--method", "none", "--limit", 2, "--run", run)
     assert bench(capsys, data, "--run", run)[0] == 0
+    assert (
+        bench(capsys, data.parent / "." / ".." / data.parent.name / data.name, "--run", run)[0] == 0
+    )
     for change, name in (
         (["--method", "search"], "method"),
         (["--limit", "3"], "limit"),
@@ -111,7 +114,13 @@ def test_a_run_goes_on_with_its_own_settings(
         status, out, err = bench(capsys, data, "--run", run, *change)
         assert (status, out) == (2, "")
         assert f"was started with {name} = " in err
+    status, _, err = bench(capsys, data, "--run", run, "--evaluation", "paper")
+    assert (status, "evaluation = null, not " in err) == (2, True)  # and not its consequences
     text = data.read_text().replace("range(n))", "range(n), 0)")
+    other = data.with_name("other.jsonl")
+    other.write_text(text)
+    status, _, err = bench(capsys, other, "--run", run)
+    assert (status, "started with dataset = " in err) == (2, True)
     data.write_text(text)
     status, _, err = bench(capsys, data, "--run", run)
     assert (status, "content = " in err) == (2, True)

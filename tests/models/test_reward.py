@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 import torch
 
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
-from refute.models.reward import PAPER_REWARD_MODEL, RewardModel, open_reward
+from refute.models.reward import PAPER_REWARD_MODEL, RewardModel, open_reward, shared_reward
 
 from .tiny import CONTEXT, save_tokenizer
 
@@ -89,6 +89,10 @@ def test_concurrent_calls_keep_their_own(scorer: RewardModel) -> None:
     together, alone = asyncio.run(at_once()), asyncio.run(one_by_one())
     for ours, theirs in zip(together, alone, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+def test_problems_of_a_run_share_one_model(folder: Path) -> None:
+    assert shared_reward(f"hf:{folder}") is shared_reward(f"hf:{folder}")
 
 
 def test_nothing_to_score(scorer: RewardModel) -> None:

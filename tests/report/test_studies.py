@@ -299,7 +299,8 @@ def test_the_page_is_self_contained_and_hostile_text_stays_text(
     [
         (["bare"], "--grade"),
         (["first", "bare"], "--grade"),
-        (["first", "nothing"], "one kind at a time"),
+        (["first", "nothing"], "nothing: no run is there"),
+        (["first", "functions"], "one kind at a time"),
         (["first", "--cutoff", "May"], "2023-04-30"),
         (["first", "--fixes", "missing.json"], "missing.json"),
         (["empty"], "no instance has a grade"),
@@ -316,6 +317,7 @@ def test_what_cannot_be_reported_on(
     runs.grades("first", [1])
     runs.bench("bare", [], grades=False)
     write(runs.folder / "empty", {"kind": "grades", "dataset": str(runs.rows), "model": "m"}, [])
+    write(runs.folder / "functions", {"dataset": "d", "method": "search"}, [])
     assert cli.run(["report", *words]) == 2
     err = capsys.readouterr().err
     assert message in err

@@ -25,7 +25,8 @@ def main(words: list[str]) -> int:
     if verb == "run":
         image = rest[rest.index("/bin/sh") + 1]
         if not Path(image).is_dir():
-            print(f"Unable to find image '{image}' locally\nno such image", file=sys.stderr)
+            said = f"Unable to find image '{image}' locally\nno such image\n\nRun 'x --help'"
+            print(said, file=sys.stderr)
             return 125
         shutil.rmtree(TREE, ignore_errors=True)
         shutil.copytree(image, TREE, symlinks=True)

@@ -203,8 +203,18 @@ def _started(
     named = {n for n in who if getattr(asked, n) is not None}
     given = {*named, *mine, *asked.options, "prompts"}  # a run's templates are not kept with it
     header = {} if where.run is None else read_header(where.run) or {}
+    if not _same_file(where.dataset, str(header.get("dataset"))):
+        given.add("dataset")
     stored = {n: header[n] for n in ("method", "model", "tester") if n in header and n not in given}
     return replace(asked, **stored), mine, header, given
+
+
+def _same_file(one: str, other: str) -> bool:
+    """Whether two names of datasets lead to one file."""
+    try:
+        return Path(one).samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 def _preset_settings(preset: Preset, mine: Mapping[str, Any]) -> dict[str, Any]:

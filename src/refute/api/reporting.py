@@ -170,6 +170,8 @@ def report(
     if not others:
         return _of_issues(kinds, path_of(data), list(map(Path, fixes)), cutoff, common, paper_model)
     if len(others) < len(directories):
+        if read_header(others[0]) is None:
+            raise InputError(f"{others[0]}: no run is there")
         raise InputError(f"{others[0]}: not a run over issues; report on them one kind at a time")
     if fixes or cutoff:
         raise InputError("--fixes and --cutoff are for runs over issues")

@@ -130,7 +130,9 @@ _SESSION_FIELDS = (
 )
 method_option = click.option("--method", metavar="NAME", help="By name: see `refute methods`.")
 preset_option = click.option(
-    "--preset", metavar="NAME", help="A paper's values: paper, released, released-intrinsic."
+    "--preset",
+    metavar="NAME",
+    help="A paper's values: paper; for functions also released, released-intrinsic.",
 )
 _WHOSE = (
     preset_option,

@@ -7,6 +7,7 @@ The paper (UTGen, arXiv 2502.01619, best-of-N) compares generated tests with suc
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ from refute.errors import ModelUnavailable
 from refute.models.checkpoint import Checkpoint, CheckpointSource, find, load, reasons
 from refute.models.microbatch import MicroBatcher, TooLarge
 
-__all__ = ["PAPER_REWARD_MODEL", "RewardModel", "Scorer", "open_reward"]
+__all__ = ["PAPER_REWARD_MODEL", "RewardModel", "Scorer", "open_reward", "shared_reward"]
 
 PAPER_REWARD_MODEL = "hf:Skywork/Skywork-Reward-Llama-3.1-8B-v0.2"
 
@@ -46,6 +47,15 @@ def open_reward(spec: str = PAPER_REWARD_MODEL, *, batch_size: int = 16) -> Rewa
     Raises `InputError` for a folder that is missing or no model, and without the extra ``[train]``.
     """
     return RewardModel(find(spec.removeprefix("hf:")), batch_size=batch_size)
+
+
+@functools.cache
+def shared_reward(spec: str) -> RewardModel:
+    """`open_reward`, the same for all problems of a run, which are worked on at once.
+
+    Nobody closes it: it stays loaded as long as the process. Raises as `open_reward`.
+    """
+    return open_reward(spec)
 
 
 class RewardModel:

@@ -19,6 +19,7 @@ from refute.runs.records import ErrorRecord
 from refute.workspace.contract import TestResult
 
 __all__ = [
+    "confidence_text",
     "failing_tests",
     "issue_bench_document",
     "print_reproduction",
@@ -72,12 +73,12 @@ def print_reproduction(
     if trial is None or not trial.failing:
         console.print(Text(f"{method}: no test that fails for the issue's reason", style="bold"))
     else:
-        console.print(Text(_confidence_text(prediction.confidence, method)))
+        console.print(Text(confidence_text(prediction.confidence, method)))
     for note in prediction.notes:
         console.print(Text(f"note: {note}", style="dim"))
 
 
-def _confidence_text(confidence: float | None, method: str) -> str:
+def confidence_text(confidence: float | None, method: str) -> str:
     """How sure a method is of its tests, in a few words."""
     if confidence is None:
         return f"no confidence: {method} has no evidence besides"
@@ -146,7 +147,7 @@ def print_vetted(
     for note in (*vetted.notes, *notes):
         console.print(Text(f"note: {note}", style="dim"))
     if found is not None and vetted.reproducing:
-        rests = _confidence_text(found.prediction.confidence, method)
+        rests = confidence_text(found.prediction.confidence, method)
         console.print(Text(f"it rests on tests with {rests}"))
     colour = "green" if vetted.verdict == "fixed" else "red"
     console.print(Text.assemble((f"{vetted.verdict}: ", f"bold {colour}"), vetted.reason))

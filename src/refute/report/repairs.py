@@ -112,6 +112,7 @@ def fix_document(result: FixResult) -> dict[str, Any]:
 def print_fix(result: FixResult, console: Console) -> None:
     """The fix and its tests as diffs, what else it changes, what is claimed and why."""
     from refute.report.diffs import differences_table, print_changes
+    from refute.report.issues import confidence_text
 
     claim = result.claim
     for patch in (result.patch, claim.tests if result.patch else ""):
@@ -130,9 +131,7 @@ def print_fix(result: FixResult, console: Console) -> None:
     for reason in more:
         console.print(Text(f"  {reason}", style="dim"))
     if result.patch:
-        console.print(
-            Text(f"confidence {result.found.prediction.confidence:.0%} ({result.method})")
-        )
+        console.print(Text(confidence_text(result.found.prediction.confidence, result.method)))
 
 
 def _percent(value: float) -> str:

@@ -299,7 +299,8 @@ def _check_schema(path: Path, header: _Header, schema: Schema[R]) -> None:
 
 
 def _compare(path: Path, started: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    for name in dict.fromkeys((*started, *wanted)):
+    # A header leaves out what is as by default; what is wanted tells it before its consequences.
+    for name in dict.fromkeys((*wanted, *started)):
         if started.get(name) != wanted.get(name):
             old, new = (_short(settings.get(name)) for settings in (started, wanted))
             raise InputError(

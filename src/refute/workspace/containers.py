@@ -309,8 +309,10 @@ def _collect(stream: IO[bytes], kept: OutputBuffer) -> None:
 
 
 def _last_line(text: bytes) -> str:
-    lines = text.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].strip()[:300] if lines else "no message"
+    """What a program says in the end; that its `--help` says more is left out."""
+    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines()]
+    said = [line for line in lines if line and "--help" not in line]
+    return said[-1][:300] if said else "no message"
 
 
 def _remove(program: str, name: str) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 
 import pytest
 
 from refute.errors import InputError
 from refute.function.contract import MethodResult, State
-from refute.function.llm.options import Options
+from refute.function.llm.options import Options, SamplingOptions
 from refute.function.methods.council import CouncilOptions
-from refute.function.methods.judging import JudgeOptions
+from refute.function.methods.judging import BestOfOptions, JudgeOptions
 from refute.function.methods.regenerate import CodeTOptions, RegenerateOptions
 from refute.methods import Context
 from refute.models.contract import Message
@@ -122,6 +123,11 @@ def test_council_has_no_use_for_the_ablations_of_the_paper() -> None:
         CouncilOptions(backtrack=False)
 
 
+@pytest.mark.parametrize("kind", [RegenerateOptions, CodeTOptions, BestOfOptions])
+def test_what_would_change_nothing_is_no_option(kind: type[SamplingOptions]) -> None:
+    assert not {"m", "guard", "backtrack", "vote", "k", "n"} & {one.name for one in fields(kind)}
+
+
 def test_regenerate_asks_once_and_takes_what_comes() -> None:
     result, ask = run("regenerate", writes(OTHER), RegenerateOptions())
     assert ask.model.samples == 1
@@ -138,6 +144,7 @@ def test_codet_takes_the_set_with_the_most_programs_times_tests() -> None:
     assert ask.model.samples == 10
     assert code_of(result).endswith("return 2 * x\n")
     assert len(result.derived) == 5
+    assert len(trace_of(result).sampled) == 5, "figures are over all of them"
 
 
 def test_table_3_takes_the_program_that_passes_the_most_tests_and_keeps_all() -> None:
@@ -151,5 +158,5 @@ def test_a_judged_program_stands_for_itself() -> None:
     """What the module under test defines besides is no part of it: it may be the solution."""
     problem = FunctionProblem("p", "Twice x.", "f(x)", "f", "def g(x): return 2 * x\n" + RIGHT)
     calls_g = "def f(x):\n    return g(x)\n"
-    result, _ = run("judge:behaviour", writes(calls_g, OTHER), JudgeOptions(samples=2), problem)
+    result, _ = run("judge:behaviour", writes(calls_g, OTHER), BestOfOptions(samples=2), problem)
     assert trace_of(result).programs == (calls_g, OTHER)

@@ -76,10 +76,11 @@ def test_a_rival_that_breaks_tests_is_none() -> None:
         ("Because.\nBEST: 2\nCOMPLETE: yes\nDETERMINED: no", Review(1, True, False)),
         ("BEST: 9\n**COMPLETE: yes**\n- DETERMINED: Yes", Review(None, True, True)),
         ("COMPLETE: no\nrather\nCOMPLETE: yes", Review(None, True, False)),
-        ("The first is complete and determined.", Review()),
+        ("BEST: 1", Review(0, False, False)),
+        ("The first is complete and determined.", "the answer of the review could not be read"),
     ],
 )
-def test_a_reviewers_answer(answer: str, review: Review) -> None:
+def test_a_reviewers_answer(answer: str, review: Review | str) -> None:
     assert read_review(answer, 2) == review
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from refute import cli
 from refute.api.fixing import FixResult
-from refute.issue.contract import DraftedFix, Reproduction
+from refute.issue.contract import DraftedFix, FixClaim, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded
 from refute.issue.fixing.proving import proven_fix
 from refute.methods import Bounds, Context
@@ -73,3 +75,10 @@ def test_the_command_needs_a_model(tmp_path: Path, capsys: pytest.CaptureFixture
     status = cli.run(["fix", str(issue), "--method", "libro", "--model", f"batch:{tmp_path}/b"])
     assert status == 2
     assert "libro writes no fixes" in capsys.readouterr().err
+
+
+def test_a_fix_without_a_confidence_is_printed() -> None:
+    claim = FixClaim("proposed", ("the method writes no tests",))
+    console = Console(file=StringIO(), width=100)
+    FixResult("plain", Reproduction(IssuePrediction("a", FIX)), claim).print(console)
+    assert "no confidence: plain has no evidence" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -12,23 +12,16 @@ from typing import Literal
 from refute.models.contract import Sampling
 from refute.parameters import checked, parameter
 
-__all__ = ["DebugOptions", "EditOptions", "Options"]
+__all__ = ["DebugOptions", "EditOptions", "Options", "SamplingOptions"]
 
 _RUN = 1_000_000
 """Seeds of one run's samples lie this far from those of the next run's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EditOptions:
-    """What every method has that lets a model edit code."""
+class SamplingOptions:
+    """What every method has that asks a model."""
 
-    m: int = parameter(
-        3, "Rounds of debugging; 0: tests only.", flag="--rounds", at_least=0, at_most=100
-    )
-    guard: bool = parameter(
-        True, "Discard edits that fail a certain test which the code passes before."
-    )
-    """Certain: given, or stated formally by the description. Not in the paper; `docs/utgen.md`."""
     temperature: float = parameter(0.7, "Of sampling.", at_least=0)
     top_p: float = parameter(0.9, "Of sampling.", above=0, at_most=1)
     max_tokens: int = parameter(2048, "Of one answer.", at_least=1)
@@ -45,6 +38,19 @@ class EditOptions:
             max_tokens=self.max_tokens,
             seed=seed * _RUN,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditOptions(SamplingOptions):
+    """What every method has that lets a model edit code."""
+
+    m: int = parameter(
+        3, "Rounds of debugging; 0: tests only.", flag="--rounds", at_least=0, at_most=100
+    )
+    guard: bool = parameter(
+        True, "Discard edits that fail a certain test which the code passes before."
+    )
+    """Certain: given, or stated formally by the description. Not in the paper; `docs/utgen.md`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

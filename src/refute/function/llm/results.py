@@ -15,7 +15,7 @@ from refute.problems import FunctionProblem, Invocation, UnitTest
 
 if TYPE_CHECKING:
     from refute.function.llm.execution import SuiteRun
-    from refute.function.llm.options import EditOptions
+    from refute.function.llm.options import SamplingOptions
 
 __all__ = [
     "Attempt",
@@ -172,7 +172,7 @@ NO_EXCEPTION = "<unreadable>"
 
 def conclusion(
     problem: FunctionProblem,
-    options: EditOptions,
+    options: SamplingOptions,
     codes: Sequence[str],
     suites: Sequence[Suite],
     edits: Sequence[EditRound],
@@ -215,7 +215,7 @@ def conclusion(
     )
 
 
-def wanted(options: EditOptions) -> int:
+def wanted(options: SamplingOptions) -> int:
     """How many tests a suite shall have; 0 for a method that makes none."""
     return int(getattr(options, "n", 0))
 
@@ -252,7 +252,7 @@ def _unreadable(
 
 
 def _notes(
-    options: EditOptions, suites: Sequence[Suite], edits: Sequence[EditRound]
+    options: SamplingOptions, suites: Sequence[Suite], edits: Sequence[EditRound]
 ) -> tuple[str, ...]:
     notes = []
     held = [one.vote for suite in suites for one in suite.attempts if one.vote is not None]

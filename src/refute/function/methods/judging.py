@@ -21,11 +21,11 @@ from refute.function.judge import (
 )
 from refute.function.llm.debugging import Sampler
 from refute.function.llm.generation import Generator
-from refute.function.llm.options import Options
+from refute.function.llm.options import Options, SamplingOptions
 from refute.function.llm.results import Trace
 from refute.function.llm.solutions import draw_solutions
 from refute.methods import Context, method
-from refute.models.reward import PAPER_REWARD_MODEL, open_reward
+from refute.models.reward import PAPER_REWARD_MODEL, shared_reward
 from refute.parameters import parameter
 from refute.problems import FunctionProblem
 
@@ -41,14 +41,21 @@ class JudgeOptions(Options):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RewardOptions(JudgeOptions):
+class BestOfOptions(SamplingOptions):
+    """Of a judge that asks for no tests."""
+
+    samples: int = parameter(10, "Programs that are sampled and judged.", at_least=1, at_most=1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardOptions(BestOfOptions):
     """And the reward model."""
 
     reward: str = parameter(PAPER_REWARD_MODEL, "The reward model: hf:PATH_OR_ID.")
 
 
 async def _judged(
-    problem: FunctionProblem, ctx: Context, options: JudgeOptions, by: Judge
+    problem: FunctionProblem, ctx: Context, options: JudgeOptions | BestOfOptions, by: Judge
 ) -> MethodResult:
     """The best of the programs. Raises what the judge and `Asker.ask` raise."""
     sampler = Sampler(ctx.model, options.sampling(ctx.seed))
@@ -120,7 +127,7 @@ async def judge_utgen(
     writes_tests=False,
 )
 async def judge_behaviour(
-    problem: FunctionProblem, *, ctx: Context, options: JudgeOptions
+    problem: FunctionProblem, *, ctx: Context, options: BestOfOptions
 ) -> MethodResult:
     """Not in the paper: certain tests, then agreement."""
     return await _judged(problem, ctx, options, by_behaviour())
@@ -136,8 +143,4 @@ async def judge_reward(
     problem: FunctionProblem, *, ctx: Context, options: RewardOptions
 ) -> MethodResult:
     """Table 3, the reward model."""
-    scorer = open_reward(options.reward)
-    try:
-        return await _judged(problem, ctx, options, by_reward(scorer))
-    finally:
-        await scorer.close()
+    return await _judged(problem, ctx, options, by_reward(shared_reward(options.reward)))

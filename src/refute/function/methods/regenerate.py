@@ -21,7 +21,7 @@ from refute.function.llm.generation import (
     test_request,
     voted_on,
 )
-from refute.function.llm.options import Options
+from refute.function.llm.options import SamplingOptions
 from refute.function.llm.results import (
     Attempt,
     EditRound,
@@ -37,18 +37,23 @@ from refute.problems import FunctionProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegenerateOptions(Options):
+class RegenerateOptions(SamplingOptions):
     """Of `regenerate`."""
 
     solutions: int = parameter(1, "Programs that are written.", at_least=1, at_most=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeTOptions(Options):
+class CodeTOptions(SamplingOptions):
     """Of `codet`."""
 
     solutions: int = parameter(10, "Programs that are written.", at_least=1, at_most=1000)
     written_tests: int = parameter(10, "Unit tests that are written.", at_least=1, at_most=1000)
+
+    @property
+    def n(self) -> int:
+        """The tests that its suite shall have."""
+        return self.written_tests
 
 
 @method(
@@ -121,7 +126,7 @@ async def _certain(problem: FunctionProblem, code: str | None, ctx: Context) -> 
 async def _result(
     problem: FunctionProblem,
     ctx: Context,
-    options: Options,
+    options: SamplingOptions,
     drawn: Sequence[Solution],
     best: int | None,
     suite: Suite,

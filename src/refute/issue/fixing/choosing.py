@@ -82,10 +82,12 @@ class Review:
     """Whether the issue says enough for any right fix to do the same."""
 
 
-def read_review(answer: str, shown: int) -> Review:
+def read_review(answer: str, shown: int) -> Review | str:
     """The last `BEST n`, `COMPLETE yes|no`, `DETERMINED yes|no` of an answer; `shown`: how many
-    fixes it was about. What is not said counts as no."""
+    fixes it was about. What is not said counts as no; a text: nothing of it can be read."""
     said = {name: word.lower() for name, word in _LINE.findall(answer)}
+    if not said:
+        return "the answer of the review could not be read"
     best = said.get("BEST", "")
     place = int(best) - 1 if best.isdecimal() and 1 <= int(best) <= shown else None
     return Review(place, said.get("COMPLETE") == "yes", said.get("DETERMINED") == "yes")
