@@ -28,7 +28,7 @@ ROOT = Path(refute.__file__).parent
 KEYS = re.compile(r"\b(FunctionKey|IssueKey|GroundTruth|Item|IssueItem)\b")
 DOERS = re.compile(r"\b(Method|Model|Asker|TestGenerator|Debugger|MethodSpec|Context)\b")
 GRADERS = {
-    *("function/grade.py", "function/oracle.py"),
+    *("function/grade.py", "function/faulty.py", "function/oracle.py"),
     *(
         f"issue/grading/{name}.py"
         for name in (

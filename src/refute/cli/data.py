@@ -1,4 +1,4 @@
-"""`refute data`: build benchmarks of issues, and look at them."""
+"""`refute data`: build benchmarks, and look at them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["command"]
 
 @click.group("data")
 def command() -> None:
-    """Build benchmarks of issues, and look at them."""
+    """Build benchmarks of issues or of faulty programs, and look at them."""
 
 
 @command.command("build-swt")
@@ -70,6 +70,35 @@ def build_swt(as_json: bool, **what: Any) -> int:
     result = build(**what)
     show(result, as_json=as_json)
     return 0 if result.complete else UNAVAILABLE
+
+
+@command.command("build-fix")
+@click.argument("dataset")
+@click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
+@click.option("-o", "--output", type=FILE, required=True, metavar="FILE", help="Rows, JSON lines.")
+@click.option("--data", type=FILE, metavar="PATH", help="Its file or folder (or REFUTE_DATA).")
+@click.option(
+    "--least", type=float, default=0.0, show_default=True, metavar="X",
+    help="Share of the private tests that a program must pass.",
+)  # fmt: skip
+@click.option(
+    "--most", type=float, default=1.0, show_default=True, metavar="X",
+    help="Share that it may pass; at least one must fail.",
+)  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the draw.")
+@json_option
+def build_fix_of(as_json: bool, **what: Any) -> int:
+    """Make a benchmark of faulty programs out of what models wrote (UTGen's MBPP+Fix).
+
+    Each RUN is one model's: refute bench DATASET --method judge:behaviour --samples 16 --model
+    SPEC. One program a problem is drawn of those that fit; --least 0.5 --most 0.95 is the paper's
+    hard part. The rows name the model, the pass rate and the kind of error; refute bench reads
+    them.
+    """
+    from refute.api.faults import build_fix
+
+    show(build_fix(**what), as_json=as_json)
+    return 0
 
 
 @command.command("statistics")

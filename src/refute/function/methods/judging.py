@@ -22,8 +22,8 @@ from refute.function.judge import (
 from refute.function.llm.debugging import Sampler
 from refute.function.llm.generation import Generator
 from refute.function.llm.options import Options, SamplingOptions
-from refute.function.llm.results import Trace
-from refute.function.llm.solutions import draw_solutions
+from refute.function.llm.results import EditRound, Trace
+from refute.function.llm.solutions import Solution, draw_solutions
 from refute.methods import Context, method
 from refute.models.reward import PAPER_REWARD_MODEL, shared_reward
 from refute.parameters import parameter
@@ -62,7 +62,7 @@ async def _judged(
     drawn = await draw_solutions(problem, sampler, options.samples, module="")
     written = tuple(one.code for one in drawn)
     readable = [one for one in written if one is not None]
-    trace = Trace(programs=written)
+    trace = Trace(programs=written, edits=tuple(map(_written, drawn)))
     if not readable:
         return MethodResult(given=(), failing=(), trace=trace, generated=())
     bare = replace(problem, code=readable[0])
@@ -71,6 +71,12 @@ async def _judged(
     line = f"best of {len(readable)}: passes {first.passed} of {len(found.tests)} tests"
     chosen = Candidate(best, first.score, (line,))
     return MethodResult(given=(), failing=(), candidates=(chosen,), trace=trace, generated=())
+
+
+def _written(one: Solution) -> EditRound:
+    """A program as the journal keeps it (`refute data build-fix` reads it there)."""
+    told = "judged" if one.unreadable is None else one.unreadable.told
+    return EditRound(1, one.answer, one.code, False, told, unreadable=one.unreadable)
 
 
 async def _by_tests(
