@@ -28,7 +28,6 @@ from __future__ import annotations
 import argparse
 import ast
 import asyncio
-import math
 import random
 import re
 from collections.abc import Sequence
@@ -42,6 +41,7 @@ from refute.function.formatting import call_source, describe, expected_source
 from refute.function.grade import grade_program
 from refute.function.oracle import expected_outputs
 from refute.function.search.inputs import propose_inputs
+from refute.issue.analysis.inference import mcnemar
 from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling, Tally, Usage
 from refute.problems import Expression, UnitTest
@@ -235,13 +235,6 @@ def compare(dataset: str, arguments: argparse.Namespace, box: Sandbox, pool: San
 def _wrong(test: UnitTest, model: WeakModel) -> bool:
     call = call_source(test.call, model.item.problem.entry_point)
     return model.ran(model.item.key.reference, call) != expected_source(test)
-
-
-def mcnemar(b: int, c: int) -> float:
-    """Exact two-sided p of b against c discordant pairs."""
-    n, k = b + c, min(b, c)
-    tail = sum(math.comb(n, i) for i in range(k + 1)) / 2**n if n else 1.0
-    return min(1.0, 2 * tail)
 
 
 if __name__ == "__main__":

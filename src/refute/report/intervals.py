@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from refute.figures import Figure
 from refute.issue.analysis.groups import Share
-from refute.issue.analysis.inference import Z95, Interval
+from refute.issue.analysis.inference import wilson_of
 
 __all__ = ["Estimate", "estimate", "of_share", "unknown"]
 
@@ -45,7 +45,7 @@ def estimate(figure: Figure | None, clusters: int | None = None) -> Estimate:
         size = float(clusters)
     else:
         return Estimate(p, n=clusters)
-    found = _wilson(p, size)
+    found = wilson_of(p, size)
     return Estimate(p, found.low, found.high, clusters)
 
 
@@ -55,13 +55,3 @@ def of_share(share: Share) -> Estimate:
         return unknown
     found = share.interval
     return Estimate(share.successes / share.n, found.low, found.high, share.n)
-
-
-def _wilson(p: float, n: float) -> Interval:
-    """Wilson's score interval of a share among `n`, which need not be whole."""
-    square = Z95 * Z95 / n
-    centre = (p + square / 2) / (1 + square)
-    half = Z95 * math.sqrt(p * (1 - p) / n + square / (4 * n)) / (1 + square)
-    low = 0.0 if p <= 1e-12 else max(0.0, centre - half)
-    high = 1.0 if p >= 1 - 1e-12 else min(1.0, centre + half)
-    return Interval(low, high)

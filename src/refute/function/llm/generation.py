@@ -33,7 +33,9 @@ __all__ = [
     "Generator",
     "ProposedTest",
     "ballot",
+    "bare_proposal",
     "build_ut",
+    "hold_vote",
     "output_question",
     "passed_over",
     "read_proposal",
@@ -101,7 +103,7 @@ async def build_ut(
     async def attempt(proposal: ProposedTest) -> Attempt:
         held = None
         if options.vote:
-            held = await _vote(
+            held = await hold_vote(
                 request, proposal, name, ask=ask, box=box, options=options, seed=seed
             )
         return voted_on(proposal, held)
@@ -165,7 +167,13 @@ def unasked(proposal: ProposedTest) -> Attempt:
     return replace(attempt, stated=proposal.stated)
 
 
-async def _vote(
+def bare_proposal(call: Invocation, entry_point: str) -> ProposedTest:
+    """An input that no model proposed, as what a vote on its output goes on from."""
+    said = f"Arguments: ```{call_source(call, entry_point)}```"
+    return ProposedTest("", call, Unreadable.NO_OUTPUT, said)
+
+
+async def hold_vote(
     request: Sequence[Message],
     proposal: ProposedTest,
     entry_point: str,

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from refute.errors import InputError
 from refute.models.contract import Sampling
-from refute.parameters import checked, parameter
+from refute.parameters import checked, parameter, parameters_of
 
-__all__ = ["DebugOptions", "EditOptions", "Options", "SamplingOptions"]
+__all__ = ["DebugOptions", "EditOptions", "Options", "SamplingOptions", "refuse_ablations"]
 
 _RUN = 1_000_000
 """Seeds of one run's samples lie this far from those of the next run's."""
@@ -106,4 +107,25 @@ class Options(DebugOptions):
             usual,
             temperature=usual.temperature if hot is None else hot,
             max_tokens=usual.max_tokens if most is None else most,
+        )
+
+
+_ABLATIONS = (
+    "backtrack", "guard", "ties", "shown", "tries_per_test", "raises", "vote_by",
+    "vote_temperature", "vote_tokens",
+)  # fmt: skip
+"""Options that mean nothing where what tests refuse is always discarded (`hybrid`, `council`)."""
+
+
+def refuse_ablations(method: str, options: Options) -> None:
+    """Raise `InputError` for an option of the paper's methods that `method` would ignore."""
+    strange = [one for one in parameters_of(Options) if one.name in _ABLATIONS]
+    strange = [one for one in strange if getattr(options, one.name) != one.default]
+    if strange:
+        flags = ", ".join(
+            one.flags[-1 if getattr(options, one.name) is False else 0] for one in strange
+        )
+        raise InputError(
+            f"{method} is not the paper's: {flags} (see --preset) is for random, prompted, "
+            "utgen and no-ut; name one with --method"
         )

@@ -28,7 +28,6 @@ from itertools import chain
 from typing import Literal
 
 from refute.combinators import cross_check, decided, fewest
-from refute.errors import InputError
 from refute.function.consensus import Majority, agree, alike, majority
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
@@ -36,20 +35,18 @@ from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.debugging import Sampler, conversation, feedback_on
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import (
-    ProposedTest,
-    ballot,
-    output_question,
+    bare_proposal,
+    hold_vote,
     test_request,
     user,
 )
 from refute.function.llm.listed_inputs import listed_inputs
-from refute.function.llm.options import Options
+from refute.function.llm.options import Options, refuse_ablations
 from refute.function.llm.results import (
     Attempt,
     EditRound,
     Output,
     Suite,
-    Unreadable,
     Vote,
     conclusion,
     with_programs,
@@ -63,6 +60,7 @@ from refute.parameters import parameter
 from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program
+from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.values import MalformedValue
 
 LISTED = 12
@@ -86,11 +84,7 @@ class CouncilOptions(Options):
     def __post_init__(self) -> None:
         """Raises `InputError`."""
         Options.__post_init__(self)
-        if not (self.backtrack and self.guard):
-            raise InputError(
-                "council always discards what tests refuse: --no-backtrack and --no-guard "
-                "are for the paper's methods"
-            )
+        refuse_ablations("council", self)
 
 
 @dataclass(slots=True)
@@ -109,6 +103,14 @@ class Member:
     def weight(self) -> int:
         """How much it says that it was written: nothing, where a search made it to fit."""
         return self.origin != "search"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A test that the code under test fails by the majority."""
+
+    test: UnitTest
+    most: Majority
 
 
 @method(
@@ -154,11 +156,11 @@ class _Council:
         await self._write_programs()
         best: Member | None = None
         if options.m and self._best() is not None:
-            await self._add_fixes(self._tests())
+            await self._add_fixes([claim.test for claim in self._claims()])
             if options.vote:
                 await self._buy()
             best = self._best()
-        return await self._result(self._tests(), best)
+        return await self._result(self._claims(), best)
 
     # -- inputs ------------------------------------------------------------------------------------
 
@@ -250,7 +252,7 @@ class _Council:
     def _majority(self, number: int) -> Majority | None:
         return majority([one.row[number] for one in self._sound() if one.origin == "solution"])
 
-    def _tests(self) -> list[UnitTest]:
+    def _claims(self) -> list[Claim]:
         """At most n tests that the code under test fails by the majority, the surest first."""
         found = []
         for number, call in enumerate(self.calls):
@@ -267,8 +269,8 @@ class _Council:
             test = UnitTest(
                 call, value, None, Trust.PREDICTED, "model", confidence=round(most.share, 4)
             )
-            found.append((-most.share, number, test))
-        return [test for _, _, test in sorted(found, key=lambda row: row[:2])[: self.options.n]]
+            found.append(Claim(test, most))
+        return sorted(found, key=lambda claim: -claim.most.share)[: self.options.n]
 
     def _groups(self) -> list[tuple[float, list[Member]]]:
         """Programs that do the same on every input, with what speaks for them, best first; of
@@ -302,16 +304,14 @@ class _Council:
 
     async def _ballot(self, call: Invocation) -> Vote:
         name = self.problem.entry_point
-        said = f"Arguments: ```{call_source(call, name)}```"
-        proposal = ProposedTest("", call, Unreadable.NO_OUTPUT, said)
-        request = test_request(self.problem, self.problem.code, "random")
-        return await ballot(
-            output_question(request, proposal, name),
+        return await hold_vote(
+            test_request(self.problem, self.problem.code, "random"),
+            bare_proposal(call, name),
             name,
             ask=self.ctx.writer,
             box=self.ctx.sandbox,
-            k=self.options.k,
-            sampling=self.options.sampling(self.ctx.seed),
+            options=self.options,
+            seed=self.ctx.seed,
         )
 
     def _best(self) -> Member | None:
@@ -327,10 +327,10 @@ class _Council:
 
     # -- the result --------------------------------------------------------------------------------
 
-    async def _result(self, tests: Sequence[UnitTest], best: Member | None) -> MethodResult:
-        problem, name, box = self.problem, self.problem.entry_point, self.ctx.sandbox
-        suite = Suite(tuple(self._attempt(at, test) for at, test in enumerate(tests)))
-        first = await try_code(problem.code, name, tests, box)
+    async def _result(self, claims: Sequence[Claim], best: Member | None) -> MethodResult:
+        problem, tests = self.problem, [claim.test for claim in claims]
+        suite = Suite(tuple(_attempt(at, claim) for at, claim in enumerate(claims)))
+        first = await try_code(problem.code, problem.entry_point, tests, self.ctx.sandbox)
         groups = self._groups()
         edits = [await self._round(one, best, groups, first) for one in self.members]
         codes = [problem.code] if best is None else [problem.code, best.code]
@@ -369,14 +369,6 @@ class _Council:
             total=len(self.given.tests) + len(first.tests),
         )
 
-    def _attempt(self, number: int, test: UnitTest) -> Attempt:
-        output, most = Output(test.expected), self._majority(self.calls.index(test.call))
-        assert most is not None
-        counts = [(output, most.support)]
-        counts += [(Output(value.value), count) for value, count in most.rest]
-        vote = Vote(most.of, most.of, tuple(counts))
-        return Attempt(number, "", "kept", test.call, output, vote=vote, test=test)
-
     def _notes(self, groups: Sequence[tuple[float, Sequence[Member]]]) -> tuple[str, ...]:
         sizes = [str(count) for _, group in groups if (count := sum(o.weight for o in group))]
         said = f"{len(self.written)} programs, of which do the same: {', '.join(sizes) or 'none'}"
@@ -389,13 +381,20 @@ class _Council:
         return (f"only {written} of {len(self.written)} programs for the task do the same",)
 
 
+def _attempt(number: int, claim: Claim) -> Attempt:
+    test, most = claim.test, claim.most
+    output = Output(test.expected)
+    counts = [(output, most.support)]
+    counts += [(Output(value.value), count) for value, count in most.rest]
+    vote = Vote(most.of, most.of, tuple(counts))
+    return Attempt(number, "", "kept", test.call, output, vote=vote, test=test)
+
+
 def _says(vote: Vote, outcome: Outcome) -> bool:
     """Whether a program returns what the vote came to."""
     winner = vote.winner
     if winner is None:
         return False
-    from refute.sandbox.equality import expect_test, matches
-
     return matches(outcome, expect_test(UnitTest(Call(), winner.value, winner.raises)))
 
 

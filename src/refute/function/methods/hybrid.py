@@ -22,7 +22,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from refute.errors import InputError
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text
@@ -32,8 +31,8 @@ from refute.function.llm.execution import certain_tests
 from refute.function.llm.generation import (
     Generator,
     ProposedTest,
-    ballot,
-    output_question,
+    bare_proposal,
+    hold_vote,
     passed_over,
     read_proposal,
     samples,
@@ -42,7 +41,7 @@ from refute.function.llm.generation import (
     user,
     voted_on,
 )
-from refute.function.llm.options import Options
+from refute.function.llm.options import Options, refuse_ablations
 from refute.function.llm.results import Attempt, EditRound, Unreadable, Vote, conclusion
 from refute.function.llm.search_partner import multiplied, mutant_outcomes, searched_fixes
 from refute.function.llm.versions import (
@@ -56,7 +55,6 @@ from refute.function.llm.versions import (
 )
 from refute.methods import Context, method
 from refute.models.gather import together
-from refute.parameters import parameters_of
 from refute.problems import FunctionProblem, Invocation, UnitTest
 from refute.prompts import render
 from refute.sandbox import Outcome
@@ -93,13 +91,6 @@ class Allowance:
         return count
 
 
-_NOT_HERE = (
-    "backtrack", "guard", "ties", "shown", "tries_per_test", "raises", "vote_by",
-    "vote_temperature", "vote_tokens",
-)  # fmt: skip
-"""Options of the paper's methods that mean nothing here: what tests refuse is always discarded."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridOptions(Options):
     """The paper's, without the ablations that make no sense here."""
@@ -107,16 +98,7 @@ class HybridOptions(Options):
     def __post_init__(self) -> None:
         """Raises `InputError`."""
         Options.__post_init__(self)
-        strange = [one for one in parameters_of(Options) if one.name in _NOT_HERE]
-        strange = [one for one in strange if getattr(self, one.name) != one.default]
-        if strange:
-            flags = ", ".join(
-                one.flags[-1 if getattr(self, one.name) is False else 0] for one in strange
-            )
-            raise InputError(
-                f"hybrid is not the paper's: {flags} (see --preset) is for random, prompted, "
-                "utgen and no-ut; name one with --method"
-            )
+        refuse_ablations("hybrid", self)
 
 
 @method("hybrid", summary="a model and the search engine together", asks_model=True)
@@ -249,16 +231,14 @@ class _Work:
     async def _ballot(self, one: Input) -> Vote:
         """The vote on one input; on those of the engine's without the code in sight."""
         generator: Generator = "prompted" if one.own else "random"
-        request = test_request(self.problem, self.problem.code, generator)
-        name = self.problem.entry_point
-        question = output_question(request, one.proposal, name)
-        return await ballot(
-            question,
-            name,
+        return await hold_vote(
+            test_request(self.problem, self.problem.code, generator),
+            one.proposal,
+            self.problem.entry_point,
             ask=self.ctx.writer,
             box=self.ctx.sandbox,
-            k=self.options.k,
-            sampling=self.options.sampling(self.ctx.seed),
+            options=self.options,
+            seed=self.ctx.seed,
         )
 
     # -- what the engine does ----------------------------------------------------------------------
@@ -277,10 +257,8 @@ class _Work:
         certain = self.versions.given.certain.tests
         known = [*(one.call for one in self.inputs), *(test.call for test in certain)]
         for call in multiplied(self.problem, known, seed=self.ctx.seed):
-            said = f"Arguments: ```{self._source(call)}```"
-            self.inputs.append(
-                Input(call, ProposedTest("", call, Unreadable.NO_OUTPUT, said), False)
-            )
+            proposal = bare_proposal(call, self.problem.entry_point)
+            self.inputs.append(Input(call, proposal, False))
         if self.versions.given.plausible:
             calls = [one.call for one in self.inputs]
             self.mutants = await mutant_outcomes(self.problem, certain, calls, self.ctx.sandbox)

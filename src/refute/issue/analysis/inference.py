@@ -19,6 +19,7 @@ __all__ = [
     "mcnemar",
     "paired_interval",
     "wilson",
+    "wilson_of",
 ]
 
 Z95 = 1.959963984540054
@@ -38,13 +39,16 @@ class Interval:
 
 def wilson(successes: int, n: int, z: float = Z95) -> Interval:
     """Wilson's score interval of a share (1927), of use also at 0 and at n; NaN for n = 0."""
-    if n == 0:
-        return Interval(math.nan, math.nan)
-    share, square = successes / n, z * z / n
+    return wilson_of(successes / n, n, z) if n else Interval(math.nan, math.nan)
+
+
+def wilson_of(share: float, n: float, z: float = Z95) -> Interval:
+    """The same of a share among `n` above 0, which need not be whole (an effective number)."""
+    square = z * z / n
     centre = (share + square / 2) / (1 + square)
     half = z * math.sqrt(share * (1 - share) / n + square / (4 * n)) / (1 + square)
-    low = 0.0 if successes == 0 else max(0.0, centre - half)
-    high = 1.0 if successes == n else min(1.0, centre + half)
+    low = 0.0 if share <= 1e-12 else max(0.0, centre - half)
+    high = 1.0 if share >= 1 - 1e-12 else min(1.0, centre + half)
     return Interval(low, high)
 
 

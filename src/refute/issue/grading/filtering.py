@@ -11,7 +11,6 @@ does it pass where failures planted in the tests are not seen (`refute.issue.gra
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -31,6 +30,7 @@ from refute.issue.grading.repair import (
     states_run,
 )
 from refute.issue.grading.states import PatchedState, StateStore, test_files
+from refute.issue.grading.tasks import digest_of
 from refute.issue.grading.verdict import Status, judge
 from refute.issue.patches import touched_files
 from refute.issue.workspaces import spawner
@@ -61,7 +61,7 @@ class FilterTask:
     @property
     def content(self) -> str:
         """A digest of it: a judgement stands for as long as this does."""
-        return hashlib.sha256(repr(self).encode(errors="surrogatepass")).hexdigest()[:32]
+        return digest_of(self)
 
 
 @dataclass(frozen=True, slots=True)

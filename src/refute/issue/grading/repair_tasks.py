@@ -6,7 +6,6 @@ stops no other, and is tried again when the run goes on.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ from refute.figures import Figure, mean
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.repair import FixGrade, FixStatus, grade_fix
 from refute.issue.grading.states import StateStore
-from refute.issue.grading.tasks import GradingTask
+from refute.issue.grading.tasks import GradingTask, digest_of
 from refute.issue.predictions import Prediction, write_predictions
 from refute.issue.workspaces import spawner
 from refute.problems import IssueKey
@@ -83,10 +82,8 @@ class RepairSettings:
 
     def header(self, tasks: Sequence[GradingTask]) -> dict[str, Any]:
         """The settings with a digest of the instances and predictions."""
-        digest = hashlib.sha256()
-        for task in tasks:
-            digest.update(repr((task.item, task.prediction)).encode(errors="surrogatepass"))
-        return {"kind": "fix grades", **asdict(self), "content": digest.hexdigest()[:32]}
+        content = digest_of(*((task.item, task.prediction) for task in tasks))
+        return {"kind": "fix grades", **asdict(self), "content": content}
 
 
 def gold_fixes(keys: Sequence[IssueKey]) -> dict[str, Prediction]:

@@ -46,7 +46,14 @@ from refute.workspace.applying import rejection
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 
-__all__ = ["GradingSettings", "GradingTask", "default_jobs", "grade_tasks", "other_predictions"]
+__all__ = [
+    "GradingSettings",
+    "GradingTask",
+    "default_jobs",
+    "digest_of",
+    "grade_tasks",
+    "other_predictions",
+]
 
 _RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
@@ -90,7 +97,7 @@ class GradingSettings:
         if started is not None and started.get("kind") == "grades":
             header["dataset"] = started.get("dataset")
             if "content" in started:
-                header["content"] = _digest(*((task.item, task.prediction) for task in tasks))
+                header["content"] = digest_of(*((task.item, task.prediction) for task in tasks))
         return header
 
 
@@ -104,15 +111,15 @@ def other_predictions(
         for task in tasks
         if isinstance(record := records.get(task.item.problem.id), GradeRecord)
         and record.content is not None
-        and record.content.partition("-")[2] != _digest(task.prediction)
+        and record.content.partition("-")[2] != digest_of(task.prediction)
     ]
 
 
 def _content(task: GradingTask) -> str:
-    return f"{_digest(task.item)}-{_digest(task.prediction)}"
+    return f"{digest_of(task.item)}-{digest_of(task.prediction)}"
 
 
-def _digest(*parts: object) -> str:
+def digest_of(*parts: object) -> str:
     """Of instances and predictions, as far as grades depend on them."""
     digest = hashlib.sha256()
     for part in parts:
