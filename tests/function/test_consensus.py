@@ -22,6 +22,14 @@ def test_an_input_that_most_programs_refuse_has_no_output() -> None:
     assert majority([]) is None
 
 
+def test_bytes_that_hold_no_value_are_no_output() -> None:
+    bad = Returned(b"\xff no value")
+    assert majority([bad, bad]) is None
+    found = majority([gives(1), bad, gives(1), gives(2)])
+    assert found is not None
+    assert [value.value for value, _ in ((found.output, 0), *found.rest)] == [1, 2]
+
+
 def test_programs_stand_together_that_do_the_same_everywhere() -> None:
     rows: list[list[Outcome]] = [
         [gives(1), Raised("ValueError", "a")],

@@ -55,7 +55,7 @@ def majority(column: Sequence[Outcome]) -> Majority | None:
     """
     kinds: list[tuple[Returned, int]] = []
     for outcome in column:
-        if not isinstance(outcome, Returned) or not outcome.complete:
+        if not isinstance(outcome, Returned) or not _comparable(outcome):
             continue
         for at, (known, count) in enumerate(kinds):
             if agree(outcome, known):
@@ -68,6 +68,15 @@ def majority(column: Sequence[Outcome]) -> Majority | None:
     best = max(kinds, key=lambda kind: kind[1])
     rest = tuple(kind for kind in kinds if kind is not best)
     return Majority(best[0], best[1], len(column), rest)
+
+
+def _comparable(outcome: Returned) -> bool:
+    """Whether it holds a value, and all of it; a hostile program may hand back any bytes."""
+    try:
+        outcome.value  # noqa: B018
+    except MalformedValue:
+        return False
+    return outcome.complete
 
 
 def alike(rows: Sequence[Sequence[Outcome]]) -> list[list[int]]:

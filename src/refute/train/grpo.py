@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from refute.datasets import Item, load
 from refute.errors import ContextTooLong, InputError
-from refute.function.llm.generation import test_request
+from refute.function.llm.generation import test_request, user
 from refute.sandbox.pool import SandboxPool
 from refute.train.reward import Credits, Reward, reward_for
 from refute.train.rough import Estimate, at_most
@@ -94,9 +94,8 @@ def prepare(data: Path, settings: GrpoSettings) -> PreparedProblems:
         raise InputError(f"{settings.model}: has no chat template, which `grpo` needs")
     room = settings.max_length - settings.max_completion
     for name, item in items.items():
-        [message] = test_request(item.problem, item.problem.code, "prompted")
         try:
-            length = len(checkpoint.prompt([message]))
+            length = len(checkpoint.prompt([user(request(item))]))
         except ContextTooLong:
             continue
         if length <= room:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from refute.issue.contract import DraftedFix
+from refute.issue.drafting.submission import fix_submission
 from refute.issue.fixing.choosing import Review, kinds_of, read_review, shortcomings
-from refute.issue.fixing.submission import fix_submission
 
 from ..projects import FIX
 

@@ -61,7 +61,6 @@ from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches
-from refute.sandbox.values import MalformedValue
 
 LISTED = 12
 """Inputs that the model is asked for."""
@@ -262,12 +261,9 @@ class _Council:
             vote = self.bought.get(number)
             if 2 * most.support < most.of or (vote is not None and not _says(vote, most.output)):
                 continue
-            try:
-                value = most.output.value
-            except MalformedValue:
-                continue
+            share = round(most.share, 4)
             test = UnitTest(
-                call, value, None, Trust.PREDICTED, "model", confidence=round(most.share, 4)
+                call, most.output.value, None, Trust.PREDICTED, "model", confidence=share
             )
             found.append(Claim(test, most))
         return sorted(found, key=lambda claim: -claim.most.share)[: self.options.n]

@@ -72,7 +72,10 @@ async def regenerate(
     drawn = await draw_solutions(
         problem, Sampler(ctx.model, options.sampling(ctx.seed)), options.solutions
     )
-    runs = [await _certain(problem, one.code, ctx) for one in drawn]
+    tests = certain_tests(problem)
+    runs = [
+        await try_code(one.code or "", problem.entry_point, tests, ctx.sandbox) for one in drawn
+    ]
     readable = [at for at, one in enumerate(drawn) if one.code is not None]
     best = max(readable, key=lambda at: runs[at].passed, default=None)
     nothing = SuiteRun((), (), ())
@@ -118,11 +121,6 @@ async def codet(problem: FunctionProblem, *, ctx: Context, options: CodeTOptions
     return await _result(problem, ctx, options, drawn, best, suite, first, "of the best set")
 
 
-async def _certain(problem: FunctionProblem, code: str | None, ctx: Context) -> SuiteRun:
-    tests = certain_tests(problem) if code is not None else ()
-    return await try_code(code or "", problem.entry_point, tests, ctx.sandbox)
-
-
 async def _result(
     problem: FunctionProblem,
     ctx: Context,
@@ -145,7 +143,8 @@ async def _result(
         for at, one in enumerate(drawn)
     ]
     code = None if best is None else drawn[best].code
-    certain = await _certain(problem, problem.code, ctx)
+    stated = certain_tests(problem)
+    certain = await try_code(problem.code, problem.entry_point, stated, ctx.sandbox)
     codes = [problem.code, code or problem.code]
     found = conclusion(problem, options, codes, [suite], edits, first, certain)
     return with_programs(found, [one.code for one in drawn])

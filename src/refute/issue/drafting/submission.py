@@ -1,8 +1,9 @@
-"""What a method leaves or answers, as a prediction: the tests of it, and nothing else."""
+"""What a method leaves or answers, as a prediction: the tests of it, or the fix, and no more."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -11,11 +12,12 @@ from refute.issue.patches import (
     file_patches,
     is_runner_file,
     is_test_file,
+    split_fix,
     split_tests,
 )
 from refute.problems import IssuePrediction
 
-__all__ = ["only_tests", "submission"]
+__all__ = ["fix_submission", "only_tests", "submission"]
 
 _TESTS = re.compile(r"test_.|tests\.|.*_tests?\.", re.IGNORECASE)
 """Names of files that hold tests, as runners look for them; a `test.py` may be anything."""
@@ -32,16 +34,38 @@ def submission(id: str, diff: str, *remarks: str) -> IssuePrediction:
     reproduces the issue would pass on the "original" code. Binary files are no tests.
     """
     tests, others = split_tests(diff)
-    parts = file_patches(tests)
+    return _prediction(id, tests, others, remarks, "no tests", "no test file was changed")
+
+
+def fix_submission(id: str, diff: str, *remarks: str) -> IssuePrediction:
+    """The part of a diff that changes code, with a note of what is left out.
+
+    A fix that changes a test, a `conftest.py` or how tests are run has fixed nothing by that, and
+    its tests are not asked for. Binary files are no code. What a fix makes at the top of the
+    repository beside what is there is kept: nothing tells a script from a module.
+    """
+    tests, code = split_fix(diff)
+    return _prediction(id, code, tests, remarks, "no code", "no code was changed")
+
+
+def _prediction(
+    id: str, diff: str, others: str, remarks: Sequence[str], what: str, nothing: str
+) -> IssuePrediction:
+    """The text files of `diff`; of the rest it is said that it is left out, being `what`."""
+    parts = file_patches(diff)
     patch = "".join(part.text for part in parts if not part.binary)
     dropped = [part.path for part in (*file_patches(others), *(p for p in parts if p.binary))]
     notes = [remark for remark in remarks if remark]
     if dropped:
-        more = f" and {len(dropped) - 3} more" if len(dropped) > 3 else ""
-        notes.append(f"left out, no tests: {', '.join(dropped[:3])}{more}")
+        notes.append(_left_out(dropped, what))
     if not patch:
-        notes.append("no test file was changed")
+        notes.append(nothing)
     return IssuePrediction(id, patch, notes=tuple(notes))
+
+
+def _left_out(paths: Sequence[str], what: str) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return f"left out, {what}: {', '.join(paths[:3])}{more}"
 
 
 def only_tests(prediction: IssuePrediction) -> IssuePrediction:
@@ -56,8 +80,7 @@ def only_tests(prediction: IssuePrediction) -> IssuePrediction:
     if len(kept) == len(parts) and parts:
         return prediction
     dropped = [part.path for part in parts if part not in kept] or ["what is no diff"]
-    more = f" and {len(dropped) - 3} more" if len(dropped) > 3 else ""
-    note = f"left out, no tests: {', '.join(dropped[:3])}{more}"
+    note = _left_out(dropped, "no tests")
     notes = prediction.notes if not prediction.patch.strip() else (*prediction.notes, note)
     return replace(prediction, patch="".join(part.text for part in kept), notes=notes)
 

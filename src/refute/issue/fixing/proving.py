@@ -14,8 +14,8 @@ from dataclasses import replace
 from refute.errors import ContextTooLong
 from refute.issue.contract import DraftedFix, FixClaim, FixState, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
+from refute.issue.drafting.submission import fix_submission
 from refute.issue.fixing.choosing import Kind, Review, kinds_of, read_review, shortcomings
-from refute.issue.fixing.submission import fix_submission
 from refute.issue.patches import knows_of_tests
 from refute.issue.vet import Vetted, vet_fix
 from refute.methods import Context

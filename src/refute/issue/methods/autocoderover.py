@@ -22,9 +22,8 @@ from refute.issue.context.codesearch import SEARCHES, CodeSearch
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.drafting.original import Original
-from refute.issue.drafting.submission import submission
+from refute.issue.drafting.submission import fix_submission, submission
 from refute.issue.edits import Files, read_edits
-from refute.issue.fixing.submission import fix_submission
 from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
 from refute.parameters import parameter

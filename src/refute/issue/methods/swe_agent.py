@@ -32,8 +32,7 @@ from refute.issue.aci import (
 from refute.issue.aci.conversation import ask_within
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
-from refute.issue.drafting.submission import submission
-from refute.issue.fixing.submission import fix_submission
+from refute.issue.drafting.submission import fix_submission, submission
 from refute.methods import Context, method
 from refute.models.contract import Completion, Message, Sampling
 from refute.parameters import parameter

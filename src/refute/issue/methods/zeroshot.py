@@ -20,9 +20,9 @@ from refute.errors import ContextTooLong, InputError
 from refute.issue.context.ranking import CONTEXT_TOKENS, RankedFile, numbered, relevant
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
+from refute.issue.drafting.submission import fix_submission
 from refute.issue.edits import Form, read_edits
 from refute.issue.edits.written import written_diff
-from refute.issue.fixing.submission import fix_submission
 from refute.issue.patches import touched_files
 from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
