@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     seconds = _durations()
     items.sort(key=lambda item: -seconds.get(item.nodeid.partition("::")[0], float("inf")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_authorities() -> Iterator[None]:
+    """Half of what a client costs is reading the machine's certificates; no test needs TLS."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("load_verify_locations", "set_default_verify_paths"):
+            patch.setattr(ssl.SSLContext, name, lambda *given, **more: None)
+        yield
 
 
 @pytest.fixture(scope="session")
