@@ -15,6 +15,8 @@ import pytest
 
 from refute import cli
 
+from .environments import with_packages
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job ignores Ctrl-C, and so would every process that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -73,6 +75,13 @@ def no_authorities() -> Iterator[None]:
         for name in ("load_verify_locations", "set_default_verify_paths"):
             patch.setattr(ssl.SSLContext, name, lambda *given, **more: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def only_pytest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with pytest and nothing else: the plugins in ours double what a run takes."""
+    needs = {"pytest", "pluggy", "iniconfig", "packaging", "pygments"}
+    return with_packages(tmp_path_factory.mktemp("only-pytest") / "env", needs)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from .environments import with_packages
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "benchmarks"))
 
@@ -34,18 +36,11 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel, and of what is installed here the core's packages alone."""
     folder = tmp_path_factory.mktemp("distribution")
     dist, home = folder / "dist", folder / "env"
-    for command in (
-        [sys.executable, "-m", "hatchling", "build", "-d", dist],
-        [sys.executable, "-m", "venv", "--without-pip", home],
-    ):
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    command = [sys.executable, "-m", "hatchling", "build", "-d", dist]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
     assert misplaced(wheel, sdist) == []
-    (site,) = home.glob("lib/python*/site-packages")
-    for name in set(closure(CORE)):
-        package = distribution(name)
-        for top in {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}:
-            (site / top).symlink_to(str(package.locate_file(top)))
+    with_packages(home, set(closure(CORE)))
     uv = Path(sys.executable).with_name("uv")
     offline = ("pip", "install", "--offline", "--no-deps", "--python", home / "bin" / "python")
     subprocess.run([uv, *offline, wheel], cwd=folder, check=True, capture_output=True)
