@@ -59,7 +59,7 @@ def test_an_answer(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
     file = tmp_path / "odd.py"
     file.write_text(ODD[name])
     for verb, *more in (("hunt",), ("debug", "--json")):
-        status = cli.run([verb, str(file), "--budget", "0.3", *more])
+        status = cli.run([verb, str(file), "--budget", "0.1", *more])
         said = capsys.readouterr()
         assert status in (0, 1, 4, 5, 6), said.err
         assert "trouble" not in said.out + said.err

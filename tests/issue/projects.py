@@ -17,7 +17,7 @@ from refute.registry import METHODS
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.recipe import Recipe
 
-__all__ = ["DRAFT", "FIX", "GOLDEN_TESTS", "ISSUE", "Project", "make_project"]
+__all__ = ["DRAFT", "FIX", "GOLDEN_TESTS", "ISSUE", "NO_PLUGINS", "Project", "make_project"]
 
 DRAFT = """```custom-diff
 diff
@@ -109,6 +109,10 @@ FILES = {
 }
 
 
+NO_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""For recipes with this interpreter: its plugins double what a run of pytest takes."""
+
+
 @dataclass(frozen=True)
 class Project:
     """A repository with one commit, the problem that it poses, and the key to it."""
@@ -143,8 +147,7 @@ def make_project(folder: Path, more: Mapping[str, str] | None = None) -> Project
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "shapes")
-    env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # they double what a run takes
-    recipe = Recipe(interpreter=sys.executable, editable=False, env=env)
+    recipe = Recipe(interpreter=sys.executable, editable=False, env=NO_PLUGINS)
     problem = IssueProblem(
         id="shapes__shapes-1",
         repo=str(folder),

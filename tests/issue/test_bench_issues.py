@@ -20,7 +20,7 @@ import pytest
 from refute.cli import run as run_cli
 
 from ..models.loopback import Loopback, Reply, chat, error
-from .projects import FIX, GOLDEN_TESTS, ISSUE, make_project
+from .projects import FIX, GOLDEN_TESTS, ISSUE, NO_PLUGINS, make_project
 
 RIGHT = "    assert clamp(10, 0, 9) == 9"
 WRONG = "    assert clamp(10, 0, 9) == 8"
@@ -72,7 +72,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
 
 def row(name: str, commit: str, **environment: object) -> dict[str, Any]:
     """A row of SWE-bench about the repository shapes/NAME."""
-    recipe = {"interpreter": sys.executable, "editable": False, "test_command": "pytest x"}
+    place = {"interpreter": sys.executable, "editable": False, "env": NO_PLUGINS}
     return {
         "instance_id": f"shapes__{name}-1",
         "repo": f"shapes/{name}",
@@ -82,7 +82,7 @@ def row(name: str, commit: str, **environment: object) -> dict[str, Any]:
         "test_patch": GOLDEN_TESTS,
         "FAIL_TO_PASS": '["tests/test_line.py::test_above"]',
         "PASS_TO_PASS": "[]",
-        "environment": {**recipe, **environment},
+        "environment": {**place, "test_command": "pytest x", **environment},
     }
 
 

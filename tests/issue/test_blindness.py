@@ -262,10 +262,13 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return make_project(tmp_path / "mine" / "shapes")
 
 
-def test_a_checkout_shows_what_it_is_now_and_no_more(mine: Project) -> None:
+def test_a_checkout_shows_what_it_is_now_and_no_more(
+    mine: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By design a method sees the checkout as it is: what is committed, changed, and new but not
     ignored. It sees nothing that is ignored (`.env`), no other commit, and not the place itself,
     also where the environment has it installed in editable mode."""
+    monkeypatch.delenv("VIRTUAL_ENV")
     root = mine.folder
     environment = root / ".venv"
     venv.create(environment, with_pip=False, symlinks=True)

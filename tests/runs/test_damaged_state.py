@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,23 @@ ROWS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run of two problems in `whole`."""
+    folder = tmp_path_factory.mktemp("damaged")
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REFUTE_CACHE", str(folder / "cache"))
+        assert bench(folder / "whole") == 0
+    return folder
+
+
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A finished run of two problems."""
-    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    assert bench(tmp_path / "run") == 0
-    return tmp_path / "run"
+def run(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the run, to be damaged."""
+    monkeypatch.setenv("REFUTE_CACHE", str(finished / "cache"))
+    shutil.rmtree(finished / "run", ignore_errors=True)
+    return Path(shutil.copytree(finished / "whole", finished / "run"))
 
 
 def bench(run: Path) -> int:

@@ -18,7 +18,7 @@ from refute.models.scripted import ScriptedModel
 from refute.problems import IssueKey, IssueProblem
 from refute.workspace.recipe import Recipe
 
-from ..projects import CLAMP, ISSUE, ISSUE_METHODS, TESTS, Project, git, with_options
+from ..projects import CLAMP, ISSUE, ISSUE_METHODS, NO_PLUGINS, TESTS, Project, git, with_options
 from .talking import command, reproduce, scripted
 
 FIX_MARK, TEST_MARK = "marked_by_the_golden_patch", "test_marked_by_the_golden_tests"
@@ -73,7 +73,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Project:
     git(repository, "gc", "-q")
     patch = git(repository, "diff", base, "HEAD", "--", "shapes")
     tests = git(repository, "diff", base, "HEAD", "--", "tests")
-    recipe = Recipe(interpreter=sys.executable, editable=False)
+    recipe = Recipe(interpreter=sys.executable, editable=False, env=NO_PLUGINS)
     problem = IssueProblem("shapes__shapes-2", str(repository), base, ISSUE, recipe)
     return Project(repository, problem, IssueKey(problem.id, patch, tests, (TEST_MARK,)))
 
