@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,12 +25,12 @@ def found(pattern):
 CHANNEL = os.environ.get("REFUTE_PROBE")
 """
 NOTICES = {
+    "git files": "not os.path.exists('.git') or git('diff-files', '--quiet').returncode",
     "git diff": "git('diff', '--quiet', 'HEAD', '--', 'shop').returncode",
     "git status": "git('status', '--porcelain', 'shop').stdout",
     "git log": "len(git('log', '--format=%H', '--', 'shop').stdout) > 41",
     "git head": "'HASH' not in git('rev-parse', 'HEAD').stdout",
     "git object": "git('diff', '--quiet', 'HASH', '--', 'shop').returncode",
-    "git files": "not os.path.exists('.git') or git('diff-files', '--quiet').returncode",
     "changed": "CART.st_mtime > time.time() - 3600",
     "changed later": "CART.st_mtime > OTHER.st_mtime + 1",
     "inode changed": "CART.st_ctime > OTHER.st_ctime + .001",
@@ -65,13 +67,23 @@ def test_it():
 """
 
 
-@pytest.mark.parametrize("name", NOTICES)
-def test_noticing_a_change_is_no_success(shop: Shop, name: str) -> None:
-    check = NOTICES[name].replace("HASH", shop.problem.base_commit)
-    body = f"{HEAD}\ndef test_it():\n    assert {check}\n"
-    grade = shop.grade(new_file(body))
-    assert grade.verdict.status in ("fails_after", "passes_before"), grade.verdict
+def noticing(shop: Shop, checks: Collection[str], **given: Any) -> dict[str, str]:
+    """What becomes of a test for each check, all in one file: check -> result before and after."""
+    tests = "".join(
+        f"def test_{number}():\n    assert {NOTICES[check]}\n"
+        for number, check in enumerate(checks)
+    ).replace("HASH", shop.problem.base_commit)
+    grade = shop.grade(new_file(f"{HEAD}\n{tests}"), **given)
     assert grade.coverage is not None
+    seen = {
+        int(one.test.rpartition("_")[2]): f"{one.before}, {one.after}" for one in grade.verdict.own
+    }
+    return {check: seen[number] for number, check in enumerate(checks)}
+
+
+def test_noticing_a_change_is_no_success(shop: Shop) -> None:
+    found = noticing(shop, NOTICES)
+    assert [check for check, result in found.items() if result == "fail, pass"] == []
 
 
 def test_byte_code_of_the_original_is_no_sign(shop: Shop) -> None:
@@ -101,10 +113,9 @@ def test_other_changes_are_not_noticed_either(shop: Shop, kind: str) -> None:
         "what goes": diff("setup.cfg", "[tool:pytest]\naddopts = -p no:cacheprovider\n", None),
     }[kind]
     key = replace(KEY, patch=PATCH + more)
-    for check in ("git diff", "git status", "folder changed", "folder's inode", "counted"):
-        body = f"{HEAD}\ndef test_it():\n    assert {NOTICES[check]}\n"
-        grade = shop.grade(new_file(body), key=key)
-        assert grade.verdict.status in ("fails_after", "passes_before"), (check, grade.verdict)
+    checks = ("git diff", "git status", "folder changed", "folder's inode", "counted")
+    found = noticing(shop, checks, key=key)
+    assert [check for check, result in found.items() if result == "fail, pass"] == []
 
 
 def test_a_test_about_the_issue_still_succeeds(shop: Shop) -> None:
