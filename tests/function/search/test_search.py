@@ -229,11 +229,11 @@ def test_repair_takes_tests_from_elsewhere(box: Sandbox) -> None:
 
 def test_two_places_are_mended_although_the_helpers_are_large(box: Sandbox) -> None:
     """Edits of what the function uses wait until its own, and pairs of these, had their turn."""
-    large = "def large(x):\n" + "".join(f"    a{n} = x + {n}\n" for n in range(300))
+    large = "def large(x):\n" + "".join(f"    a{n} = x + {n}\n" for n in range(100))
     code = f"{large}    return x\n\ndef f(a, b):\n    c = large(b) + 1\n    return c - a\n"
     tests = [UnitTest(Call(pair), sum(pair) - 1) for pair in ((3, 1), (5, 0), (2, 7))]
     given = FunctionProblem("own/1", "", "def f(a, b)", "f", code)
-    found = repair(given, tests, box=box, max_candidates=4_000)
+    found = repair(given, tests, box=box, max_candidates=1_300)
     fixed = [ast.unparse(found.trial.mutated(r.edits)) for r in found.survivors]  # type: ignore[union-attr]
     assert any("c = large(b) - 1" in one and "return c + a" in one for one in fixed)
 
