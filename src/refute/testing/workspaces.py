@@ -167,7 +167,7 @@ def ends_of_test_runs_are_told_apart(subject: Subject, workspace: Workspace) -> 
     assert report.status == "crashed"
     assert [(r.id, r.outcome) for r in report.results] == [("tests/test_end.py::test_a", "passed")]
     workspace.write("tests/test_end.py", b"import time\ndef test_b(): time.sleep(600)\n")
-    report = workspace.run_tests(TestSelection(("tests/test_end.py",)), timeout=6)
+    report = workspace.run_tests(TestSelection(("tests/test_end.py",)), timeout=3)
     assert report.status == "timeout"
     assert "over the limit of timeout" in report.remark
     workspace.write("tests/test_end.py", b"import nothing_of_that_name\n")
