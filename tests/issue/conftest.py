@@ -15,7 +15,7 @@ from .projects import Project, make_project
 from .shop import Shop, make_repository, recipe
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="package", autouse=True)
 def active_environment(only_pytest: Path) -> Iterator[None]:
     """Checkouts without an environment of their own use this one."""
     with pytest.MonkeyPatch.context() as patch:

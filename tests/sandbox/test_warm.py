@@ -26,23 +26,39 @@ from .test_secrets import LIMITS, SEARCH
 Made = Callable[..., LocalSandbox]
 
 
+def able(box: LocalSandbox) -> LocalSandbox:
+    held = box.protections()
+    old = tuple(map(int, platform.release().split(".")[:2])) < (5, 9)
+    if old or not (held["namespaces"] and held["seccomp"]):
+        pytest.skip("no warm processes here")
+    return box
+
+
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
-    """Makes sandboxes that keep even the quickest import."""
+def keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even the quickest import is kept."""
     monkeypatch.setattr("refute.sandbox.local._QUICK", -1.0)
+
+
+@pytest.fixture
+def made(keeping: None) -> Iterator[Made]:
+    """Makes sandboxes that keep even the quickest import."""
     boxes: list[LocalSandbox] = []
 
     def make(**options: object) -> LocalSandbox:
         boxes.append(LocalSandbox(**options))  # type: ignore[arg-type]
-        held = boxes[-1].protections()
-        old = tuple(map(int, platform.release().split(".")[:2])) < (5, 9)
-        if old or not (held["namespaces"] and held["seccomp"]):
-            pytest.skip("no warm processes here")
-        return boxes[-1]
+        return able(boxes[-1])
 
     yield make
     for box in boxes:
         box.close()
+
+
+@pytest.fixture(scope="module")
+def attacked() -> Iterator[LocalSandbox]:
+    """One for every attack of a program: it must be sound after each."""
+    with LocalSandbox() as box:
+        yield box
 
 
 @pytest.fixture
@@ -279,10 +295,11 @@ def test_attack_in_a_call(box: LocalSandbox, name: str) -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_attacks_of_programs(made: Made, attack: Attack, canary: Canary) -> None:
-    box = made()
+@pytest.mark.usefixtures("keeping")
+def test_attacks_of_programs(attacked: LocalSandbox, attack: Attack, canary: Canary) -> None:
+    box = able(attacked)
     limits = Limits(cpu=attack.cpu, wall=attack.wall, memory=attack.memory)
-    program = Program(canary.fill(attack.code), "f", "/scratch/victim.py", "victim")
+    program = module(canary.fill(attack.code))
     for _ in range(2):
         (outcome,) = box.run(program, [Call(args=(1,))], limits)
         assert isinstance(outcome, attack.ends), outcome
