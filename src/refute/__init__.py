@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from refute.api.fixes import RankedFixes, rank_fixes
     from refute.api.fixing import FixResult, fix, fix_async
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
+    from refute.api.gating import GateResult, HookAnswer, gate, gate_async, gate_hook
     from refute.api.grading import GradeResult, grade
     from refute.api.issues import (
         ReproduceResult,
@@ -83,6 +84,7 @@ _HOMES = {
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.fixing": ("FixResult", "fix", "fix_async"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
+    "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_async", "gate_hook"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
     "refute.api.functions": (
@@ -158,7 +160,9 @@ __all__ = [
     "FunctionKey",
     "FunctionPrediction",
     "FunctionProblem",
+    "GateResult",
     "GradeResult",
+    "HookAnswer",
     "HuntResult",
     "InputError",
     "IssueBenchResult",
@@ -201,6 +205,9 @@ __all__ = [
     "filter_fixes",
     "fix",
     "fix_async",
+    "gate",
+    "gate_async",
+    "gate_hook",
     "grade",
     "hunt",
     "hunt_async",
