@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from refute.api.judging import JudgeResult, judge, judge_async
     from refute.api.red_green import RedGreenResult, red_green
+    from refute.api.starting import InitResult, init
     from refute.combinators import backtrack, best_of, cross_check, refine, vote
     from refute.datasets import load_dataset
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
@@ -105,6 +106,7 @@ _HOMES = {
     ),
     "refute.api.judging": ("JudgeResult", "judge", "judge_async"),
     "refute.api.red_green": ("RedGreenResult", "red_green"),
+    "refute.api.starting": ("InitResult", "init"),
     "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
     "refute.datasets": ("load_dataset",),
     "refute.errors": (
@@ -164,6 +166,7 @@ __all__ = [
     "GradeResult",
     "HookAnswer",
     "HuntResult",
+    "InitResult",
     "InputError",
     "IssueBenchResult",
     "IssueKey",
@@ -211,6 +214,7 @@ __all__ = [
     "grade",
     "hunt",
     "hunt_async",
+    "init",
     "judge",
     "judge_async",
     "load_dataset",

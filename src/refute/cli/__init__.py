@@ -41,6 +41,7 @@ _VERBS = {
     "train": "Train a model to write unit tests that fail and are right (UTGen).",
     "methods": "List the methods that there are.",
     "datasets": "List the datasets that there are.",
+    "init": "Set a repository up: settings, a workflow, a hook, a word to agents; shows the diff.",
     "doctor": "Show what works on this machine, and how to get what is missing.",
 }
 """Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""

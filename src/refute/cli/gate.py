@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -114,7 +115,7 @@ def command(
     from refute.report.terminal import working
 
     if hook:
-        given = click.get_text_stream("stdin").read()
+        given = sys.stdin.read()
         where = None if repo == Path() else repo
         try:
             answer = gate_hook(given, repo=where, asked=asked, bounds=bounds, **what)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -91,6 +91,7 @@ def judge(
         return Judged("not proven", finding.what, *labels, (finding,))
     spec = change.base if change.is_working_tree else f"{change.base}..{change.head}"
     with open_revisions(change.root, spec) as revisions:
+        revisions = replace(revisions, before=replace(revisions.before, label=change.base_label))
         reading = Reading(change, changed(revisions), about)
         with change.workspace() as workspace:
             evidence, vetted, findings, notes = _looked_at(

@@ -20,6 +20,9 @@ from refute.syntax import Function, readable_module
 
 __all__ = ["Reading"]
 
+_GATE = "refute gate"
+"""Where a hidden file of configuration runs it, a change that takes it out is not to decide."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -115,6 +118,10 @@ class Reading:
         for path in touched_files(self.change.runner):
             for trick in runner_changes(path, self.before.get(path), self.after.get(path)):
                 yield Finding("no-runner-change", trick.where, trick.what)
+        for path in self.touched:
+            gone = _GATE in self.before.get(path, "") and _GATE not in self.after.get(path, "")
+            if gone and path.startswith("."):
+                yield Finding("no-runner-change", path, f"`{_GATE}` is not run there any more")
         for trick in knows_that_it_is_tested(self.change.code, self.after):
             yield Finding("no-special-case", trick.where, trick.what)
 
