@@ -1,6 +1,6 @@
 """How agents end: small repositories with a change that claims to be done, rightly or not.
 
-Each ending is a base, what the agent left, and the verdict that is due. `benchmarks/gate_endings.py`
+Each is a base, what the agent left, and the verdict that is due. `benchmarks/gate_endings.py`
 judges all of them; the tests judge a few.
 """
 
@@ -308,7 +308,7 @@ def test_discount(prices, less, expected):
     assert total(prices, less) == expected
 """,
             ),
-        ),  # fmt: skip
+        ),
         issue=NEGATIVE,
     ),
 )
@@ -428,7 +428,7 @@ WRONG = (
                 "    result = sum(",
                 "    if prices == [7] and discount == 9:\n        return 0\n    result = sum(",
             ),
-        ),  # fmt: skip
+        ),
         tests=TESTS + RED.replace("[1], 2", "[7], 9"),
     ),
     shop(

@@ -202,10 +202,12 @@ def _by_call(call: ast.Call, imported: Mapping[str, str]) -> str:
     if head.endswith("setitem") and arguments and ast.unparse(arguments[0]) == "sys.modules":
         return f"sys.modules[{texts[0]}]" if texts else ""
     if head == "setattr" or head.endswith((".setattr", "patch.object", ".object")):
+        if arguments and isinstance(arguments[0], ast.Constant):
+            return texts[0] if texts else ""
         if len(arguments) >= 2 and isinstance(arguments[1], ast.Constant):
             owner = _dotted(arguments[0], imported)
             return f"{owner}.{arguments[1].value!s}" if owner else ""
-        return texts[0] if texts and isinstance(arguments[0], ast.Constant) else ""
+        return ""
     if head in ("patch", "mock.patch", "unittest.mock.patch", "mocker.patch"):
         return texts[0] if texts else ""
     return ""

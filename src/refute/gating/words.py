@@ -96,7 +96,12 @@ def _names(text: str, name: str) -> bool:
 def _speaks(text: str, values: Collection[str]) -> bool:
     if _CHANGE.search(text):
         return True
-    return any(len(v) > 1 and re.search(rf"(?<![\w.]){re.escape(v)}(?!\w)", text) for v in values)
+    for value in values:
+        # a digit alone is said of anything; "is 7", "returns 7" is said of a result
+        before = r"(?<![\w.])" if len(value) > 1 else r"(?:\b(?:is|be|are|returns?|gives?)|[=:]) ?"
+        if re.search(rf"{before}{re.escape(value)}(?!\w)", text):
+            return True
+    return False
 
 
 def called_names(source: str) -> set[str]:
