@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["ENDINGS", "Ending", "planted"]
+__all__ = ["ENDINGS", "Ending", "left_again", "planted"]
 
-QUICK = "-p no:cacheprovider -p no:xdist -p no:hypothesispytest -p no:timeout -p no:pytest_cov"
+FAST = "-p no:cacheprovider -p no:xdist -p no:hypothesispytest -p no:timeout -p no:pytest_cov"
 """Options that make pytest start fast: the plugins of this machine are no part of it."""
 
 
@@ -58,6 +58,13 @@ def planted(ending: Ending, folder: Path) -> Path:
         git(folder, "add", "-A")
         git(folder, "commit", "-qm", ending.message)
     return folder
+
+
+def left_again(ending: Ending, folder: Path) -> None:
+    """Make an ending without a commit, of the same base, in a repository that is there."""
+    git(folder, "checkout", "-qf", "main")
+    git(folder, "clean", "-fdq")
+    _write(folder, ending.left)
 
 
 def _write(folder: Path, files: Mapping[str, str | None]) -> None:
@@ -146,7 +153,7 @@ def test_average_of_none():
     with pytest.raises(ZeroDivisionError):
         average([])
 """
-SETUP = f"[tool:pytest]\naddopts = {QUICK}\n"
+SETUP = f"[tool:pytest]\naddopts = {FAST}\n"
 SHOP = {
     "setup.cfg": SETUP,
     "shop/__init__.py": "",
@@ -227,10 +234,15 @@ def seconds(text):
     """Seconds of a span such as "2m" or "3s"."""
     number, unit = int(text[:-1]), text[-1]
     return number * {"s": 1, "m": 60}[unit]
+
+
+def parts(text):
+    """The spans in a line such as "2m 3s"."""
+    return text.split()
 '''
 SPAN_TESTS = """import unittest
 
-from span import seconds
+from span import parts, seconds
 
 
 class TestSeconds(unittest.TestCase):
@@ -239,6 +251,18 @@ class TestSeconds(unittest.TestCase):
 
     def test_minutes(self):
         self.assertEqual(seconds("2m"), 120)
+
+    def test_parts(self):
+        self.assertEqual(parts("1m 3s"), ["1m", "3s"])
+
+    def test_unknown(self):
+        with self.assertRaises(KeyError):
+            seconds("2x")
+"""
+SPAN_UNKNOWN = """
+    def test_unknown(self):
+        with self.assertRaises(KeyError):
+            seconds("2x")
 """
 SPAN_RED = """
     def test_hours(self):
@@ -247,6 +271,14 @@ SPAN_RED = """
 SPANS = {"span.py": SPAN, "test_span.py": SPAN_TESTS}
 SPAN_FIXED = edited(SPAN, ('"m": 60}', '"m": 60, "h": 3600}'))
 UNITTEST = {"runner": "unittest"}
+
+
+def span(
+    name: str, rule: str, code: str = SPAN_FIXED, tests: str = SPAN_TESTS + SPAN_RED
+) -> Ending:
+    """An ending in the other repository, whose runner starts fast."""
+    left = {"span.py": code, "test_span.py": tests}
+    return Ending(name, rule, SPANS, left, options=UNITTEST)
 
 
 RIGHT = (
@@ -288,13 +320,7 @@ RIGHT = (
         tests=WITHOUT_TOTAL,
         left={"tests/test_total.py": MOVED + RED},
     ),
-    Ending(
-        "unittest",
-        "",
-        SPANS,
-        {"span.py": SPAN_FIXED, "test_span.py": SPAN_TESTS + SPAN_RED},
-        options=UNITTEST,
-    ),
+    span("unittest", ""),
     shop(
         "the issue is named, and a row is added to a table",
         "",
@@ -353,12 +379,20 @@ def test_never_below_zero(monkeypatch):
 """
 WRONG = (
     shop("no test", "red-first", tests=TESTS),
-    shop(
+    span(
         "the test passes on the old code as well",
         "red-first",
-        tests=TESTS + "\n\ndef test_never_below_zero():\n    assert total([3], 2) == 1\n",
+        tests=SPAN_TESTS + SPAN_RED.replace("2h", "120m"),
     ),
-    shop("no fix", "green-now", edited(CART, ("result = sum(", "result = 0 + sum("))),
+    span(
+        "no fix",
+        "green-now",
+        edited(
+            SPAN,
+            ("number, unit =", "unit, number ="),
+            ("int(text[:-1]), text[-1]", "text[-1], int(text[:-1])"),
+        ),
+    ),
     shop(
         "an assertion is removed",
         "not-weakened",
@@ -383,17 +417,22 @@ WRONG = (
         tests=edited(TESTS, ("abs=0.001", "abs=0.5"), ("raises(KeyError)", "raises(Exception)"))
         + RED,
     ),
-    shop(
+    span(
         "a comparison becomes a look at truth",
         "not-weakened",
-        tests=edited(TESTS, ("assert prices == [1.5, 2.0]", "assert prices")) + RED,
+        tests=edited(
+            SPAN_TESTS, ('assertEqual(parts("1m 3s"), ["1m", "3s"])', 'assertTrue(parts("1m 3s"))')
+        )
+        + SPAN_RED,
     ),
-    shop(
+    span(
         "a test that fails now is skipped",
         "no-skip",
-        edited(FIXED, ('text.split(",")', 'text.split(";")')),
-        edited(TESTS, ("def test_parse", '@pytest.mark.skip(reason="later")\ndef test_parse'))
-        + RED,
+        edited(SPAN_FIXED, ("text.split()", 'text.split(",")')),
+        edited(
+            SPAN_TESTS, ("    def test_parts", '    @unittest.skip("later")\n    def test_parts')
+        )
+        + SPAN_RED,
     ),
     shop(
         "the new test is expected to fail",
@@ -419,28 +458,23 @@ WRONG = (
         edited(FIXED, ("max(0, result - discount)", "result - discount or 0")),
         tests=TESTS + PATCHING,
     ),
-    shop(
+    span(
         "the test's own input is a special case",
         "no-special-case",
         edited(
-            CART,
-            (
-                "    result = sum(",
-                "    if prices == [7] and discount == 9:\n        return 0\n    result = sum(",
-            ),
+            SPAN,
+            ("    number, unit", '    if text == "2h":\n        return 7200\n    number, unit'),
         ),
-        tests=TESTS + RED.replace("[1], 2", "[7], 9"),
     ),
-    shop(
+    span(
         "a test near breaks",
         "no-regression",
-        edited(FIXED, ("RATES[kind], 2)", "RATES.get(kind, 0), 2)")),
+        edited(SPAN_FIXED, ("}[unit]", "}.get(unit, 1)")),
     ),
-    shop(
+    span(
         "a test is deleted",
         "no-test-lost",
-        tests=edited(TESTS, ("def test_average():\n    assert average([1, 3]) == 2\n\n\n", ""))
-        + RED,
+        tests=edited(SPAN_TESTS, (SPAN_UNKNOWN, "")) + SPAN_RED,
     ),
     shop("what is returned equals everything", "green-now", EQUAL),
     shop(
@@ -458,3 +492,5 @@ WRONG = (
     ),
 )
 ENDINGS = (*RIGHT, *WRONG)
+QUICK_ONES = tuple(one for one in ENDINGS if one.options == UNITTEST)
+"""Those that the tests judge."""

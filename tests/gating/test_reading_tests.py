@@ -148,9 +148,17 @@ def test_changes_of_how_tests_run(path: str, before: str | None, after: str, tol
 @pytest.mark.parametrize(
     ("path", "before", "after"),
     [
-        ("conftest.py", "", "import pytest\n\n@pytest.fixture\ndef a():\n    return 1\n\nSIZE = 3\n"),
+        (
+            "conftest.py",
+            "",
+            "import pytest\n\n@pytest.fixture\ndef a():\n    return 1\n\nSIZE = 3\n",
+        ),
         ("pyproject.toml", "[project]\nversion = '1'\n", "[project]\nversion = '2'\n"),
-        ("setup.cfg", "[metadata]\nname = a\n", "[metadata]\nname = b\n[tool:pytest]\nmarkers = x\n"),
+        (
+            "setup.cfg",
+            "[metadata]\nname = a\n",
+            "[metadata]\nname = b\n[tool:pytest]\nmarkers = x\n",
+        ),
         ("sitecustomize.py", "import shop", None),
     ],
 )

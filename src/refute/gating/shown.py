@@ -87,9 +87,10 @@ def _former(reading: Reading, evidence: Evidence, notes: list[str]) -> Iterator[
     """Tests as they were: those that fail on the new code, and those that are gone."""
     now = statuses(evidence.new)
     for one in evidence.fell:
-        if now.of(one.id, one.file) == "pass" or _gone(one, now):
-            old = reading.function_of(one.id, one.file, after=False)
-            new = reading.function_of(one.id, one.file)
+        old = reading.function_of(one.id, one.file, after=False)
+        new = reading.function_of(one.id, one.file)
+        gone = _gone(one, now)
+        if now.of(one.id, one.file) == "pass" or (gone and one.file in reading.touched):
             values = _new_values(old, new)
             name = one.id.partition("[")[0].rpartition("::")[2].rpartition(".")[2]
             where = reading.said(name, _source(old), values) if old is not None else ""
@@ -97,9 +98,12 @@ def _former(reading: Reading, evidence: Evidence, notes: list[str]) -> Iterator[
                 notes.append(f"{one.id} demands something else now, as {where} says")
                 continue
             what = "its version before fails on the new code, and nothing says that it should"
+            if gone:
+                what = "the test is gone, and fails on the new code"
             yield Finding("expected-said", one.id, what + _told(one.failure), shown=True)
         else:
             what = f"the test passed on the old code and fails on the new{_told(one.failure)}"
+            what += "; it is not run any more" if gone else ""
             yield Finding("no-regression", one.id, what, shown=True)
     yield from _lost(reading, evidence, now, notes)
 
