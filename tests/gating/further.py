@@ -104,7 +104,7 @@ RIGHT = (
             ),
             "tests/test_account.py": edited(
                 ACCOUNT_TESTS,
-                ("from bank.account import Account\n", "import pytest\n\nfrom bank.account import Overdrawn\n"),
+                ("from bank.account import Account", "import pytest\n\nfrom bank.account import Overdrawn"),
             )
             + ACCOUNT_RED,
         },

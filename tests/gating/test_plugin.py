@@ -43,8 +43,13 @@ TEST = (
 """
 )
 DUE = {
-    "reproduce": (1,), "hunt": (0, 1, 5), "debug": (0, 1, 4, 5), "gate": (0,), "vet": (0,), "diff": (0,)
-}  # fmt: skip
+    "reproduce": (1,),
+    "hunt": (0, 1, 5),
+    "debug": (0, 1, 4, 5),
+    "gate": (0,),
+    "vet": (0,),
+    "diff": (0,),
+}
 """Exit statuses in the repository below; of `hunt` and `debug` what little time allows."""
 QUICKLY = {
     "reproduce": ("--runner", "unittest"),

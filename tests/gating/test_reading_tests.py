@@ -59,6 +59,8 @@ def weaker(before: str, after: str) -> list[str]:
             "the exception's message",
         ),
         ("assert f() == [1, 2]", "assert len(f()) == 2", "only `len(f())` is compared"),
+        ("assert abs(f()) < 0.1", "assert abs(f()) < 10", "a bound lies further off"),
+        ("self.assertGreater(f(), 3)", "self.assertGreater(f(), 1)", "a bound lies further off"),
     ],
 )
 def test_demands_less(before: str, after: str, told: str) -> None:
@@ -81,6 +83,13 @@ def test_demands_less(before: str, after: str, told: str) -> None:
 )
 def test_demands_as_much(before: str, after: str) -> None:
     assert weaker(before, after) == []
+
+
+def test_a_table_of_cases_is_thinned_out() -> None:
+    before, after = "CASES = [(1, 2), (3, 4)]\n", "CASES = [(1, 2)]\n"
+    assert [one.what for one in weakenings(before, after)] == ["a row is gone: `(3, 4)`"]
+    assert list(weakenings(after, before)) == []
+    assert list(weakenings(before, "CASES = [(1, 2), (3, 5)]\n")) == [], "running must show it"
 
 
 def test_skips_that_are_added() -> None:

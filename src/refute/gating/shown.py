@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -21,6 +22,8 @@ __all__ = ["found_by_running", "own_turned"]
 _MISSING = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "TypeError")
 """Failures of a test that asks for what the old code does not have: they say nothing of whether it
 checks what it gets."""
+_GONE = re.compile(r"cannot import name '(\w+)'|No module named '([\w.]+)'")
+"""What a test file asked for that is not there."""
 _SKIPPED = ("skipped", "xfailed", "xpassed")
 _RAN = ("passed", "failed", "error")
 
@@ -86,7 +89,11 @@ def _green_now(reading: Reading, evidence: Evidence) -> Iterator[Finding]:
 def _former(reading: Reading, evidence: Evidence, notes: list[str]) -> Iterator[Finding]:
     """Tests as they were: those that fail on the new code, and those that are gone."""
     now = statuses(evidence.new)
+    yield from _unimportable(reading, evidence, now, notes)
+    broken = statuses(evidence.kept).broken - now.broken
     for one in evidence.fell:
+        if one.file in broken:
+            continue
         old = reading.function_of(one.id, one.file, after=False)
         new = reading.function_of(one.id, one.file)
         gone = _gone(one, now)
@@ -98,14 +105,34 @@ def _former(reading: Reading, evidence: Evidence, notes: list[str]) -> Iterator[
                 notes.append(f"{one.id} demands something else now, as {where} says")
                 continue
             what = "its version before fails on the new code, and nothing says that it should"
-            if gone:
-                what = "the test is gone, and fails on the new code"
+            if gone and new is None:
+                what = "the test is gone, and fails on the new code" + _told(one.failure)
+                yield Finding("no-test-lost", one.id, what, shown=True)
+                continue
             yield Finding("expected-said", one.id, what + _told(one.failure), shown=True)
         else:
             what = f"the test passed on the old code and fails on the new{_told(one.failure)}"
             what += "; it is not run any more" if gone else ""
             yield Finding("no-regression", one.id, what, shown=True)
     yield from _lost(reading, evidence, now, notes)
+
+
+def _unimportable(
+    reading: Reading, evidence: Evidence, now: Statuses, notes: list[str]
+) -> Iterator[Finding]:
+    """Test files that could not be imported as they were, and can be now: what they took from the
+    code is gone or is called otherwise."""
+    for path in sorted(statuses(evidence.kept).broken - statuses(evidence.old).broken - now.broken):
+        failure = next((one.failure for one in evidence.fell if one.file == path), None)
+        told = _told(failure)
+        gone = _GONE.search(told)
+        name = (gone[1] or gone[2]).rpartition(".")[2] if gone else ""
+        where = reading.words.of(name, [name]) if name else ""
+        if where:
+            notes.append(f"{path} could not be imported as it was, as {where} says")
+            continue
+        what = "the file as it was cannot be imported on the new code, and nothing says why"
+        yield Finding("expected-said", path, what + told, shown=True)
 
 
 def _lost(
@@ -122,7 +149,7 @@ def _lost(
             continue
         old = reading.function_of(one.id, one.file, after=False)
         new = reading.function_of(one.id, one.file)
-        if new is None and old is not None and _moved(reading, old):
+        if new is None and old is not None and _moved(reading, old, now):
             continue
         if new is not None and old is not None and _rows(old) <= _rows(new) and _rows(old):
             continue
@@ -141,14 +168,15 @@ def _gone(one: TestResult, now: Statuses) -> bool:
     return one.id not in now.tests and one.file not in now.broken
 
 
-def _moved(reading: Reading, old: Function) -> bool:
-    """Whether a test stands under another name, or in another file."""
+def _moved(reading: Reading, old: Function, now: Statuses) -> bool:
+    """Whether a test stands under another name, or in another file, and runs there."""
+    ran = {re.split(r"::|\.", id.partition("[")[0].partition(" ")[0])[-1] for id in now.tests}
     body = [ast.dump(node) for node in old.body]
     return any(
         [ast.dump(node) for node in function.body] == body
         for path in reading.test_files
         for name, function in reading.tests_in(path).items()
-        if name not in reading.tests_in(path, after=False)
+        if name not in reading.tests_in(path, after=False) and function.name in ran
     )
 
 

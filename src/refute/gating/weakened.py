@@ -38,6 +38,29 @@ def weakenings(before: str, after: str) -> Iterator[Weakening]:
             for line, what in _weaker(old[name], function):
                 yield Weakening(name, line, what)
 
+    yield from _thinner(before, after)
+
+
+def _thinner(before: str, after: str) -> Iterator[Weakening]:
+    """Tables of cases at the top of a test file that have lost rows."""
+    old, new = (_tables(readable_module(text)) for text in (before, after))
+    for name, (line, rows) in new.items():
+        gone = old[name][1] - rows if name in old else Counter()
+        if gone and rows.total() < old[name][1].total():
+            yield Weakening(name, line, f"a row is gone: `{next(iter(gone))}`")
+
+
+def _tables(tree: ast.Module) -> dict[str, tuple[int, Counter[str]]]:
+    found = {}
+    for node in tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Name) and isinstance(node.value, ast.List | ast.Tuple | ast.Set):
+            rows = Counter(ast.unparse(row) for row in node.value.elts)
+            found[target.id] = node.lineno, rows
+    return found
+
 
 def added_skips(before: str, after: str) -> Iterator[Weakening]:
     """What was added that may keep a test from running or from failing: in tests that were there,
@@ -145,7 +168,7 @@ def _loosened(old: Check, new: Check) -> str:
             return f"`{old.operator}` became `{new.operator}`"
         if old.kind == "equal" and new.operator in ("in", "<", ">"):
             return f"`{old.operator}` became `{new.operator}`"
-        return _widened(old, new) or _partial(old, new)
+        return _widened(old, new) or _further(old, new) or _partial(old, new)
     return ""
 
 
@@ -172,6 +195,21 @@ def _widened(old: Check, new: Check) -> str:
         if value > was.get(name, value) or (was and name not in was and value > max(was.values())):
             return f"the tolerance is wider ({name})"
     return ""
+
+
+def _further(old: Check, new: Check) -> str:
+    """`x < 0.1` to `x < 10`: a bound that lies further off."""
+    if old.actual != new.actual or old.operator != new.operator:
+        return ""
+    try:
+        was, now = float(old.expected), float(new.expected)
+    except ValueError:
+        return ""
+    wider = now > was if old.operator in ("<", "<=", "assertLess", "assertLessEqual") else now < was
+    bound = old.operator.strip("=") in ("<", ">") or old.operator.startswith(
+        ("assertLess", "assertGreater")
+    )
+    return "a bound lies further off" if bound and wider else ""
 
 
 def _partial(old: Check, new: Check) -> str:
