@@ -104,7 +104,10 @@ RIGHT = (
             ),
             "tests/test_account.py": edited(
                 ACCOUNT_TESTS,
-                ("from bank.account import Account", "import pytest\n\nfrom bank.account import Overdrawn"),
+                (
+                    "from bank.account import Account",
+                    "import pytest\n\nfrom bank.account import Overdrawn",
+                ),
             )
             + ACCOUNT_RED,
         },

@@ -11,7 +11,18 @@ import pytest
 import refute as api
 from refute.gating.findings import RULES
 
-from .endings import ENDINGS, QUICK_ONES, RIGHT, WRONG, Ending, git, left_again, planted
+from .endings import (
+    ENDINGS,
+    QUICK_ONES,
+    RIGHT,
+    SPAN,
+    SPAN_TESTS,
+    WRONG,
+    Ending,
+    git,
+    left_again,
+    planted,
+)
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -42,6 +53,19 @@ def test_wrong_endings(ending: Ending, folder: Path) -> None:
     assert result.verdict == "not proven"
     if ending.rule not in ("not-weakened", "no-patching"):
         assert any(one.shown for one in found), "shown by running"
+
+
+def test_tests_that_run_on_neither_side_are_no_verdict(folder: Path) -> None:
+    (ending,) = (one for one in QUICK_ONES if one.is_right)
+    left_again(ending, folder)
+    (folder / "test_span.py").write_text("import nowhere_to_be_found\n" + SPAN_TESTS)
+    git(folder, "commit", "-qam", "needs something")
+    try:
+        (folder / "span.py").write_text(SPAN)
+        with pytest.raises(api.Unavailable, match="on the old code either: ModuleNotFoundError"):
+            api.gate(repo=folder, base="HEAD", runner="unittest")
+    finally:
+        git(folder, "reset", "-q", "--hard", "HEAD~1")
 
 
 def test_a_right_ending(refute: Run, folder: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from refute.errors import WorkspaceUnavailable
 from refute.gating.change import Change
 from refute.gating.running import Standing, changed_test_files, run_on, selection_of, standings
 from refute.issue.context.neighbours import neighbouring_tests
@@ -71,6 +72,7 @@ def gathered(
     old = runs.run("old", (*former, *near))
     kept = runs.run("kept", (*former, *near)) if change.changes_code else old
     new = runs.run("new", (*changed, *near))
+    _check_that_tests_run(old, new)
     red = runs.run("red", changed) if change.changes_code else NO_TESTS
     tests = _standings(change, red, new, old, kept, near)
     candidates = [one for one in tests if one.turn == "red to green"]
@@ -79,6 +81,20 @@ def gathered(
     found = Evidence(old, red, kept, new, changed, near, tests, turned, (*flaky, *shaky), fell)
     meddled = _meddled(runs, found) if turned else ""
     return replace(found, meddled=meddled, executed=executed)
+
+
+def _check_that_tests_run(old: TestReport, new: TestReport) -> None:
+    """Where no test runs with or without the change, that is no fault of the change: something is
+    missing here. Raises `WorkspaceUnavailable`."""
+    for report in (old, new):
+        ran = any(one.phase != "collect" for one in report.results)
+        if ran or report == NO_TESTS or (report.status == "finished" and not report.results):
+            return
+    told = next((one for one in old.results if one.failure is not None), None)
+    if told is None or told.failure is None:
+        raise WorkspaceUnavailable(f"no test runs here, on the old code either: {old.remark}")
+    why = f"{told.failure.type}: {told.failure.message}".partition("\n")[0]
+    raise WorkspaceUnavailable(f"{told.id} cannot be imported here, on the old code either: {why}")
 
 
 @dataclass(frozen=True, slots=True)
