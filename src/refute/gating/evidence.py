@@ -72,7 +72,7 @@ def gathered(
     old = runs.run("old", (*former, *near))
     kept = runs.run("kept", (*former, *near)) if change.changes_code else old
     new = runs.run("new", (*changed, *near))
-    _check_that_tests_run(old, new)
+    _check_that_tests_run(old, new, changed)
     red = runs.run("red", changed) if change.changes_code else NO_TESTS
     tests = _standings(change, red, new, old, kept, near)
     candidates = [one for one in tests if one.turn == "red to green"]
@@ -83,14 +83,18 @@ def gathered(
     return replace(found, meddled=meddled, executed=executed)
 
 
-def _check_that_tests_run(old: TestReport, new: TestReport) -> None:
-    """Where no test runs with or without the change, that is no fault of the change: something is
-    missing here. Raises `WorkspaceUnavailable`."""
+def _check_that_tests_run(old: TestReport, new: TestReport, changed: Sequence[str]) -> None:
+    """Where no test runs with or without the change, or none of a file that it changes, that is no
+    fault of the change: something is missing here. Raises `WorkspaceUnavailable`."""
+    broken = statuses(old).broken & statuses(new).broken & {*changed}
     for report in (old, new):
         ran = any(one.phase != "collect" for one in report.results)
+        if broken:
+            break
         if ran or report == NO_TESTS or (report.status == "finished" and not report.results):
             return
-    told = next((one for one in old.results if one.failure is not None), None)
+    failed = [one for one in old.results if one.failure is not None]
+    told = next((one for one in failed if not broken or one.file in broken), None)
     if told is None or told.failure is None:
         raise WorkspaceUnavailable(f"no test runs here, on the old code either: {old.remark}")
     why = f"{told.failure.type}: {told.failure.message}".partition("\n")[0]

@@ -153,6 +153,8 @@ def _lost(
             continue
         if new is not None and old is not None and _rows(old) <= _rows(new) and _rows(old):
             continue
+        if plain == one.id and any(id.startswith(f"{plain}[") for id in now.tests):
+            continue  # a single test became a table
         told.add(plain)
         where = reading.said(plain.rpartition("::")[2], _source(old)) if old is not None else ""
         if where:
