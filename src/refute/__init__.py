@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from refute.api.fixes import RankedFixes, rank_fixes
     from refute.api.fixing import FixResult, fix, fix_async
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
+    from refute.api.gating import GateResult, HookAnswer, gate, gate_async, gate_hook
     from refute.api.grading import GradeResult, grade
     from refute.api.issues import (
         ReproduceResult,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
         vet_async,
     )
     from refute.api.judging import JudgeResult, judge, judge_async
+    from refute.api.red_green import RedGreenResult, red_green
+    from refute.api.starting import InitResult, init
     from refute.combinators import backtrack, best_of, cross_check, refine, vote
     from refute.datasets import load_dataset
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
@@ -82,6 +85,7 @@ _HOMES = {
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.fixing": ("FixResult", "fix", "fix_async"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
+    "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_async", "gate_hook"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
     "refute.api.functions": (
@@ -101,6 +105,8 @@ _HOMES = {
         "vet_async",
     ),
     "refute.api.judging": ("JudgeResult", "judge", "judge_async"),
+    "refute.api.red_green": ("RedGreenResult", "red_green"),
+    "refute.api.starting": ("InitResult", "init"),
     "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
     "refute.datasets": ("load_dataset",),
     "refute.errors": (
@@ -156,8 +162,11 @@ __all__ = [
     "FunctionKey",
     "FunctionPrediction",
     "FunctionProblem",
+    "GateResult",
     "GradeResult",
+    "HookAnswer",
     "HuntResult",
+    "InitResult",
     "InputError",
     "IssueBenchResult",
     "IssueKey",
@@ -174,6 +183,7 @@ __all__ = [
     "Outcome",
     "Program",
     "RankedFixes",
+    "RedGreenResult",
     "RefuteError",
     "ReproduceResult",
     "Reproduction",
@@ -198,9 +208,13 @@ __all__ = [
     "filter_fixes",
     "fix",
     "fix_async",
+    "gate",
+    "gate_async",
+    "gate_hook",
     "grade",
     "hunt",
     "hunt_async",
+    "init",
     "judge",
     "judge_async",
     "load_dataset",
@@ -210,6 +224,7 @@ __all__ = [
     "problem_of",
     "rank_fixes",
     "read_examples",
+    "red_green",
     "refine",
     "reproduce",
     "reproduce_async",

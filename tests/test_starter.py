@@ -1,0 +1,87 @@
+"""`refute init`: what it proposes, what it writes, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "a"\n')
+    return tmp_path
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_shows_the_diff_and_writes_nothing(refute: Run, repo: Path) -> None:
+    before = files(repo)
+    status, out, err = refute("init", "-C", repo)
+    assert (status, files(repo)) == (0, before)
+    assert "+[tool.refute]" in out
+    assert "+++ b/.github/workflows/refute.yml" in out
+    assert "+++ b/AGENTS.md" in out
+    assert ".claude" not in out, "the hook is for those who ask for it"
+    assert "--write does it" in err
+
+
+def test_writes_once(refute: Run, repo: Path) -> None:
+    assert refute("init", "-C", repo, "--hook", "--write")[0] == 0
+    written = files(repo)
+    settings = tomllib.loads(written["pyproject.toml"])
+    assert settings["project"]["name"] == "a"
+    assert set(settings["tool"]["refute"]) == {"budget", "neighbours"}
+    assert "pip install refute pytest -e ." in written[".github/workflows/refute.yml"]
+    assert "${{ github.base_ref }}" in written[".github/workflows/refute.yml"]
+    status, out, err = refute("init", "-C", repo, "--hook", "--write")
+    assert (status, files(repo)) == (0, written)
+    assert out.count("is left alone") == 4
+    assert "nothing to write" in err
+
+
+def test_adds_to_what_is_there(refute: Run, repo: Path) -> None:
+    (repo / "AGENTS.md").write_text("# Ours\n\nBe kind.\n")
+    (repo / ".claude").mkdir()
+    place = repo / ".claude" / "settings.json"
+    mine = {"model": "x", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]}}
+    place.write_text(json.dumps(mine))
+    assert refute("init", "-C", repo, "--hook", "--write")[0] == 0
+    assert (repo / "AGENTS.md").read_text().startswith("# Ours\n\nBe kind.\n\n<!-- refute: begin")
+    stops = json.loads(place.read_text())["hooks"]["Stop"]
+    assert [hook["command"] for one in stops for hook in one["hooks"]] == [
+        "a",
+        "refute gate --hook",
+    ]
+    assert json.loads(place.read_text())["model"] == "x"
+
+
+@pytest.mark.parametrize("text", ["no JSON", '{"hooks": []}', '{"hooks": {"Stop": 3}}', "[]"])
+def test_leaves_what_it_does_not_understand(refute: Run, repo: Path, text: str) -> None:
+    (repo / ".claude").mkdir()
+    (repo / ".claude" / "settings.json").write_text(text)
+    (repo / "pyproject.toml").write_text("not = [toml")
+    status, out, _ = refute("init", "-C", repo, "--hook", "--write")
+    assert status == 0
+    assert out.count("is left alone") == 2
+    assert (repo / ".claude" / "settings.json").read_text() == text
+
+
+def test_writes_through_no_link(refute: Run, repo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.md"
+    other.write_text("theirs")
+    (repo / "AGENTS.md").symlink_to(other)
+    status, _, err = refute("init", "-C", repo, "--write")
+    assert (status, "is a link" in err, other.read_text()) == (2, True, "theirs")
