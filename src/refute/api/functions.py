@@ -95,21 +95,36 @@ class HuntResult(_Result):
 
         Returns the files written. Raises `InputError` where a file exists and not `force`.
         """
-        from refute.function.testfile import render, write_tests
+        from refute.function.testfile import write_tests
 
-        written = []
+        files = self.pytest_files(output, force=force)
+        for place, text in files.items():
+            write_tests(place, text, force=force)
+        return list(files)
+
+    def pytest_files(
+        self, output: Path | str, *, function: str | None = None, force: bool = True
+    ) -> dict[Path, str]:
+        """The failing tests as pytest files that would lie at `output`: path -> source.
+
+        `output`: a file, or a folder that exists, for several modules. `function`: only this one's.
+        Raises `InputError` where they cannot lie there; where one exists, only without `force`.
+        """
+        from refute.function.testfile import render
+
+        files: dict[Path, str] = {}
         places = places_of_tests(Path(output), self.opened, force=force)
         for file, place in places.items():
             rows = [
                 (module, one)
                 for module, one in self.collected.results
                 if module.source.path == file and isinstance(one, Hunt) and one.found
+                if function in (None, one.function)
             ]
             if rows:
                 tests = [(one.function, one.failing, one.findings) for _, one in rows]
-                write_tests(place, render(rows[0][0], tests, path=place), force=force)
-                written.append(place)
-        return written
+                files[place] = render(rows[0][0], tests, path=place)
+        return files
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""

@@ -38,6 +38,8 @@ _VERBS = {
     "grade": "Grade predicted test patches: do they reproduce their issues?",
     "data": "Build benchmarks of issues, and look at them.",
     "train": "Train a model to write unit tests that fail and are right (UTGen).",
+    "mcp": "Serve agents over MCP, on stdin and stdout.",
+    "lsp": "Serve editors over the language server protocol, on stdin and stdout.",
     "methods": "List the methods that there are.",
     "datasets": "List the datasets that there are.",
     "doctor": "Show what works on this machine, and how to get what is missing.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, RefuteError, at_fault
+from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
 
 if TYPE_CHECKING:
     from refute.function.contract import State
@@ -48,14 +48,10 @@ def fail_for(error: Exception) -> int:
     """Say in one line what went wrong, and return the exit status for it."""
     if os.environ.get("REFUTE_TRACEBACK"):
         raise error
-    if isinstance(error, RefuteError) and error.exit_status != INTERNAL:
-        return fail(error.line.format(" ".join(str(error).split())), error.exit_status)
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        return fail(f"{where}{error.strerror}", UNAVAILABLE)
-    if isinstance(error, MemoryError):
-        return fail("out of memory", UNAVAILABLE)
-    return fail(f"internal error at {at_fault(error)} (REFUTE_TRACEBACK=1 shows more)", INTERNAL)
+    status, line = told(error)
+    if status == INTERNAL:
+        line = f"internal error at {line} (REFUTE_TRACEBACK=1 shows more)"
+    return fail(line, status)
 
 
 def fail(message: str, status: int) -> int:
