@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         vet_async,
     )
     from refute.api.judging import JudgeResult, judge, judge_async
+    from refute.api.red_green import RedGreenResult, red_green
     from refute.combinators import backtrack, best_of, cross_check, refine, vote
     from refute.datasets import load_dataset
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
@@ -101,6 +102,7 @@ _HOMES = {
         "vet_async",
     ),
     "refute.api.judging": ("JudgeResult", "judge", "judge_async"),
+    "refute.api.red_green": ("RedGreenResult", "red_green"),
     "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
     "refute.datasets": ("load_dataset",),
     "refute.errors": (
@@ -174,6 +176,7 @@ __all__ = [
     "Outcome",
     "Program",
     "RankedFixes",
+    "RedGreenResult",
     "RefuteError",
     "ReproduceResult",
     "Reproduction",
@@ -210,6 +213,7 @@ __all__ = [
     "problem_of",
     "rank_fixes",
     "read_examples",
+    "red_green",
     "refine",
     "reproduce",
     "reproduce_async",

@@ -1,0 +1,99 @@
+"""`red_green`: given tests on two states of a repository.
+
+>>> found = refute.red_green(repo=".", base="main")
+>>> [test.id for test in found.tests if test.turn == "red to green"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.api.calling import Shown, apart, path_of
+from refute.errors import InputError
+from refute.gate.change import Change, Place, open_change
+from refute.gate.running import Standing, changed_test_files, run_on, selection_of, standings
+from refute.workspace.contract import TestReport
+
+__all__ = ["RedGreenResult", "red_green"]
+
+
+@dataclass(frozen=True, slots=True)
+class RedGreenResult(Shown):
+    """Tests before and after a change."""
+
+    base: str
+    """What people call the state before, such as "HEAD"."""
+    head: str
+    """The same of the state after, such as "working tree"."""
+    tests: tuple[Standing, ...]
+    before: TestReport
+    """The run on the old code, with the tests of the change applied."""
+    after: TestReport
+
+    @property
+    def turned(self) -> tuple[Standing, ...]:
+        """The tests that failed on the old code and pass on the new."""
+        return tuple(one for one in self.tests if one.turn == "red to green")
+
+    @property
+    def sound(self) -> bool:
+        """Whether both runs came to their end, and nothing meddled with their results."""
+        return all(one.status == "finished" and one.trusted for one in (self.before, self.after))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        from refute.report.gate import red_green_document
+
+        return red_green_document(self.base, self.head, self.tests, self.before, self.after)
+
+    def print(self, console: Any) -> None:
+        """What a notebook shows."""
+        from refute.report.gate import print_standings
+
+        print_standings(self.tests, console)
+
+
+def red_green(
+    tests: Sequence[str] = (),
+    *,
+    repo: Path | str = ".",
+    base: str | None = None,
+    head: str | None = None,
+    python: Path | str | None = None,
+    runner: str | None = None,
+    timeout: float = 300.0,
+) -> RedGreenResult:
+    """Run tests on the old code, with only the tests of the change applied, and on the new code.
+
+    `tests`: test files or ids (`tests/test_x.py::test_a`), relative to the root of the repository;
+    none: the test files that the change adds or changes. `base`: the commit before; None: HEAD
+    where the working tree has changes that are not committed, else where the branch left the main
+    one. `head`: the commit after; None: the working tree, new files included. `python`, `runner`:
+    how the tests run, as in `refute.reproduce`. `timeout`: seconds for each of the two runs.
+
+    Everything runs in a workspace; nothing in the checkout is changed. Raises `InputError`,
+    `Unavailable`.
+    """
+
+    def work() -> RedGreenResult:
+        change = open_change(Place(Path(repo), path_of(python), runner), base, head)
+        selection = selection_of(tests or changed_test_files(change))
+        _check(change, tests)
+        with change.workspace() as workspace:
+            old = run_on(workspace, (change.tests, change.runner), selection, timeout=timeout)
+            new = run_on(workspace, (change.patch,), selection, timeout=timeout)
+        return RedGreenResult(change.base_label, change.head_label, standings(old, new), old, new)
+
+    return apart(work)
+
+
+def _check(change: Change, tests: Sequence[str]) -> None:
+    for one in tests:
+        path = one.partition("::")[0]
+        if path.startswith("/") or change.after(path) is None:
+            raise InputError(
+                f"{path}: no such test file in the {change.head_label} of {change.root}"
+            )
