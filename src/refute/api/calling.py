@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +33,10 @@ class Shown:
 
     def print(self, console: Console) -> None:
         """What the command prints on stdout."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:

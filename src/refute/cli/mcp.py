@@ -49,9 +49,7 @@ def command(root: Path, allow_writes: bool, at_once: int, asked: Asked) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("refute"):
             raise
-        raise InputError(
-            f"the server needs {error.name}; pip install 'refute[mcp]'"
-        ) from None
+        raise InputError(f"the server needs {error.name}; pip install 'refute[mcp]'") from None
     given: dict[str, Any] = asdict(asked)
     given["record"] = None if asked.record is None else str(asked.record.resolve())
     serve(root.resolve(), asked=given, writes=allow_writes, at_once=at_once)

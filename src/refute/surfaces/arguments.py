@@ -144,10 +144,11 @@ class VetPatch(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True)
         str, Meta(min_length=1, description="The issue's text: what the fix is to mend.")
     ]
     tests: Annotated[
-        str,
+        str | dict[str, str],
         Meta(
-            description="Tests that reproduce the issue, as a unified diff against the checkout; "
-            "empty: they are written as `reproduce_issue` does."
+            description="Tests that reproduce the issue: a unified diff against the checkout, or "
+            "the text of whole test files by their path from the root of the repository; empty: "
+            "they are written as `reproduce_issue` does."
         ),
     ] = ""
     neighbours: Annotated[
@@ -180,10 +181,23 @@ class CompareBehaviour(Arguments, frozen=True, kw_only=True, forbid_unknown_fiel
 class CheckTestsRedGreen(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `check_tests_red_green`."""
 
+    tests: Annotated[
+        str | list[str],
+        Meta(
+            description="Test files or ids (tests/test_x.py::test_a), relative to the root of the "
+            "repository; empty: the test files that the change adds or edits."
+        ),
+    ] = ""
     base: Annotated[
         str,
-        Meta(description="The commit before the change, such as HEAD, main or a merge base."),
-    ] = "HEAD"
+        Meta(
+            description="The commit before the change; empty: HEAD where the working tree has "
+            "changes that are not committed, else where the branch left the main one."
+        ),
+    ] = ""
+    head: Annotated[
+        str, Meta(description="The commit after the change; empty: the working tree as it is.")
+    ] = ""
     repo: _Repo = "."
     time_limit: _Limit = 900.0
 

@@ -1,6 +1,6 @@
 """What each verb answers: the types that the output schemas are made of.
 
-Short on purpose: what a model needs to go on. The whole document of a call is a resource (`report`).
+Short on purpose: what a model needs to go on. The whole document is a resource (`report`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 __all__ = [
     "Alternative",
+    "CheckTestsRedGreenResult",
     "CheckedFile",
     "CheckedFunction",
     "CompareBehaviourResult",
@@ -24,8 +25,8 @@ __all__ = [
     "NotLookedAt",
     "OpenQuestion",
     "ReadRunResult",
-    "RedGreenResult",
     "ReproduceIssueResult",
+    "Standing",
     "TestOutcome",
     "VetPatchResult",
 ]
@@ -238,18 +239,34 @@ class VetPatchResult(Struct, frozen=True, kw_only=True):
     report: _Report = ""
 
 
-class RedGreenResult(Struct, frozen=True, kw_only=True):
+class Standing(Struct, frozen=True, kw_only=True):
+    """One test on the code before a change and on the code after it."""
+
+    id: str
+    turn: Annotated[
+        str,
+        Meta(
+            description="red to green: failed and passes; green before: passed without the change, "
+            "so it shows nothing of it; red now: fails as before; broken: passed and fails; not "
+            "run: did not run in one of the states."
+        ),
+    ]
+    failure_before: Annotated[str, Meta(description="How it failed; empty: it did not.")]
+    failure_after: str
+
+
+class CheckTestsRedGreenResult(Struct, frozen=True, kw_only=True):
     """Tests of a change, run on the code before it and after it."""
 
-    verdict: str
+    shown: Annotated[
+        bool,
+        Meta(description="At least one test turned from red to green, and none is red now."),
+    ]
     summary: _Summary
-    red_then_green: Annotated[
-        list[TestOutcome], Meta(description="Fail before the change (how is shown), pass after it.")
+    tests: list[Standing]
+    sound: Annotated[
+        bool, Meta(description="False: a run of the tests is not to be relied on; see notes.")
     ]
-    green_before: Annotated[
-        list[TestOutcome], Meta(description="Pass without the change: they show nothing of it.")
-    ]
-    red_after: Annotated[list[TestOutcome], Meta(description="Fail with the change.")]
     notes: list[str]
     report: _Report = ""
 

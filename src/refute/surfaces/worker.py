@@ -1,8 +1,8 @@
 """One call of a verb in a process of its own: `python -m refute.surfaces.worker`.
 
 It reads one line of JSON (`Request`) and writes lines of JSON (`Progress`, then `Done` or `Failed`)
-to what was its stdout; whatever else prints reaches stderr. When its stdin ends it stops: verbs over
-functions then return what they have, as on Ctrl-C. What does not stop within `GRACE` is killed.
+to what was its stdout; whatever else prints reaches stderr. When its stdin ends it stops: verbs
+over functions then return what they have, as on Ctrl-C. What does not stop in `GRACE` is killed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import gc
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -28,6 +29,8 @@ GRACE = 20.0
 """Seconds for an end in good order."""
 _LONGEST_LINE = 1000
 """Characters of a line of progress: a pipe takes it whole."""
+_SCRATCH = re.compile(r"\S*/refute-call-\w+/")
+"""Folders of texts that were handed over (`verbs.contract`): the caller knows none of them."""
 Fault = Literal["bad input", "unavailable", "stopped", "internal"]
 
 
@@ -118,6 +121,7 @@ def _answer(asked_for: Request, tell: Any) -> Done:
 def _failed(error: Exception) -> Failed:
     status, line = told(error)
     faults: dict[int, Fault] = {BAD_INPUT: "bad input", UNAVAILABLE: "unavailable"}
+    line = _SCRATCH.sub("", line)
     return Failed(faults.get(status, "internal"), line)
 
 

@@ -62,7 +62,6 @@ class _Tools:
                 title=told.title,
                 read_only_hint=not writes,
                 destructive_hint=writes,
-                idempotent_hint=not writes,
                 open_world_hint=self._asked.get("model") is not None,
             ),
         )

@@ -13,14 +13,14 @@ from refute.surfaces.verbs import VERBS
 __all__ = ["DESCRIPTIONS", "INSTRUCTIONS", "Told", "input_schema", "output_schema"]
 
 INSTRUCTIONS = """\
-refute proves Python code wrong with unit tests that fail, and fixes right by tests that turn green. \
-Code runs in a sandbox; the checkout is not changed.
-A usual order: find_failing_input (is this function wrong?), debug_function (a small fix), \
-check_tests_red_green (are the tests of my change red before it and green after it?), vet_patch (does \
-my fix resolve the issue, and what else does it do?), compare_behaviour (on which inputs does my \
-change behave otherwise?).
-"cannot tell" and "unavailable" are no verdict on the code. A claim without a failing test is not \
-made: where nothing says what is right (no docstring, doctest or test), add an example."""
+refute proves Python code wrong with unit tests that fail, and fixes right by tests that turn
+green. Code runs in a sandbox, and the checkout is not changed.
+A usual order: find_failing_input (is this function wrong?), debug_function (a small fix),
+check_tests_red_green (are the tests of my change red before it and green after it?), vet_patch
+(does my fix resolve the issue, and what else does it do?), compare_behaviour (on which inputs does
+my change behave otherwise?).
+"cannot tell" and "unavailable" are no verdict on the code. No claim is made without a failing test:
+where nothing says what is right (no docstring, doctest or test), add an example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,9 @@ DESCRIPTIONS = {
     "debug_function": Told(
         "Fix a function",
         "Look for a small fix of Python functions that turns their failing tests green and breaks "
-        "none. Returns a unified diff, how sure it is, and other fixes with an input that tells them "
-        "apart. `fixed` is claimed only where a test that does not come from the search shows it.",
+        "none. Returns a unified diff, how sure it is, and other fixes with an input that tells "
+        "them apart. `fixed` is claimed only where a test that does not come from the search shows "
+        "it.",
     ),
     "reproduce_issue": Told(
         "Reproduce an issue",
@@ -51,9 +52,9 @@ DESCRIPTIONS = {
     ),
     "vet_patch": Told(
         "Vet a patch",
-        "Judge a fix (a unified diff against the checkout as it is) by tests: reproducing tests and "
-        "existing tests near it are run without the fix and with it, and inputs are looked for on "
-        "which it changes behaviour. Verdict: fixed, not fixed, breaks tests, does not apply or "
+        "Judge a fix (a unified diff against the checkout as it is) by tests: reproducing tests "
+        "and existing tests near it are run without the fix and with it, and inputs are looked for "
+        "on which it changes behaviour. Verdict: fixed, not fixed, breaks tests, does not apply or "
         "cannot tell.",
     ),
     "compare_behaviour": Told(
