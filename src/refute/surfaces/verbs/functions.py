@@ -123,7 +123,7 @@ def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
         "asked": asked,
     }
     found = hunt(asked_for.file, show=lambda module, one, how_far: tell(how_far), **how)
-    wrong = [one for one in found.hunts if one.found]
+    file, wrong = Path(asked_for.file), [one for one in found.hunts if one.found]
     before = next((module.source.text for module in found.opened.targets.modules), "")
     tree = parse_module(before)
     rows, stopped = [], found.interrupted
@@ -131,7 +131,8 @@ def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
         place = find_function(tree, one.function)
         first = hunt_document([one])["tests"][0]
         expected = "" if first["expected"] is None else f", expected {first['expected']}"
-        files = found.pytest_files(Path(asked_for.file).parent, function=one.function)
+        name = f"test_{file.stem}_{one.function.replace('.', '_')}_refuted.py"
+        files = found.pytest_files(file.with_name(name), function=one.function)
         code, edits, sure = "", "", False
         if not stopped:
             tell(f"looking for a fix of {one.function}")
