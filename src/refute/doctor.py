@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.extras import EXTRAS, install, missing
+
 __all__ = ["Check", "examine"]
 
 
@@ -65,17 +67,15 @@ _ENGINES = {
     "docker": "install Docker Engine and start it: https://docs.docker.com/engine/install/",
     "podman": "install podman: https://podman.io/docs/installation",
 }
-_EXTRAS = {
+_PACKAGES = {
     "numpy": ("programs under test may use numpy", "pip install numpy"),
     "pytest": ("runs the test files that hunt -o writes", "pip install pytest"),
-    "uv": ("environments of repositories are built fast", "pip install 'refute[swt]'"),
-    "datasets": ("bench reads benchmarks from the public hub", "pip install 'refute[hub]'"),
 }
 
 
 def examine() -> list[Check]:
     """Look at sandbox, workspaces, interpreters, container engines and optional packages."""
-    return [*_sandbox(), *_workspace(), *_clones(), *_interpreters(), *_engines(), *_extras()]
+    return [*_sandbox(), *_workspace(), *_clones(), *_interpreters(), *_engines(), *_packages()]
 
 
 def _sandbox() -> Iterator[Check]:
@@ -205,7 +205,11 @@ def _engines() -> Iterator[Check]:
             yield Check("containers", name, True, f"{path} {version}")
 
 
-def _extras() -> Iterator[Check]:
-    for name, (detail, remedy) in _EXTRAS.items():
+def _packages() -> Iterator[Check]:
+    for name, (detail, remedy) in _PACKAGES.items():
         works = importlib.util.find_spec(name) is not None
         yield Check("packages", name, works, detail if works else f"missing: {detail}", remedy)
+    for name, extra in EXTRAS.items():
+        lacking = missing(name)
+        detail = f"{', '.join(lacking)} missing: {extra.gives}" if lacking else extra.gives
+        yield Check("extras", name, not lacking, detail, install(name))

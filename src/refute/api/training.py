@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from refute import extras
 from refute.api.calling import Shown, apart
 from refute.api.training_data import StageProgress, TrainingData, silent, training_data
 from refute.errors import InputError
@@ -246,7 +246,7 @@ def train(
             "who makes the data? --data-model SPEC (in the paper the model that is trained, e.g. "
             "openai:BASE), or --data-model none: mutations, without reasoning"
         )
-    _check_installed()
+    extras.need("train", "training")
     data, run = Path(output) / "data", Path(output) / "run"
     maker = None if data_model == "none" else data_model
     found = training_data(source, data, model=maker, limit=limit, progress=progress)
@@ -286,11 +286,11 @@ def _fit(
     remark(resolved.lines())
     name, what = _DATA[kind.training]
     file = _file_of(data, name)
-    if dry_run and _missing():
+    if dry_run and extras.missing("train"):
         from refute.train.rough import rough_estimate
 
         return SftEstimate(resolved, rough_estimate(file, resolved.settings))
-    _check_installed()
+    extras.need("train", "training")
     training = importlib.import_module(f"refute.train.{kind.training}")
     prepared = training.prepare(file, resolved.settings)
     facts = prepared.facts()
@@ -299,15 +299,3 @@ def _fit(
     if dry_run:
         return SftEstimate(resolved, training.estimate(prepared, resolved.settings))
     return SftResult(training.train(prepared, resolved, output, **how))
-
-
-def _missing() -> list[str]:
-    """The libraries of the extra ``[train]`` that are not here."""
-    needed = ("torch", "transformers", "peft", "trl", "datasets")
-    return [name for name in needed if importlib.util.find_spec(name) is None]
-
-
-def _check_installed() -> None:
-    """Raises `InputError` where one of them is missing."""
-    if missing := _missing():
-        raise InputError(f"training needs {', '.join(missing)}; pip install 'refute[train]'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from refute import extras
 from refute.datasets.rows import Row
 from refute.errors import DatasetError
 
@@ -33,7 +34,7 @@ def hub_rows(name: str) -> Iterator[Row]:
         from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise DatasetError(
-            f"{name}: no data given: set --data or REFUTE_DATA, or pip install 'refute[hub]'"
+            f"{name}: no data given: set --data or REFUTE_DATA, or {extras.install('hub')}"
         ) from None
     try:
         rows = load_dataset(repository, configuration, split="test")

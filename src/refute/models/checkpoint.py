@@ -6,7 +6,6 @@ torch, transformers and peft come with the extra ``[train]`` and are imported on
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import re
 import sys
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from refute import extras
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
 from refute.models.contract import Message, to_be_continued
 from refute.models.microbatch import TooLarge
@@ -132,9 +132,7 @@ def find(spec: str) -> CheckpointSource:
     if adapter is not None:
         _check(adapter, "adapter_config.json", "adapter")
     needed = ["torch", "transformers"] + (["peft"] if adapter is not None else [])
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(f"hf:{spec} needs {' and '.join(missing)}; pip install 'refute[train]'")
+    extras.need("train", f"hf:{spec}", needed)
     return CheckpointSource(base, adapter)
 
 

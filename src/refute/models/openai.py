@@ -21,6 +21,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from refute import extras
 from refute.errors import ContextTooLong, InputError, ModelUnavailable, NotContinued
 from refute.jsontext import parse_json
 from refute.models.bodies import ACCEPTED, BodyRefused, bound
@@ -80,9 +81,10 @@ class OpenAIModel:
     ) -> None:
         """`base_url` None: that of the environment, else the service's own.
 
-        Raises `InputError` for an address that is none, `ModelUnavailable` where the service itself
-        is asked without a key.
+        Raises `InputError` for an address that is none and without the extra `[model]`,
+        `ModelUnavailable` where the service itself is asked without a key.
         """
+        extras.need("model", f"{self.KIND}:{served_name}")
         self.served_name = served_name
         self.base_url = (base_url or os.environ.get(self.ADDRESS) or self.HOME).rstrip("/")
         parts = urlsplit(self.base_url)

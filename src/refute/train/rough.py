@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute import extras
 from refute.errors import InputError
 from refute.train.settings import DpoSettings, GrpoSettings, TrainSettings
 from refute.train.tokens import Example, read_examples, read_preferences
@@ -94,7 +95,7 @@ def _rough_grpo(data: Path, settings: GrpoSettings) -> Estimate:
     return at_most(len(kept), len(sizes) - len(kept), sum(kept), settings, f"; {_ROUGH}")
 
 
-_ROUGH = f"{CHARACTERS} characters a token; pip install 'refute[train]' tells more"
+_ROUGH = f"{CHARACTERS} characters a token; {extras.install('train')} tells more"
 
 
 def _whole(one: Example) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refute import extras
 from refute.datasets.rows import read_rows
 from refute.errors import InputError
 from refute.function.target import open_target, problem_of
@@ -119,10 +120,9 @@ def _turns(messages: Any) -> tuple[str, str]:
 
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
-    try:
-        from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped,unused-ignore]
-    except ImportError:
-        raise InputError(f"{path}: Parquet needs: pip install 'refute[train]'") from None
+    extras.need("hub", f"{path}: Parquet", ["pyarrow"])
+    from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped,unused-ignore]
+
     try:
         for batch in ParquetFile(path).iter_batches(batch_size=256):
             yield from batch.to_pylist()
@@ -132,10 +132,9 @@ def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _hub(name: str) -> Iterator[Mapping[str, Any]]:
     repository, _, split = name.partition("@")
-    try:
-        from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        raise InputError(f"{repository}: the hub needs: pip install 'refute[hub]'") from None
+    extras.need("hub", repository)
+    from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
+
     try:
         rows = load_dataset(repository, split=split or "train", streaming=True)
         yield from rows

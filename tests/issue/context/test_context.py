@@ -33,6 +33,14 @@ def test_ties_are_broken_by_path() -> None:
     assert ranked("x", {}) == []
 
 
+def test_a_rare_word_weighs_more_and_a_long_file_less() -> None:
+    files = {"a.py": "rare", "b.py": "often", "c.py": "often", "d.py": "often"}
+    assert ranked("often rare", files)[0] == "a.py"
+    files = {"a.py": f"{'rare ' * 2}{'other ' * 90}", "b.py": "rare other", "c.py": "other"}
+    assert ranked("rare", files)[0] == "b.py"
+    assert ranked("rare", {**files, "b.py": "other"})[0] == "a.py"
+
+
 def test_what_is_shown_fits() -> None:
     files = {f"m{i}.py": f"def thing_{i}():\n    return {i}\n" * 40 for i in range(20)}
     shown = relevant("thing_3 and thing_7", files, tokens=2000)

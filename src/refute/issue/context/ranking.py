@@ -6,9 +6,10 @@ included, up to 27,000 tokens of context (section 5.1; the setting of SWE-bench'
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +22,9 @@ LARGEST = 1 << 19
 _PIECE = re.compile(r"[^\W\d_]+|\d|[^\w\s]|_|\n[ \t]*")
 _LETTERS_A_TOKEN = 5.5
 """Of a run of letters; fitted so that Python source is not underestimated by common tokenizers."""
+
+K1, B = 1.5, 0.75
+"""BM25's usual values: how soon more of a term counts no more, how far long files are held back."""
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _WORD = re.compile(r"[A-Za-z_]\w*|\d+")
@@ -55,25 +59,26 @@ def ranked(query: str, files: Mapping[str, str]) -> list[str]:
     """Paths of `files`, the most relevant to `query` first (BM25 over path and content).
 
     Identifiers count whole and by their parts (`get_or_create`: get, or, create). Ties are broken
-    by path, so that the order depends on nothing else.
+    by path, so that the order depends on nothing else. The weights are Lucene's.
     """
-    import bm25s
-
     paths = sorted(files)
-    terms = list(dict.fromkeys(_terms(query)))
-    if not paths or not terms:
+    terms = dict.fromkeys(_terms(query))
+    documents = [_occurrences(f"{path}\n{files[path][:LARGEST]}", terms) for path in paths]
+    holding = Counter(term for _, found in documents for term in found)
+    if not holding:
         return paths
-    ids = {term: index for index, term in enumerate(terms)}
-    # Only terms of the query score, so every other one shares an id: it counts for the length.
-    rest = len(ids)
-    corpus = [_ids(f"{path}\n{files[path][:LARGEST]}", ids, rest) for path in paths]
-    if not any(corpus):
-        return paths
-    index = bm25s.BM25()
-    index.index((corpus, {**ids, "": rest}), show_progress=False)
-    scores = index.get_scores_from_ids([ids[term] for term in terms])
-    order = sorted(range(len(paths)), key=lambda i: (-float(scores[i]), paths[i]))
-    return [paths[i] for i in order]
+    average = sum(length for length, _ in documents) / len(documents)
+    weights = {
+        term: math.log(1 + (len(paths) - count + 0.5) / (count + 0.5))
+        for term, count in holding.items()
+    }
+
+    def score(length: int, found: Mapping[str, int]) -> float:
+        damping = K1 * (1 - B + B * length / average)
+        return math.fsum(weights[term] * n / (n + damping) for term, n in found.items())
+
+    scores = {path: score(*document) for path, document in zip(paths, documents, strict=True)}
+    return sorted(paths, key=lambda path: -scores[path])
 
 
 def relevant(
@@ -134,13 +139,15 @@ def _terms(text: str) -> list[str]:
     return [term for word in _WORD.findall(text) for term in _parts(word)]
 
 
-def _ids(text: str, ids: Mapping[str, int], rest: int) -> list[int]:
-    """The id of each term of a document, in no particular order."""
-    found: list[int] = []
+def _occurrences(text: str, terms: Collection[str]) -> tuple[int, Counter[str]]:
+    """How many terms a document has, and how often each of `terms` that is in it."""
+    length, found = 0, Counter[str]()
     for word, count in Counter(_WORD.findall(text)).items():
         for term in _parts(word):
-            found += [ids.get(term, rest)] * count
-    return found
+            length += count
+            if term in terms:
+                found[term] += count
+    return length, found
 
 
 @lru_cache(maxsize=1 << 18)
