@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from refute.cli.options import budget_option, python_option
-from refute.errors import InputError
+from refute.extras import need
 
 __all__ = ["command"]
 
@@ -21,11 +21,8 @@ def command(budget: float, python: Path | None) -> int:
     On opening and on saving a Python file its functions are looked at; those that are wrong are
     diagnostics, with "add failing test" and "apply fix" as code actions. See docs/editor.md.
     """
-    try:
-        from refute.surfaces.lsp.server import serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("refute"):
-            raise
-        raise InputError(f"the server needs {error.name}; pip install 'refute[lsp]'") from None
+    need("lsp", "refute lsp")
+    from refute.surfaces.lsp.server import serve
+
     serve(seconds_per_function=budget, python="" if python is None else str(python.absolute()))
     return 0

@@ -10,6 +10,7 @@ import click
 
 from refute.cli.options import FILE, session_options
 from refute.errors import InputError
+from refute.extras import need
 
 if TYPE_CHECKING:
     from refute.models.asking import Asked
@@ -29,13 +30,11 @@ __all__ = ["command"]
 @click.option(
     "--at-once",
     type=click.IntRange(1),
-    default=1,
-    show_default=True,
     metavar="N",
-    help="Calls that run at the same time; the others wait.",
+    help="Calls that run at the same time, the others wait (half as many as cores).",
 )
 @session_options
-def command(root: Path, allow_writes: bool, at_once: int, asked: Asked) -> int:
+def command(root: Path, allow_writes: bool, at_once: int | None, asked: Asked) -> int:
     """Serve agents over MCP, on stdin and stdout (needs the extra: refute[mcp]).
 
     Tools: find_failing_input, debug_function, reproduce_issue, vet_patch, compare_behaviour,
@@ -44,13 +43,12 @@ def command(root: Path, allow_writes: bool, at_once: int, asked: Asked) -> int:
     """
     if not root.is_dir():
         raise InputError(f"-C {root}: no such folder")
-    try:
-        from refute.surfaces.mcp.server import serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("refute"):
-            raise
-        raise InputError(f"the server needs {error.name}; pip install 'refute[mcp]'") from None
+    need("mcp", "refute mcp")
+    from refute.runs.pool import cores
+    from refute.surfaces.mcp.server import serve
+
     given: dict[str, Any] = asdict(asked)
     given["record"] = None if asked.record is None else str(asked.record.resolve())
-    serve(root.resolve(), asked=given, writes=allow_writes, at_once=at_once)
+    places = at_once or max(1, cores() // 2)
+    serve(root.resolve(), asked=given, writes=allow_writes, at_once=places)
     return 0

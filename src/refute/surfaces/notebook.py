@@ -19,7 +19,7 @@ from refute.syntax import try_parse
 if TYPE_CHECKING:
     from refute.api.functions import DebugResult, HuntResult
 
-__all__ = ["load_ipython_extension"]
+__all__ = ["load_ipython_extension", "looked_at"]
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _VERBS = ("debug", "hunt")
@@ -58,7 +58,8 @@ def _options(line: str) -> tuple[str, float]:
 def looked_at(
     cell: str, earlier: Iterable[str], *, verb: str, seconds: float
 ) -> DebugResult | HuntResult:
-    """What `hunt` or `debug` finds out about the functions of a cell. Raises `InputError`."""
+    """What `hunt` or `debug` (`verb`) finds out about the functions of a cell, in `seconds` for
+    each; `earlier`: the cells before it. Raises `InputError`."""
     import refute
 
     tree = try_parse(cell)
@@ -106,6 +107,8 @@ def _key(statement: ast.stmt) -> str:
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return statement.name
+        case ast.ImportFrom("__future__"):
+            return ""
         case ast.Import() | ast.ImportFrom():
             return ast.unparse(statement)
         case ast.Assign([ast.Name(name)], ast.Constant()):

@@ -38,8 +38,13 @@ class _Files:
             return
         self._work[uri] = asyncio.create_task(self._look(uri, Path(name)))
 
+    def close(self, uri: str) -> None:
+        """A file is closed: nothing is said of it any more."""
+        self.forget(uri)
+        self._publish(uri, [])
+
     def forget(self, uri: str) -> None:
-        """A file is closed, or about to be looked at again."""
+        """What is known of a file is known no more."""
         self._checked.pop(uri, None)
         if (task := self._work.pop(uri, None)) is not None:
             task.cancel()
@@ -100,7 +105,7 @@ def make_server(**arguments: Any) -> LanguageServer:
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(params: types.DidCloseTextDocumentParams) -> None:
-        files.forget(params.text_document.uri)
+        files.close(params.text_document.uri)
 
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION,

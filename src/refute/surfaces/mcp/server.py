@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import mcp_types as protocol
 import msgspec
+from mcp import types as protocol
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -75,6 +75,8 @@ class _Tools:
         if fault := self._fault(name, arguments):
             return _refusal(fault)
         limit = msgspec.convert(arguments, VERBS[name].arguments).time_limit
+        if self._places.locked():
+            await context.session.report_progress(0, limit, "waiting for another call to end")
         async with self._places:
             done = await self._call(context, name, arguments, limit)
         if isinstance(done, Failed):
