@@ -114,7 +114,5 @@ def test_tests_are_written_to_new_files_below_the_folder(
 
 def test_arguments_that_write_are_those_that_are_named() -> None:
     for verb in VERBS.values():
-        names = {
-            name for name in verb.arguments.__struct_fields__ if "write" in name or name == "apply"
-        }
-        assert names <= given.WRITING == writing
+        fields = verb.arguments.__struct_fields__
+        assert {name for name in fields if "write" in name or "apply" in name} <= given.WRITING

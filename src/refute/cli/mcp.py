@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,16 @@ __all__ = ["command"]
     metavar="N",
     help="Calls that run at the same time, the others wait (half as many as cores).",
 )
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="No call takes longer, whatever it asks for; below what your client waits for.",
+)
 @session_options
-def command(root: Path, allow_writes: bool, at_once: int | None, asked: Asked) -> int:
+def command(
+    root: Path, allow_writes: bool, at_once: int | None, time_limit: float | None, asked: Asked
+) -> int:
     """Serve agents over MCP, on stdin and stdout (needs the extra: refute[mcp]).
 
     Tools: find_failing_input, debug_function, reproduce_issue, vet_patch, compare_behaviour,
@@ -49,6 +58,11 @@ def command(root: Path, allow_writes: bool, at_once: int | None, asked: Asked) -
 
     given: dict[str, Any] = asdict(asked)
     given["record"] = None if asked.record is None else str(asked.record.resolve())
-    places = at_once or max(1, cores() // 2)
-    serve(root.resolve(), asked=given, writes=allow_writes, at_once=places)
+    serve(
+        root.resolve(),
+        asked=given,
+        writes=allow_writes,
+        at_once=at_once or max(1, cores() // 2),
+        most=time_limit or math.inf,
+    )
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,11 @@ _MEND: dict[Fault, str] = {
 class _Tools:
     """The handlers of one server."""
 
-    def __init__(self, root: Path, *, asked: Mapping[str, Any], writes: bool, at_once: int) -> None:
+    def __init__(
+        self, root: Path, *, asked: Mapping[str, Any], writes: bool, at_once: int, most: float
+    ) -> None:
         self._root = root
+        self._most = most
         self._asked = dict(asked)
         self._writes = writes
         self._reports = Reports()
@@ -74,7 +78,9 @@ class _Tools:
             return _refusal(f"{name}: no such tool; there are {', '.join(DESCRIPTIONS)}")
         if fault := self._fault(name, arguments):
             return _refusal(fault)
-        limit = msgspec.convert(arguments, VERBS[name].arguments).time_limit
+        wanted = msgspec.convert(arguments, VERBS[name].arguments).time_limit
+        limit = min(wanted, self._most)
+        arguments = {**arguments, "time_limit": limit}
         if self._places.locked():
             await context.session.report_progress(0, limit, "waiting for another call to end")
         async with self._places:
@@ -170,15 +176,17 @@ def make_server(
     asked: Mapping[str, Any] | None = None,
     writes: bool = False,
     at_once: int = 1,
+    most: float = math.inf,
 ) -> Server[Any]:
     """A server for the folder `root`.
 
     `asked`: fields of `refute.models.asking.Asked`. `writes`: tools have the arguments that write
-    into the checkout. `at_once`: calls that run at the same time.
+    into the checkout. `at_once`: calls that run at the same time. `most`: seconds that no call
+    passes, whatever its `time_limit`.
     """
     import refute
 
-    tools = _Tools(root, asked=asked or {}, writes=writes, at_once=at_once)
+    tools = _Tools(root, asked=asked or {}, writes=writes, at_once=at_once, most=most)
     return Server(
         "refute",
         title="refute",
