@@ -4,7 +4,7 @@
     python examples/mcp/session.py
 
 It works on a copy of examples/shipping.py in a repository of its own, and prints each call with what
-came back. docs/mcp.md holds what it printed.
+came back. docs/mcp.md holds what it printed; `python examples/mcp/session.py docs/mcp.md` renews it.
 """
 
 from __future__ import annotations
@@ -98,4 +98,8 @@ def repository(root: Path) -> Path:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        print(transcript(asyncio.run(session(repository(Path(folder))))))
+        printed = transcript(asyncio.run(session(repository(Path(folder))))).strip()
+    print(printed)
+    for name in sys.argv[1:]:
+        head, fence, _ = Path(name).read_text().partition("```console\n")
+        Path(name).write_text(f"{head}{fence}{printed}\n```\n")

@@ -50,6 +50,12 @@ def test_bad_input_is_a_fault_that_the_caller_can_mend(tmp_path: Path) -> None:
     assert failed == Failed("bad input", "cart.py: No such file or directory")
 
 
+def test_a_folder_that_is_gone_is_unavailable(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    failed = called("find_failing_input", gone, targets="a.py")
+    assert failed == Failed("unavailable", f"{gone}: No such file or directory")
+
+
 def test_where_time_is_up_what_was_found_comes_back(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text(ENDLESS)
     how = {"seconds_per_function": 600.0, "targets": "endless.py"}

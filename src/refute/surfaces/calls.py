@@ -37,17 +37,10 @@ async def call(
 ) -> Done | Failed:
     """Run the verb in the folder `root`. After `seconds` it is asked to stop: verbs over functions
     return what they have. Cancelled, it is stopped too."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",  # the folder may be anybody's: nothing is imported from there
-        "-m",
-        "refute.surfaces.worker",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        cwd=root,
-        limit=_LONGEST,
-        start_new_session=True,  # the terminal's Ctrl-C is not for it
-    )
+    try:
+        process = await _started(root)
+    except OSError as error:
+        return Failed("unavailable", f"{root}: {error.strerror}")
     assert process.stdin is not None
     assert process.stdout is not None
     loop = asyncio.get_running_loop()
@@ -77,6 +70,20 @@ async def all_ended() -> None:
     """Wait for the processes of calls that are over: some still clean up."""
     if _ENDING:
         await asyncio.wait(_ENDING)
+
+
+async def _started(root: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",  # the folder may be anybody's: nothing is imported from there
+        "-m",
+        "refute.surfaces.worker",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=root,
+        limit=_LONGEST,
+        start_new_session=True,  # the terminal's Ctrl-C is not for it
+    )
 
 
 async def _next(stream: asyncio.StreamReader) -> Event | None:

@@ -17,18 +17,22 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Literal
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import msgspec
 
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
+
+if TYPE_CHECKING:
+    from refute.surfaces.verbs.contract import Tell
 
 __all__ = ["GRACE", "Done", "Event", "Failed", "Fault", "Progress", "Request"]
 
 GRACE = 20.0
 """Seconds for an end in good order."""
 _LONGEST_LINE = 1000
-"""Characters of a line of progress: a pipe takes it whole."""
+"""Characters of a line of progress."""
 _SCRATCH = re.compile(r"\S*/refute-call-\w+/")
 """Folders of texts that were handed over (`verbs.contract`): the caller knows none of them."""
 Fault = Literal["bad input", "unavailable", "stopped", "internal"]
@@ -75,15 +79,12 @@ def main() -> None:
     os.dup2(2, 1)  # what prints must not reach the protocol
     asked_for = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)
     threading.Thread(target=_watch, daemon=True).start()
-    lock = threading.Lock()
-
-    def send(event: Event) -> None:
-        with lock:
-            wire.write(msgspec.json.encode(event) + b"\n")
-            wire.flush()
+    events: SimpleQueue[Event | None] = SimpleQueue()
+    writer = threading.Thread(target=_write, args=(wire, events))  # no Ctrl-C breaks a line off
+    writer.start()
 
     def tell(line: str) -> None:
-        send(Progress(line[:_LONGEST_LINE]))
+        events.put(Progress(line[:_LONGEST_LINE]))
 
     log = logging.getLogger("refute")
     log.addHandler(_Remarks(tell))
@@ -97,11 +98,19 @@ def main() -> None:
     except Exception as error:
         event = _failed(error)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    send(event)
-    wire.close()
+    events.put(event)
+    events.put(None)
+    writer.join()
 
 
-def _answer(asked_for: Request, tell: Any) -> Done:
+def _write(wire: BinaryIO, events: SimpleQueue[Event | None]) -> None:
+    with wire:
+        while (event := events.get()) is not None:
+            wire.write(msgspec.json.encode(event) + b"\n")
+            wire.flush()
+
+
+def _answer(asked_for: Request, tell: Tell) -> Done:
     from refute.models.asking import Asked
     from refute.surfaces.verbs import VERBS
 
@@ -137,7 +146,7 @@ def _watch() -> None:
 class _Remarks(logging.Handler):
     """What the library has to say besides is how far it is."""
 
-    def __init__(self, tell: Any) -> None:
+    def __init__(self, tell: Tell) -> None:
         super().__init__()
         self._tell = tell
 
