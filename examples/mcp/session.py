@@ -43,9 +43,12 @@ async def session(root: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]]
         found = await call("find_failing_input", targets=TARGET, most=1)
         fixed = await call("debug_function", targets=TARGET)
         test = found["functions"][0]["tests"][0]
+        patch = ["git", "apply", "-"]  # what an agent does with its own tools
+        subprocess.run(patch, cwd=root, input=fixed["diff"], text=True, check=True)
         await call(
             "vet_patch",
             patch=fixed["diff"],
+            against="HEAD",
             issue=f"shipping_cost is wrong: {test['call']} should be {test['expected']}",
             tests={found["test_path"]: found["test_file"]},
             behaviour=False,

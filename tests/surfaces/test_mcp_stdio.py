@@ -44,7 +44,7 @@ def test_find_fix_and_vet_as_the_document_records_it(tmp_path: Path) -> None:
     state = subprocess.run(
         ["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=True
     )
-    assert state.stdout == ""  # nothing is written
+    assert state.stdout == " M shipping.py\n"  # by the client
 
 
 def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:

@@ -41,17 +41,19 @@ def changes_of(
     *,
     recorded: Path | None = None,
     seconds: float = SECONDS,
+    base: str | None = None,
 ) -> Diffed | str:
     """What the code of a fix changes in behaviour, against the checkout or against another fix; a
     line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout.
     `recorded`: calls to begin with, a file of `refute.recording`; None: the repository's
-    `.refute/recorded.jsonl`, where there is one. `seconds`: for one function."""
+    `.refute/recorded.jsonl`, where there is one. `seconds`: for one function. `base`: the commit
+    that the fixes are of; None: the checkout as it is."""
     from refute.api.diffing import recorded_calls
 
     settings = Settings(seconds=seconds, total=max(TOTAL, 5 * seconds))
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
-        with open_patched(repo, None, *codes) as revisions:
+        with open_patched(repo, base, *codes) as revisions:
             calls = recorded or recorded_calls(revisions.repo)
             return compare(revisions, settings, python=python, recorded=calls)
     except RefuteError as error:

@@ -170,6 +170,7 @@ def vet(
     neighbours: int = MOST,
     behaviour: bool = True,
     given: VetResult | None = None,
+    against: str | None = None,
     repo: Path | str = ".",
     python: Path | str | None = None,
     runner: str | None = None,
@@ -184,8 +185,9 @@ def vet(
     `fix`: a file with a unified diff against the checkout. `tests`: a file with a test patch that
     reproduces the issue; None: it is written as `reproduce` does. `neighbours`: existing test files
     to run for regressions. `behaviour`: whether to look for what else the fix changes (see
-    `refute.diff`). `given`: an earlier result for the issue, whose tests are used again. The others
-    as in `reproduce`.
+    `refute.diff`). `given`: an earlier result for the issue, whose tests are used again.
+    `against`: the commit that the fix is a diff of, where the checkout has it already ("HEAD"). The
+    others as in `reproduce`.
     """
     asked = asked or Asked(method=method, model=model, options=options or {})
     text, diff = read_issue(str(issue)), read_fix(Path(fix))
@@ -193,7 +195,7 @@ def vet(
     name, spec, chosen_options = ("given", None, None) if known else chosen_reproducer(asked)
 
     def work() -> VetResult:
-        problem, spawn = in_checkout(_checkout(repo, python, runner), text)
+        problem, spawn = in_checkout(_checkout(repo, python, runner, against), text)
         found, patch = None, known
         if given is not None:
             found, patch = given.reproduction, given.tests
@@ -204,7 +206,7 @@ def vet(
             vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=neighbours)
         changes = None
         if behaviour and vetted.verdict != "does not apply":
-            changes = changes_of(diff, Path(repo), path_of(python))
+            changes = changes_of(diff, Path(repo), path_of(python), base=against)
         return VetResult(name, vetted, patch, found, changes)
 
     return apart(work)
@@ -236,8 +238,10 @@ async def _reproduced(
         return replace(found, prediction=only_tests(found.prediction))
 
 
-def _checkout(repo: Path | str, python: Path | str | None, runner: str | None) -> Checkout:
-    return Checkout(Path(repo), None if python is None else Path(python), runner)
+def _checkout(
+    repo: Path | str, python: Path | str | None, runner: str | None, commit: str | None = None
+) -> Checkout:
+    return Checkout(Path(repo), path_of(python), runner, commit)
 
 
 def read_fix(path: Path) -> str:

@@ -136,8 +136,8 @@ class VetPatch(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True)
         str,
         Meta(
             min_length=1,
-            description="The fix as a unified diff (git diff) against the checkout as it is now; "
-            "it is not applied there.",
+            description="The fix as a unified diff (git diff) against the checkout as it is now, "
+            "or against the commit that `against` names; it is not applied to the checkout.",
         ),
     ]
     issue: Annotated[
@@ -149,6 +149,14 @@ class VetPatch(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True)
             description="Tests that reproduce the issue: a unified diff against the checkout, or "
             "the text of whole test files by their path from the root of the repository; empty: "
             "they are written as `reproduce_issue` does."
+        ),
+    ] = ""
+    against: Annotated[
+        str,
+        Meta(
+            description="The commit that the patch is a diff of: HEAD where you have edited the "
+            "files already and the patch is what `git diff HEAD` prints; empty: the checkout as it "
+            "is."
         ),
     ] = ""
     neighbours: Annotated[

@@ -21,6 +21,7 @@ __all__ = ["check_tests_red_green", "compare_behaviour", "reproduce_issue", "vet
 
 WITHIN = 0.9
 """Part of a call's time that a verb takes for itself: it ends before it is ended."""
+_APPLIED = "where the checkout has the patch already, give the commit before it as `against`"
 _LARGEST = 1 << 20
 """Bytes of a test file."""
 
@@ -70,6 +71,7 @@ def vet_patch(asked_for: given.VetPatch, asked: Asked, tell: Tell) -> Answer:
             tests=text_file(folder, "tests", tests) if tests.strip() else None,
             neighbours=asked_for.neighbours,
             behaviour=asked_for.behaviour,
+            against=asked_for.against or None,
             asked=asked,
             **_in_checkout(asked_for),
         )
@@ -90,7 +92,7 @@ def vet_patch(asked_for: given.VetPatch, asked: Asked, tell: Tell) -> Answer:
         confidence=found.reproduction.prediction.confidence if found.reproduction else None,
         behaviour=functions,
         behaviour_summary=str(behaviour),
-        notes=list(one.notes),
+        notes=[*one.notes, *((_APPLIED,) if one.verdict == "does not apply" else ())],
     )
     return Answer(result, found)
 
