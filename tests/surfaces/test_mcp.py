@@ -25,6 +25,7 @@ FOUND = {
     "state": "wrong",
     "summary": "1 wrong",
     "functions": [],
+    "unlisted": 0,
     "test_file": "",
     "test_path": "",
     "written": [],

@@ -17,6 +17,7 @@ from refute.issue.vet import Vetted
 from refute.models.asking import Asked
 from refute.surfaces import arguments as given
 from refute.surfaces.verbs import VERBS
+from refute.surfaces.verbs.contract import LONGEST, MOST, clipped, first
 from refute.workspace.contract import Failure, TestReport
 
 
@@ -116,3 +117,14 @@ def test_arguments_that_write_are_those_that_are_named() -> None:
     for verb in VERBS.values():
         fields = verb.arguments.__struct_fields__
         assert {name for name in fields if "write" in name or "apply" in name} <= given.WRITING
+
+
+def test_what_a_model_reads_is_short() -> None:
+    rows = [(number, number == 99) for number in range(100)]
+    kept = first(rows, lambda row: row[1])
+    assert (len(kept), kept[0], kept[1]) == (MOST, (99, True), (0, False))
+    assert clipped("x" * LONGEST) == "x" * LONGEST
+    long = clipped("a" * 5000 + "b" * 5000)
+    assert long.startswith("aaa")
+    assert long.endswith("bbb")
+    assert "[... 8,000 characters ...]" in long

@@ -35,6 +35,9 @@ _Report = Annotated[
     str, Meta(description="URI of the resource that holds the whole document of this call.")
 ]
 _Complete = Annotated[bool, Meta(description="False: time was up before all was looked at.")]
+_Unlisted = Annotated[
+    int, Meta(description="Functions that are in the report only: nothing was found of them.")
+]
 _Summary = Annotated[str, Meta(description="The result in one line.")]
 _State = Annotated[
     str,
@@ -81,6 +84,7 @@ class FindFailingInputResult(Struct, frozen=True, kw_only=True):
     state: _State
     summary: _Summary
     functions: list[FunctionTests]
+    unlisted: _Unlisted
     test_file: Annotated[
         str,
         Meta(
@@ -135,6 +139,7 @@ class DebugFunctionResult(Struct, frozen=True, kw_only=True):
     summary: _Summary
     diff: Annotated[str, Meta(description="All fixes as one unified diff.")]
     functions: list[FunctionFix]
+    unlisted: _Unlisted
     written: Annotated[list[str], Meta(description="Files that were changed.")]
     not_looked_at: list[NotLookedAt]
     complete: _Complete
@@ -207,6 +212,7 @@ class CompareBehaviourResult(Struct, frozen=True, kw_only=True):
         Meta(description="Whether a function behaves otherwise that nothing in the change names."),
     ]
     functions: list[FunctionChange]
+    unlisted: _Unlisted
     added: list[str]
     removed: list[str]
     complete: _Complete

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from refute.errors import InputError
 from refute.surfaces import arguments as given
 from refute.surfaces import results as answers
-from refute.surfaces.verbs.contract import Answer, Tell, inside, text_file
+from refute.surfaces.verbs.contract import (
+    MOST,
+    Answer,
+    Tell,
+    clipped,
+    first,
+    inside,
+    text_file,
+)
 
 if TYPE_CHECKING:
     from refute.diffing.service import Compared
@@ -113,11 +121,12 @@ def compare_behaviour(asked_for: given.CompareBehaviour, asked: Asked, tell: Tel
             f"{done} of {total} functions, last {one.function.qualname}"
         ),
     )
-    changes = found.diffed.changes
+    changes, functions = found.diffed.changes, [_change(one) for one in found.functions]
     result = answers.CompareBehaviourResult(
         summary=summary_line(found.diffed),
         unexplained=found.unexplained,
-        functions=[_change(one) for one in found.functions],
+        functions=first(functions, lambda one: bool(one.differences)),
+        unlisted=max(0, len(functions) - MOST),
         added=[f"{place.file}::{place.qualname}" for place in changes.added],
         removed=[f"{place.file}::{place.qualname}" for place in changes.removed],
         complete=not found.interrupted,
@@ -204,7 +213,7 @@ def _outcome(test: TestResult) -> answers.TestOutcome:
 
 
 def _failure(failure: Failure | None) -> str:
-    return "" if failure is None else f"{failure.type}: {failure.message}"
+    return "" if failure is None else clipped(f"{failure.type}: {failure.message}")
 
 
 def _change(one: Compared) -> answers.FunctionChange:
@@ -219,9 +228,9 @@ def _change(one: Compared) -> answers.FunctionChange:
         mentioned="" if one.stated is None else f"{one.stated.kind}: {one.stated.where}",
         differences=[
             answers.Difference(
-                input=each.scenario.source,
-                before=observed_source(each.before, each.kind),
-                after=observed_source(each.after, each.kind),
+                input=clipped(each.scenario.source),
+                before=clipped(observed_source(each.before, each.kind)),
+                after=clipped(observed_source(each.after, each.kind)),
                 kind=each.kind,
             )
             for each in comparison.differences

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from refute.errors import InputError
 
@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from refute.api.calling import Shown
     from refute.models.asking import Asked
 
-__all__ = ["Answer", "Tell", "Verb", "inside", "text_file"]
+__all__ = ["Answer", "Tell", "Verb", "clipped", "first", "inside", "text_file"]
+
+MOST = 40
+"""Functions, or what was left out, that a result lists: a model reads all of it."""
+LONGEST = 2000
+"""Characters of a call, a value or a failure."""
+Row = TypeVar("Row")
 
 Tell = Callable[[str], None]
 """Is told in a line how far the work is."""
@@ -51,3 +57,16 @@ def inside(path: Path | str) -> Path:
     if not place.resolve().is_relative_to(Path.cwd().resolve()):
         raise InputError(f"{path}: lies outside of {Path.cwd()}; only what is in it is written")
     return place
+
+
+def first(rows: Iterable[Row], matters: Callable[[Row], bool]) -> list[Row]:
+    """No more than `MOST`, those that matter before the others."""
+    return sorted(rows, key=lambda row: not matters(row))[:MOST]
+
+
+def clipped(text: str) -> str:
+    """A text without its middle, where it is very long."""
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]} [... {len(text) - 2 * half:,} characters ...] {text[-half:]}"

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from refute.errors import InputError
 from refute.surfaces import arguments as given
 from refute.surfaces import results as answers
-from refute.surfaces.verbs.contract import Answer, Tell, inside, text_file
+from refute.surfaces.verbs.contract import (
+    MOST,
+    Answer,
+    Tell,
+    clipped,
+    first,
+    inside,
+    text_file,
+)
 
 if TYPE_CHECKING:
     from refute.api.functions import DebugResult, HuntResult
@@ -51,7 +59,8 @@ def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Te
     result = answers.FindFailingInputResult(
         state=str(found.state),
         summary=_summary(found),
-        functions=functions,
+        functions=first(functions, lambda one: one.state == "wrong"),
+        unlisted=max(0, len(functions) - MOST),
         test_file=next(iter(files.values()), ""),
         test_path=next(map(str, files), ""),
         written=[str(path) for path in found.pytest_files(place)] if place else [],
@@ -103,7 +112,8 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
         state=str(found.state),
         summary=_summary(found),
         diff=found.diff,
-        functions=functions,
+        functions=first(functions, lambda one: one.state in ("wrong", "proposed", "fixed")),
+        unlisted=max(0, len(functions) - MOST),
         written=[str(path) for path in found.write()] if asked_for.apply else [],
         not_looked_at=_left(found),
         complete=not found.interrupted,
@@ -129,8 +139,8 @@ def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
     rows, stopped = [], found.interrupted
     for one in wrong:
         place = find_function(tree, one.function)
-        first = hunt_document([one])["tests"][0]
-        expected = "" if first["expected"] is None else f", expected {first['expected']}"
+        test = _call(hunt_document([one])["tests"][0])
+        expected = "" if test["expected"] is None else f", expected {test['expected']}"
         name = f"test_{file.stem}_{one.function.replace('.', '_')}_refuted.py"
         files = found.pytest_files(file.with_name(name), function=one.function)
         code, edits, sure = "", "", False
@@ -145,7 +155,7 @@ def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
             answers.CheckedFunction(
                 function=one.function,
                 line=place.lineno if place is not None else 1,
-                message=f"{first['call']}: {first['actual']}{expected} ({first['source']})",
+                message=f"{test['call']}: {test['actual']}{expected} ({test['source']})",
                 tests=next(iter(files.values()), ""),
                 test_path=next(map(str, files), ""),
                 code=code,
@@ -192,9 +202,10 @@ def said(line: str, interrupted: bool) -> str:
 
 
 def _left(found: HuntResult | DebugResult) -> list[answers.NotLookedAt]:
-    return [answers.NotLookedAt(where=one.where, reason=one.reason) for one in found.skipped]
+    rows = found.skipped[:MOST]
+    return [answers.NotLookedAt(where=one.where, reason=clipped(one.reason)) for one in rows]
 
 
 def _call(row: dict[str, Any]) -> dict[str, Any]:
     names: Sequence[str] = answers.FailingCall.__struct_fields__
-    return {name: row[name] for name in names}
+    return {name: None if row[name] is None else clipped(row[name]) for name in names}
