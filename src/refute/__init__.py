@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from refute.api.fixes import RankedFixes, rank_fixes
     from refute.api.fixing import FixResult, fix, fix_async
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
+    from refute.api.gating import GateResult, HookAnswer, gate, gate_async, gate_hook
     from refute.api.grading import GradeResult, grade
     from refute.api.issues import (
         ReproduceResult,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     )
     from refute.api.judging import JudgeResult, judge, judge_async
     from refute.api.red_green import RedGreenResult, red_green
+    from refute.api.starting import InitResult, init
     from refute.combinators import backtrack, best_of, cross_check, refine, vote
     from refute.datasets import load_dataset
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
@@ -84,6 +86,7 @@ _HOMES = {
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.fixing": ("FixResult", "fix", "fix_async"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
+    "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_async", "gate_hook"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
     "refute.api.functions": (
@@ -104,6 +107,7 @@ _HOMES = {
     ),
     "refute.api.judging": ("JudgeResult", "judge", "judge_async"),
     "refute.api.red_green": ("RedGreenResult", "red_green"),
+    "refute.api.starting": ("InitResult", "init"),
     "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
     "refute.datasets": ("load_dataset",),
     "refute.errors": (
@@ -160,8 +164,11 @@ __all__ = [
     "FunctionKey",
     "FunctionPrediction",
     "FunctionProblem",
+    "GateResult",
     "GradeResult",
+    "HookAnswer",
     "HuntResult",
+    "InitResult",
     "InputError",
     "IssueBenchResult",
     "IssueKey",
@@ -203,9 +210,13 @@ __all__ = [
     "filter_fixes",
     "fix",
     "fix_async",
+    "gate",
+    "gate_async",
+    "gate_hook",
     "grade",
     "hunt",
     "hunt_async",
+    "init",
     "judge",
     "judge_async",
     "load_dataset",

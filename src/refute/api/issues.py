@@ -39,6 +39,7 @@ __all__ = [
     "read_fix",
     "reproduce",
     "reproduce_async",
+    "reproduced",
     "vet",
     "vet_async",
 ]
@@ -152,7 +153,7 @@ def reproduce(
 
     def work() -> ReproduceResult:
         problem, spawn = in_checkout(_checkout(repo, python, runner), text)
-        found = asyncio.run(_reproduced(spec, chosen_options, problem, spawn, asked, bounds))
+        found = asyncio.run(reproduced(spec, chosen_options, problem, spawn, asked, bounds))
         if not found.prediction.patch:
             return ReproduceResult(name, found, None)
         with spawn() as workspace:
@@ -200,7 +201,7 @@ def vet(
         if given is not None:
             found, patch = given.reproduction, given.tests
         elif spec is not None:
-            found = asyncio.run(_reproduced(spec, chosen_options, problem, spawn, asked, bounds))
+            found = asyncio.run(reproduced(spec, chosen_options, problem, spawn, asked, bounds))
             patch = found.prediction.patch
         with spawn() as workspace:
             vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=neighbours)
@@ -222,7 +223,7 @@ async def vet_async(fix: Path | str, **how: Any) -> VetResult:
     return await asyncio.to_thread(partial(vet, fix, **how))
 
 
-async def _reproduced(
+async def reproduced(
     spec: MethodSpec[Any, Reproduction],
     options: Any,
     problem: IssueProblem,

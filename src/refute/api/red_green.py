@@ -13,8 +13,8 @@ from typing import Any
 
 from refute.api.calling import Shown, apart, path_of
 from refute.errors import InputError
-from refute.gate.change import Change, Place, open_change
-from refute.gate.running import Standing, changed_test_files, run_on, selection_of, standings
+from refute.gating.change import Change, Place, open_change
+from refute.gating.running import Standing, changed_test_files, run_on, selection_of, standings
 from refute.workspace.contract import TestReport
 
 __all__ = ["RedGreenResult", "red_green"]

@@ -33,6 +33,7 @@ _VERBS = {
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
     "fix": "Fix an issue; print the fix with the tests that show it.",
     "vet": "Judge a fix by tests: does it resolve the issue, does it break anything near?",
+    "gate": "Show that a change is done: red before, green now, nothing broken or weakened.",
     "bench": "Run a method over a dataset, or over a JSONL file of problems.",
     "report": "Compare runs of bench with each other and with the paper; write a page.",
     "grade": "Grade predicted test patches: do they reproduce their issues?",
@@ -42,6 +43,7 @@ _VERBS = {
     "lsp": "Serve editors over the language server protocol, on stdin and stdout.",
     "methods": "List the methods that there are.",
     "datasets": "List the datasets that there are.",
+    "init": "Set a repository up: settings, a workflow, a hook, a word to agents; shows the diff.",
     "doctor": "Show what works on this machine, and how to get what is missing.",
 }
 """Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""

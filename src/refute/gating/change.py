@@ -62,6 +62,8 @@ class Change:
     recipe: Recipe
     patch: str
     """From `base` to `head`, without renames."""
+    is_working_tree: bool = True
+    """Whether the state after is what lies in the checkout now."""
     messages: tuple[str, ...] = ()
     """Of the commits between, newest first."""
 
@@ -151,7 +153,7 @@ def open_change(place: Place, base: str | None = None, head: str | None = None) 
     except GitFailed as error:
         raise WorkspaceUnavailable(f"{root}: cannot be read by git: {error}") from None
     name = "working tree" if head is None else head
-    return Change(root, store, first, after, label, name, recipe, patch, messages)
+    return Change(root, store, first, after, label, name, recipe, patch, head is None, messages)
 
 
 def _default_base(clone: Clone, store: Path, tip: str, after: str) -> tuple[str, str]:

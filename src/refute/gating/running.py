@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from refute.errors import PatchRejected
-from refute.gate.change import Change
+from refute.gating.change import Change
 from refute.issue.grading.states import files_with_tests, test_files
 from refute.issue.grading.statuses import NO_TESTS, Statuses, TestStatus, statuses
 from refute.workspace.applying import applied
@@ -82,7 +82,7 @@ def run_on(
             there = files_with_tests(workspace, selection.files)
             if not there:
                 return NO_TESTS
-            known = tuple(id for id in selection.tests if id.partition("::")[0] in there)
+            known = tuple(i for i in selection.tests if "::" not in i or i.split("::")[0] in there)
             if selection.tests and not known:
                 return NO_TESTS
             chosen = TestSelection(there, known)

@@ -1,0 +1,66 @@
+"""The rules of the gate, and what is found against them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from refute.errors import InputError
+
+__all__ = ["ALWAYS", "RULES", "Finding", "Rule", "chosen_rules"]
+
+Rule = Literal[
+    "red-first", "green-now", "no-regression", "no-test-lost", "no-skip", "not-weakened",
+    "expected-said", "no-runner-change", "not-vacuous", "no-patching", "no-special-case",
+    "nothing-else", "issue-fixed",
+]  # fmt: skip
+
+RULES: dict[Rule, str] = {
+    "red-first": "a change of code brings a test that fails on the old code and passes on the new",
+    "green-now": "the tests that the change adds or changes pass on the new code",
+    "no-regression": "no test that passed on the old code fails on the new",
+    "no-test-lost": "no test is deleted, deselected or thinned out without a word",
+    "no-skip": "no skip and no expected failure is added",
+    "not-weakened": "no assertion of an existing test is removed or loosened without a word",
+    "expected-said": "an expected value changes only where docstring, issue or message says so",
+    "no-runner-change": "what decides how tests run is left alone (fixtures may be added)",
+    "not-vacuous": "no new test passes whatever the code returns",
+    "no-patching": "no new test replaces the code under test, or parts of the runner",
+    "no-special-case": "the code neither names the tests' own input nor knows that it is tested",
+    "nothing-else": "no other function behaves otherwise without a test or a word of it",
+    "issue-fixed": "with --issue: a test of the issue's own fails on the old code and passes now",
+}
+"""Each rule, with what it asks for."""
+ALWAYS: frozenset[Rule] = frozenset({"green-now"})
+"""Rules that cannot be left out: without them nothing is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something against a rule."""
+
+    rule: Rule
+    where: str
+    """A test's id, or `path:line`."""
+    what: str
+    """One line for people, and for the agent that is to mend it."""
+    shown: bool = False
+    """Whether tests that were run show it; else it was found by reading."""
+
+
+def chosen_rules(without: Collection[str] = (), only: Collection[str] = ()) -> frozenset[Rule]:
+    """The rules that hold. Raises `InputError` for a name that is none."""
+    names = {str(rule): rule for rule in RULES}
+    for name in (*without, *only):
+        if name not in names:
+            import difflib
+
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(names)}"
+            raise InputError(f"{name}: no such rule of the gate{hint}")
+    dropped = ALWAYS & set(without)
+    if dropped:
+        raise InputError(f"{', '.join(sorted(dropped))}: this rule cannot be left out")
+    kept = {rule for name, rule in names.items() if not only or name in only} | ALWAYS
+    return frozenset(kept - {names[name] for name in without})

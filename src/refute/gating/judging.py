@@ -1,0 +1,237 @@
+"""The verdict on a change that claims to be done, with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from refute.diffing.changes import Changes, changed
+from refute.diffing.comparison import Settings as Looking
+from refute.diffing.revisions import open_revisions
+from refute.diffing.service import Compared, Diffed, compare
+from refute.errors import RefuteError
+from refute.gating.change import Change
+from refute.gating.evidence import Evidence, gathered
+from refute.gating.findings import RULES, Finding, Rule
+from refute.gating.reading import Reading
+from refute.gating.running import Standing
+from refute.gating.shown import found_by_running, own_turned
+from refute.issue.vet import Vetted, vet_fix
+from refute.methods import Bounds
+from refute.workspace.contract import Workspace
+
+__all__ = ["Judged", "Settings", "Verdict", "judge"]
+
+Verdict = Literal["proven", "not proven", "nothing against it", "nothing to prove"]
+"""`nothing against it`: no rule is broken, and `red-first` was left out; `nothing to prove`: no
+code changed."""
+_LOOKING = Looking(seconds=2.0, total=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is asked, and what it may cost."""
+
+    rules: frozenset[Rule] = frozenset(RULES)
+    tests: tuple[str, ...] = ()
+    """Test files or ids that are run besides."""
+    neighbours: int = 5
+    """Existing test files near the change that are run."""
+    timeout: float = 300.0
+    """Seconds for one run of tests."""
+    behaviour: bool = True
+    """Whether to look for what else the change does."""
+    looking: Looking = field(default=_LOOKING)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict."""
+
+    verdict: Verdict
+    reason: str
+    """One line for people."""
+    base: str
+    head: str
+    findings: tuple[Finding, ...] = ()
+    turned: tuple[Standing, ...] = ()
+    """Tests that were red before and are green now."""
+    tests: tuple[Standing, ...] = ()
+    """All tests of the files that the change adds or changes."""
+    near: tuple[str, ...] = ()
+    """Other test files that were run on both sides."""
+    kept: int = 0
+    """Tests as they were that pass on the new code."""
+    issue: Vetted | None = None
+    """What a test of the issue's own says."""
+    issue_tests: str = ""
+    """That test, as a patch."""
+    behaviour: Diffed | str | None = None
+    """What the change does to functions, or why that cannot be told; None: it was not asked."""
+    notes: tuple[str, ...] = ()
+
+
+def judge(
+    change: Change, settings: Settings, *, about: str = "", issue_tests: str | None = None
+) -> Judged:
+    """Judge a change by its tests, by those near it, and by what it does.
+
+    `about`: what it is for. `issue_tests`: a test patch that reproduces the issue, which the change
+    does not know; "": none could be written; None: there is no issue. Raises `Unavailable`.
+    """
+    labels = change.base_label, change.head_label
+    nothing = not (change.changes_code or change.tests.strip() or change.runner.strip())
+    if nothing and issue_tests is None:
+        told = "no Python code and no test differs" if change.patch.strip() else "nothing differs"
+        return Judged("nothing to prove", told, *labels)
+    if not change.patch.strip():
+        finding = Finding("red-first", change.head_label, "nothing differs: the issue is as it was")
+        return Judged("not proven", finding.what, *labels, (finding,))
+    spec = change.base if change.is_working_tree else f"{change.base}..{change.head}"
+    with open_revisions(change.root, spec) as revisions:
+        revisions = replace(revisions, before=replace(revisions.before, label=change.base_label))
+        reading = Reading(change, changed(revisions), about)
+        with change.workspace() as workspace:
+            evidence, vetted, findings, notes = _looked_at(
+                change, reading, workspace, settings, issue_tests
+            )
+        looked: Diffed | str | None = None
+        if settings.behaviour and change.changes_code:
+            interpreter = change.recipe.interpreter
+            python = None if interpreter is None else Path(interpreter)
+            try:
+                looked = compare(revisions, settings.looking, python=python, about=about, jobs=1)
+            except RefuteError as error:
+                looked = " ".join(str(error).split())
+    if isinstance(looked, Diffed):
+        findings += _unmentioned(looked, evidence)
+    return _concluded(
+        change, settings, evidence, vetted, issue_tests or "", findings, notes, looked
+    )
+
+
+def _looked_at(
+    change: Change, reading: Reading, workspace: Workspace, settings: Settings,
+    issue_tests: str | None,
+) -> tuple[Evidence, Vetted | None, list[Finding], list[str]]:  # fmt: skip
+    """Everything but behaviour."""
+    lines = _changed_lines(reading.changes)
+    evidence = gathered(
+        change, workspace, also=settings.tests, neighbours=settings.neighbours,
+        timeout=settings.timeout, lines=lines,
+    )  # fmt: skip
+    notes: list[str] = []
+    findings = list(reading.findings())
+    evidence, shown = found_by_running(
+        change, reading, workspace, evidence, findings, settings.timeout, notes
+    )
+    vetted = None
+    if issue_tests is not None:
+        vetted = _vetted(change, workspace, issue_tests, settings, shown, notes)
+    shown += _red_first(change, evidence, vetted, issue_tests is not None)
+    return evidence, vetted, shown, notes
+
+
+def _changed_lines(changes: Changes) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for one in changes.functions:
+        found.setdefault(one.after.file, []).extend(one.lines_after)
+    return found
+
+
+def _vetted(
+    change: Change, workspace: Workspace, tests: str, settings: Settings,
+    findings: list[Finding], notes: list[str],
+) -> Vetted | None:  # fmt: skip
+    """What a test of the issue's own says of the code of the change."""
+    if not tests.strip():
+        notes.append("no test of the issue's own could be written: only the change's tests speak")
+        return None
+    bounds = Bounds(test_seconds=settings.timeout)
+    vetted = vet_fix(change.code, tests, workspace, bounds, most_neighbours=0)
+    if vetted.verdict == "not fixed":
+        still = vetted.still_failing[0]
+        said = "" if still.failure is None else f": {still.failure.type}: {still.failure.message}"
+        what = f"a test of the issue's own fails as before{said}"
+        findings.append(Finding("issue-fixed", still.id, what.partition("\n")[0], shown=True))
+    elif vetted.verdict != "fixed":
+        notes.append(f"of the issue itself nothing can be told: {vetted.reason}")
+    return vetted
+
+
+def _red_first(
+    change: Change, evidence: Evidence, vetted: Vetted | None, has_issue: bool
+) -> list[Finding]:
+    if evidence.turned or (vetted is not None and vetted.verdict == "fixed"):
+        return []
+    if not change.changes_code:
+        if not has_issue:
+            return []
+        return [Finding("red-first", change.head_label, "no code is changed: only tests are")]
+    own = own_turned(evidence)
+    if not evidence.tests:
+        what = "no test of the change was red on the old code: none was added or changed"
+    elif own:
+        what = "the tests that were red on the old code do not count: see the other findings"
+    elif all(one.turn == "green before" for one in evidence.tests):
+        what = "no test of the change fails on the old code: all pass with and without the change"
+    elif any(one.turn == "red now" for one in evidence.tests):
+        what = "no test that failed on the old code passes now"
+    else:
+        what = "no test of the change fails on the old code and passes on the new"
+    return [Finding("red-first", change.head_label, what, shown=True)]
+
+
+def _unmentioned(looked: Diffed, evidence: Evidence) -> list[Finding]:
+    """Functions that behave otherwise, that no word names and no turned test executes."""
+    found = []
+    for one in looked.functions:
+        if one.unexplained and not _executed(one, evidence):
+            place = one.function.after
+            what = f"{place.qualname} behaves otherwise, and no test and no word is about it"
+            shown = next(iter(one.comparison.differences), None)
+            if shown is not None:
+                what += f": {shown.scenario.source.strip().splitlines()[-1]}"
+            elif one.comparison.broken:
+                what += f": {one.comparison.broken}"
+            found.append(Finding("nothing-else", f"{place.file}:{place.line}", what, shown=True))
+    return found
+
+
+def _executed(one: Compared, evidence: Evidence) -> bool:
+    lines = evidence.executed.get(one.function.after.file, frozenset())
+    return bool(lines & set(one.function.lines_after))
+
+
+def _concluded(
+    change: Change, settings: Settings, evidence: Evidence, vetted: Vetted | None, tests: str,
+    findings: Sequence[Finding], notes: list[str], looked: Diffed | str | None,
+) -> Judged:  # fmt: skip
+    order = list(RULES)
+    kept = [one for one in dict.fromkeys(findings) if one.rule in settings.rules]
+    kept.sort(key=lambda one: order.index(one.rule))
+    by_issue = vetted is not None and vetted.verdict == "fixed"
+    verdict: Verdict
+    if kept:
+        verdict, reason = "not proven", kept[0].what
+        if len(kept) > 1:
+            reason += f" (and {len(kept) - 1} more)"
+    elif not change.changes_code:
+        verdict, reason = "nothing to prove", "no code is changed; the tests that are pass"
+    elif evidence.turned or by_issue:
+        many = len(evidence.turned)
+        verdict = "proven"
+        counted = "1 test" if many == 1 else f"{many} tests"
+        reason = f"{counted} failed on the old code, and {'passes' if many == 1 else 'pass'} now"
+        if not evidence.turned:
+            reason = "a test of the issue's own failed on the old code and passes now"
+            notes.append("the change brings no such test itself: add the issue's")
+    else:
+        verdict, reason = "nothing against it", "no rule is broken; nothing was red before"
+    passing = sum(one.outcome == "passed" for one in evidence.kept.results)
+    return Judged(
+        verdict, reason, change.base_label, change.head_label, tuple(kept), evidence.turned,
+        evidence.tests, evidence.near, passing, vetted, tests, looked, tuple(notes),
+    )  # fmt: skip

@@ -1,0 +1,59 @@
+"""Planted endings of agents get the verdict that is due; `benchmarks/gate_endings.py` has all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import refute as api
+from refute.gating.findings import RULES
+
+from .endings import ENDINGS, QUICK_ONES, RIGHT, WRONG, Ending, git, left_again, planted
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One repository for all: its tree is made ready once."""
+    place = tmp_path_factory.mktemp("endings")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REFUTE_CACHE", str(place / "cache"))
+        yield planted(QUICK_ONES[0], place / "repo")
+
+
+def test_the_set() -> None:
+    assert (len(RIGHT), len(WRONG)) == (10, 20)
+    assert {one.rule for one in WRONG} == set(RULES) - {"not-vacuous"}
+    assert len({one.name for one in ENDINGS}) == 30
+
+
+@pytest.mark.parametrize(
+    "ending", [one for one in QUICK_ONES if one.rule], ids=lambda one: one.name
+)
+def test_wrong_endings(ending: Ending, folder: Path) -> None:
+    left_again(ending, folder)
+    result = api.gate(repo=folder, behaviour=False, **ending.options)
+    found = [one for one in result.judged.findings if one.rule == ending.rule]
+    assert found, result
+    assert result.verdict == "not proven"
+    if ending.rule not in ("not-weakened", "no-patching"):
+        assert any(one.shown for one in found), "shown by running"
+
+
+def test_a_right_ending(refute: Run, folder: Path) -> None:
+    (ending,) = (one for one in QUICK_ONES if one.is_right)
+    left_again(ending, folder)
+    before = api.red_green(repo=folder, runner="unittest")
+    assert [(one.id[-5:], one.turn) for one in before.tests][:1] == [("hours", "red to green")]
+    status, out, err = refute(
+        "gate", "-C", folder, "--json", "--runner", "unittest", "--no-behaviour"
+    )
+    assert status == 0, err
+    document = json.loads(out)
+    assert (document["verdict"], document["base"]) == ("proven", "HEAD")
+    assert [one.rpartition(".")[2] for one in document["red_to_green"]] == ["test_hours"]
+    assert git(folder, "status", "--short") == " M span.py\n M test_span.py\n"
