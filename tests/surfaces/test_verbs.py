@@ -12,7 +12,7 @@ import refute.api.issues
 import refute.api.red_green
 from refute.api.red_green import RedGreenResult
 from refute.errors import InputError
-from refute.gate.running import Standing
+from refute.gating.running import Standing
 from refute.issue.vet import Vetted
 from refute.models.asking import Asked
 from refute.surfaces import arguments as given
