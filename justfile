@@ -31,6 +31,10 @@ coverage *ARGS:
 durations *ARGS:
     pytest --record-durations {{ ARGS }}
 
+# wheel and sdist into dist, checked and tried in empty environments
+wheel:
+    python benchmarks/distribution.py -o dist
+
 # everything, in a fresh environment, as before a merge
 ci:
     .ci/run

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refute import cli
+
+from .environments import with_packages
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job ignores Ctrl-C, and so would every process that a test interrupts.
@@ -63,6 +66,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     seconds = _durations()
     items.sort(key=lambda item: -seconds.get(item.nodeid.partition("::")[0], float("inf")))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_authorities() -> Iterator[None]:
+    """Half of what a client costs is reading the machine's certificates; no test needs TLS."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("load_verify_locations", "set_default_verify_paths"):
+            patch.setattr(ssl.SSLContext, name, lambda *given, **more: None)
+        yield
+
+
+@pytest.fixture(scope="session")
+def only_pytest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with pytest and nothing else: the plugins in ours double what a run takes."""
+    needs = {"pytest", "pluggy", "iniconfig", "packaging", "pygments"}
+    return with_packages(tmp_path_factory.mktemp("only-pytest") / "env", needs)
 
 
 @pytest.fixture(scope="session")

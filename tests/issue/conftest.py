@@ -15,6 +15,14 @@ from .projects import Project, make_project
 from .shop import Shop, make_repository, recipe
 
 
+@pytest.fixture(scope="session", autouse=True)
+def active_environment(only_pytest: Path) -> Iterator[None]:
+    """Checkouts without an environment of their own use this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VIRTUAL_ENV", str(only_pytest))
+        yield
+
+
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A small repository with a real fault. Its base is built once; nothing may change it."""
