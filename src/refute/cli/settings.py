@@ -61,11 +61,11 @@ def _held(verb: str, table: Table | None, every: bool) -> list[Held]:
 
 def _set_of_methods(verb: str, table: Table | None) -> bool:
     """Whether something is set that may be an option of a method: these are slow to look up."""
-    from refute.config.resolving import RESERVED, variables
+    from refute.config.resolving import variables
 
     own = {name: declared_options(name, every=False) for name in CONFIGURED}
     known = {name for key in own[verb] for name in variables(verb, key)}
-    if set(_variables()) - known - RESERVED:
+    if set(_variables()) - known:
         return True
     keys = {key for one in own.values() for key in one}
     if table is None:
@@ -79,7 +79,9 @@ def _set_of_methods(verb: str, table: Table | None) -> bool:
 
 
 def _variables() -> list[str]:
-    return [name for name in os.environ if name.startswith("REFUTE_")]
+    from refute.config.resolving import RESERVED
+
+    return [name for name in os.environ if name.startswith("REFUTE_") and name not in RESERVED]
 
 
 @cache

@@ -15,7 +15,9 @@ from refute.errors import InputError
 
 __all__ = ["RESERVED", "Held", "check_names", "held_settings", "variables"]
 
-RESERVED = frozenset({"REFUTE_CACHE", "REFUTE_DATA", "REFUTE_SINCE", "REFUTE_TRACEBACK"})
+RESERVED = frozenset(
+    {"REFUTE_CACHE", "REFUTE_DATA", "REFUTE_PRICES", "REFUTE_SINCE", "REFUTE_TRACEBACK"}
+)
 """Variables that mean something else; the option of such a name is set for one verb alone."""
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
