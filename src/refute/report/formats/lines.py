@@ -50,8 +50,8 @@ def last_lines(report: Report) -> Iterator[str]:
     )
 
 
-def _line(verb: str, kind: str, **more: Any) -> str:
-    return json.dumps({"schema": _SCHEMA, "verb": verb, "type": kind, **more})
+def _line(verb: str, of: str, /, **more: Any) -> str:
+    return json.dumps({"schema": _SCHEMA, "verb": verb, "type": of, **more})
 
 
 def _left(one: Left) -> dict[str, str]:
