@@ -23,6 +23,7 @@ from refute.diffing.service import Compared, Diffed, compare, work_of
 from refute.diffing.working import Comparer
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
+from refute.remarks import remark
 
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
@@ -176,6 +177,8 @@ def diff(
                     asking = _asked(found.functions, comparer, said, asked, effort)
                     found.functions = asyncio.run(asking)
         looked_at = len(found.functions)
+        if only and not looked_at:
+            remark([f"nothing that changed lies in {', '.join(only)}"])
         found.functions = [new for one in found.functions if (new := fresh(one)) is not None]
         return DiffResult(found, looked_at - len(found.functions))
 

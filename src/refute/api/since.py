@@ -52,7 +52,8 @@ _DOTTED = re.compile(r"([^\W\d][\w.]*)(?::([^\W\d][\w.]*))?")
 
 def chosen_among(only: Sequence[str], root: Path) -> Callable[[ChangedFunction], bool]:
     """Whether a changed function lies in one of the targets (none: it does): files, folders,
-    `FILE.py::NAME`, `pkg.mod` and `pkg.mod:NAME`. `root`: of the checkout.
+    `FILE.py::NAME`, `pkg.mod` and `pkg.mod:NAME`. `root`: of the checkout; paths are those from the
+    working directory, else from there.
 
     Raises `InputError` for what is none of these.
     """
@@ -73,11 +74,12 @@ def chosen_among(only: Sequence[str], root: Path) -> Callable[[ChangedFunction],
 def _place(target: str, root: Path) -> tuple[str | None, str | None, str | None]:
     """File or folder in the checkout ("": all of it), dotted module, and name in it."""
     path, _, name = target.partition("::")
-    place = Path(path).resolve()
-    if path and place.is_relative_to(root.resolve()) and (place.exists() or path.endswith(".py")):
-        inside = place.relative_to(root.resolve()).as_posix()
-        return ("" if inside == "." else inside), None, name or None
+    root = root.resolve()
+    for place in (Path(path).resolve(), (root / path).resolve()) if path else ():
+        if place.exists() and place.is_relative_to(root):
+            inside = place.relative_to(root).as_posix()
+            return ("" if inside == "." else inside), None, name or None
     dotted = _DOTTED.fullmatch(target)
-    if dotted is None or path.endswith(".py"):
+    if dotted is None or dotted.group(1).endswith(".py"):
         raise InputError(f"{target}: no file, folder or module of {root}")
     return None, dotted.group(1), dotted.group(2)
