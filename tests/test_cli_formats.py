@@ -37,7 +37,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 def test_one_run_in_many_formats(refute: Run, folder: Path) -> None:
     saved = [f"--save={name}={folder / name}" for name in ("json", "junit", "text")]
-    status, out, err = refute("hunt", "m.py", "--format", "jsonl", "--budget", 1, *saved)
+    status, out, err = refute("hunt", "m.py", "--format", "jsonl", "--budget", 9, *saved)
     assert status == 1
     *found, last = lines(out)
     states = {line["function"]: line["state"] for line in found}
@@ -66,13 +66,13 @@ def test_bad_input_is_one_line(
     refute: Run, folder: Path, given: tuple[str, ...], said: str
 ) -> None:
     (folder / "b.json").write_text("{}")
-    status, out, err = refute("hunt", "m.py", "--budget", 1, *given)
+    status, out, err = refute("hunt", "m.py", "--budget", 9, *given)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert said in err
 
 
 def test_known_problems_stay_quiet(refute: Run, folder: Path) -> None:
-    known = ("--baseline", "known.json", "--budget", 0.4)
+    known = ("--baseline", "known.json", "--budget", 9)
     status, _, err = refute("hunt", "m.py::half", *known, "--write-baseline")
     assert status == 0
     assert "1 known problem in known.json" in err
@@ -101,7 +101,7 @@ def test_a_list_of_targets_on_stdin(
     refute: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("m.py::half\n\n  m:fine\n"))
-    status, out, _ = refute("hunt", "-", "--format", "jsonl", "--budget", 1)
+    status, out, _ = refute("hunt", "-", "--format", "jsonl", "--budget", 9)
     assert status == 1
     assert [line["function"] for line in lines(out)[:-1]] == ["half", "fine"]
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
@@ -111,9 +111,9 @@ def test_a_list_of_targets_on_stdin(
 
 @pytest.mark.parametrize(("fail_on", "status"), [("wrong", 1), ("never", 0)])
 def test_when_to_fail(refute: Run, folder: Path, fail_on: str, status: int) -> None:
-    assert refute("debug", "m.py::half", "--fail-on", fail_on, "--budget", 1)[0] == status
+    assert refute("debug", "m.py::half", "--fail-on", fail_on, "--budget", 9)[0] == status
     (folder / "u.py").write_text("def unknown(n):\n    return n\n")
-    assert refute("hunt", "u.py", "--fail-on", fail_on, "--budget", 1)[0] == 0
+    assert refute("hunt", "u.py", "--fail-on", fail_on, "--budget", 9)[0] == 0
 
 
 def test_what_no_time_is_left_for_is_named(refute: Run, folder: Path) -> None:
