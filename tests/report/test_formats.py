@@ -11,9 +11,11 @@ import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 from junitparser import Failure, JUnitXml, Skipped
 
+from refute.report.baselines import OF_CHANGES, OF_FUNCTIONS, read_baseline, write_baseline
 from refute.report.formats import FORMATS, formatted
 from refute.report.formats.contract import RULES, Case, Left, Problem, Proposal, Report, merged
 from refute.schemas import names, schema
+from tests.conftest import check_document
 
 DATA = Path(__file__).parent.parent / "data"
 NASTY = "f('a,b:c'): 50% \x1b[31m\x00 ]]> <script> `tick` | @all ::error::no\nsecond line"
@@ -128,3 +130,22 @@ def test_a_fingerprint_outlives_what_changes_around_a_problem() -> None:
         assert replace(WRONG, **change).fingerprint != WRONG.fingerprint
     (one,) = merged([WRONG, moved])
     assert (one.line, one.others) == (3, 3)
+
+
+def test_a_baseline_is_renewed_only_where_one_looked(tmp_path: Path) -> None:
+    file = tmp_path / "known.json"
+
+    def written(*cases: Case, rules: tuple[str, ...] = OF_FUNCTIONS) -> list[str]:
+        write_baseline(file, Report("hunt", cases), rules)
+        check_document(file.read_text())
+        return [row["function"] for row in json.loads(file.read_text())["problems"]]
+
+    one = replace(WRONG, file="m.py", function="one")
+    two, changed = replace(one, function="two"), replace(STATED, file="m.py", function="one")
+    assert written(Case("m.py", 1, "two", "wrong", (two,))) == ["two"]
+    assert written(Case("m.py", 1, "one", "wrong", (one,))) == ["one", "two"]
+    both = Case("m.py", 1, "one", "differs", (changed,))
+    assert written(both, rules=OF_CHANGES) == ["one", "one", "two"]
+    assert read_baseline(file) == {each.fingerprint for each in (one, two, changed)}
+    assert written(Case("m.py", 1, "one", "passes")) == ["one", "two"]
+    assert read_baseline(file) == {two.fingerprint, changed.fingerprint}
