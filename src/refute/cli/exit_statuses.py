@@ -29,10 +29,16 @@ FAILURES = frozenset({BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED})
 PROPOSED, CANNOT_TELL, NOTHING_TO_CHANGE = 4, 5, 6
 
 
-def status_of_states(states: Iterable[State], *, fixing: bool = False) -> int:
-    """The exit status for what is claimed about functions; `fixing`: `debug`'s."""
+def status_of_states(
+    states: Iterable[State], *, fixing: bool = False, fail_on: str | None = None
+) -> int:
+    """The exit status for what is claimed about functions; `fixing`: `debug`'s. `fail_on`: "wrong":
+    1 where any was wrong, fixed or not, else 0; "never": 0."""
     from refute.function.contract import State, overall
 
+    if fail_on is not None:
+        wrong = {State.WRONG, State.PROPOSED, State.FIXED}
+        return FOUND if fail_on == "wrong" and wrong & set(states) else 0
     passes = NOTHING_TO_CHANGE if fixing else 0
     statuses = {
         State.WRONG: FOUND,
