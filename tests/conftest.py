@@ -8,6 +8,7 @@ import signal
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,36 @@ def data_dir() -> Path:
     return path
 
 
+@cache
+def _closed_schema(name: str) -> Any:
+    """A validator of a schema of ours that takes no key which the schema does not name."""
+    from jsonschema import Draft202012Validator
+
+    from refute.schemas import schema
+
+    def close(part: Any) -> Any:
+        if isinstance(part, list):
+            return [close(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        made = {key: close(value) for key, value in part.items()}
+        if part.get("type") == "object" and "properties" in part:
+            made.setdefault("additionalProperties", False)
+        return made
+
+    return Draft202012Validator(close(schema(name)))
+
+
+def check_document(text: str) -> None:
+    """Whatever JSON a verb prints, one document or lines, is as its schema says."""
+    whole = text.startswith("{\n")
+    for part in [text] if whole else text.splitlines():
+        if part.startswith("{") and '"schema"' in part:
+            document = json.loads(part)
+            if isinstance(document.get("schema"), str):
+                _closed_schema(document["schema"]).validate(document)
+
+
 @pytest.fixture
 def refute(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run the command line in this process: exit status, stdout, stderr."""
@@ -100,6 +131,7 @@ def refute(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
     def run(*arguments: Any) -> tuple[int, str, str]:
         status = cli.run([str(argument) for argument in arguments])
         captured = capsys.readouterr()
+        check_document(captured.out)
         return status, captured.out, captured.err
 
     return run

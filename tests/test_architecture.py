@@ -14,14 +14,14 @@ import refute
 
 PACKAGE = Path(refute.__file__).parent
 MAP = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
-METHODS = {"function", "issue", "train", "datasets", "report", "cli"}
+METHODS = {"function", "issue", "train", "datasets", "report", "cli", "surfaces"}
 FORBIDDEN = {
     "sandbox": METHODS,
     "workspace": METHODS,
     "models": METHODS,
     "runs": METHODS,
-    "function": {"issue", "train", "report", "cli"},
-    "issue": {"function", "train", "report", "cli"},
+    "function": {"issue", "train", "report", "cli", "surfaces"},
+    "issue": {"function", "train", "report", "cli", "surfaces"},
 }
 """Package -> packages that it must not import."""
 

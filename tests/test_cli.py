@@ -116,6 +116,7 @@ def test_hunt_json(refute: Run, method: Scripted, file: Path) -> None:
     status, out, err = refute("hunt", f"{file}::half", "--json", "--seed", 3, "--budget", 2)
     assert status == 1
     assert json.loads(out) == {
+        "schema": "hunt/1",
         "function": "half",
         "state": "wrong",
         "tests": [

@@ -19,6 +19,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HOMES = {"accelerate": "train", "pyarrow": "hub"}
 """Modules that come with an extra's packages -> the extra."""
 HOMES |= {name: extra for extra, one in EXTRAS.items() for name in one.packages}
+SERVERS = {*EXTRAS["mcp"].packages, *EXTRAS["lsp"].packages}
+"""What a server is made of, whose modules only its command imports."""
 BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest"}
 """Ourselves, what jinja2 needs, and the runner in whose process the probe is."""
 
@@ -53,7 +55,8 @@ def test_every_import_is_of_the_core_or_of_an_extra() -> None:
 
 
 def test_nothing_of_an_extra_is_imported_with_a_module() -> None:
-    assert [(path, name) for path, inside, name in imported() if name in HOMES and not inside] == []
+    shy = HOMES.keys() - SERVERS
+    assert [(path, name) for path, inside, name in imported() if name in shy and not inside] == []
 
 
 def test_each_extra_is_declared_and_part_of_all() -> None:
@@ -89,6 +92,8 @@ def test_each_extra_is_declared_and_part_of_all() -> None:
             "bench mbpp+",
             "mbpp+: no data given: set --data or REFUTE_DATA, or pip install 'refute[hub]'",
         ),
+        ("mcp", "refute mcp needs mcp: pip install 'refute[mcp]'"),
+        ("lsp", "refute lsp needs pygls, lsprotocol: pip install 'refute[lsp]'"),
         (
             "train data rows.parquet -o out",
             "rows.parquet: Parquet needs pyarrow: pip install 'refute[hub]'",

@@ -9,6 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from refute.api.since import chosen_among
+from refute.diffing.changes import ChangedFunction, Place
+from refute.diffing.comparison import Comparison
+from refute.diffing.differences import Difference
+from refute.diffing.service import Compared
+from refute.errors import InputError
+from refute.function.scenarios.observation import Observation
+from refute.problems import Scenario
+from refute.report.formats.changes import case_of_change, without_known
+
 OLD = '''
 def half(n):
     """Half of n.
@@ -66,3 +76,74 @@ def test_bad_input(repo: Path, refute: Refute) -> None:
     status, _, err = refute("hunt")
     assert status == 2
     assert "name a target" in err
+
+
+# -- `diff --only TARGET` and `diff --baseline FILE`, without running anything
+
+
+def function(file: str, module: str, qualname: str) -> ChangedFunction:
+    place = Place(file, module, qualname, 3)
+    return ChangedFunction(place, place, "function", False, False, False, ("body",), (4,), (4,))
+
+
+CHANGED = (
+    function("src/shop/cart.py", "shop.cart", "Cart.total"),
+    function("src/shop/cart.py", "shop.cart", "Carts"),
+    function("src/shop/cartons/a.py", "shop.cartons.a", "f"),
+    function("tools/a.py", "tools.a", "f"),
+)
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        ((), [0, 1, 2, 3]),
+        ((".",), [0, 1, 2, 3]),
+        (("src",), [0, 1, 2]),
+        (("src/shop/cart.py",), [0, 1]),
+        (("src/shop/cart.py::Cart",), [0]),
+        (("shop.cart:Cart.total", "tools"), [0, 3]),
+        (("shop.cart",), [0, 1]),
+        (("shop",), [0, 1, 2]),
+        (("other",), []),
+    ],
+)
+def test_only_some_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: tuple[str, ...], expected: list[int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for one in CHANGED:
+        (tmp_path / one.after.file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / one.after.file).touch()
+    chosen = chosen_among(only, tmp_path)
+    assert [number for number, one in enumerate(CHANGED) if chosen(one)] == expected
+
+
+def test_a_target_that_is_none(tmp_path: Path) -> None:
+    for target in ("gone.py", "../m.py", "a b", "m.py:f"):
+        with pytest.raises(InputError, match="no file, folder or module"):
+            chosen_among([target], tmp_path)
+
+
+def test_known_differences_are_left_out() -> None:
+    def difference(expression: str, kind: str, error: str = "") -> Difference:
+        before = Observation("returned", value=1)
+        after = Observation("raised", error=error) if error else Observation("returned", value=2)
+        return Difference(Scenario(expression), kind, before, after, frozenset(), frozenset())
+
+    shown = (difference("f(1)", "value"), difference("f(2)", "exception", "KeyError"))
+    one = Compared(Comparison(CHANGED[3], shown, ran=3), None)
+    first, second = case_of_change(one).problems
+    assert first.message == "f(1): before: 1, now: 2 (not mentioned)"
+    # another input that shows the same is the same problem
+    again = Compared(Comparison(CHANGED[3], (difference("f(7)", "value"),), ran=3), None)
+    assert without_known({first.fingerprint}, again) is None
+    left = without_known({first.fingerprint}, one)
+    assert left is not None
+    assert left.comparison.differences == shown[1:]
+    assert without_known({first.fingerprint, second.fingerprint}, one) is None
+    broken = Compared(Comparison(CHANGED[3], broken="no module x"), None)
+    (problem,) = case_of_change(broken).problems
+    assert problem.level == "error"
+    assert without_known(set(), broken) == broken
+    assert without_known({problem.fingerprint}, broken) is None

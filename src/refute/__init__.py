@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from refute.runs.executors import Executor
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
+    from refute.surfaces.notebook import load_ipython_extension
     from refute.workspace.contract import Workspace
 
 _HOMES = {
@@ -140,6 +141,7 @@ _HOMES = {
     ),
     "refute.sandbox": ("Limits", "Outcome", "Program", "Sandbox"),
     "refute.sandbox.local": ("LocalSandbox",),
+    "refute.surfaces.notebook": ("load_ipython_extension",),
     "refute.workspace.contract": ("Workspace",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -218,6 +220,7 @@ __all__ = [
     "judge",
     "judge_async",
     "load_dataset",
+    "load_ipython_extension",
     "method",
     "open_model",
     "open_target",

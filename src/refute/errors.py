@@ -18,6 +18,7 @@ RefuteError                  70  a fault of refute's own
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import ClassVar
 
@@ -40,6 +41,7 @@ __all__ = [
     "Unavailable",
     "WorkspaceUnavailable",
     "at_fault",
+    "told",
 ]
 
 BAD_INPUT, UNAVAILABLE, INTERNAL = 2, 3, 70
@@ -134,6 +136,19 @@ class NotContinued(RefuteError):
 
     exit_status = UNAVAILABLE
     line = "the answer cannot be continued: {}"
+
+
+def told(error: Exception) -> tuple[int, str]:
+    """The exit status that an exception ends in, and one line for people; of a fault of our own
+    (`INTERNAL`) where it is."""
+    if isinstance(error, RefuteError) and error.exit_status != INTERNAL:
+        return error.exit_status, error.line.format(" ".join(str(error).split()))
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return UNAVAILABLE, f"{where}{error.strerror}"
+    if isinstance(error, MemoryError):
+        return UNAVAILABLE, "out of memory"
+    return INTERNAL, at_fault(error)
 
 
 def at_fault(error: BaseException) -> str:

@@ -29,6 +29,8 @@ EXTRAS = {
         ("torch", "transformers", "peft", "trl", "datasets"),
         "models in this process (hf:PATH_OR_ID), and training",
     ),
+    "mcp": Extra(("mcp",), "a server for agents: refute mcp"),
+    "lsp": Extra(("pygls", "lsprotocol"), "a server for editors: refute lsp"),
 }
 """Extra of pyproject.toml -> what it is, as far as code of refute imports it."""
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Progress", "Shown", "apart", "path_of", "silent"]
+    from refute.report.formats.contract import Report
+
+__all__ = ["Progress", "Reported", "Shown", "apart", "path_of", "silent"]
 
 Done = TypeVar("Done")
 Progress = Callable[[int, int], None]
@@ -35,6 +37,10 @@ class Shown:
         """What the command prints on stdout."""
         raise NotImplementedError
 
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        raise NotImplementedError
+
     def _repr_html_(self) -> str:
         from refute.report.notebook import as_html
 
@@ -44,6 +50,33 @@ class Shown:
         from refute.report.notebook import as_text
 
         return as_text(self.print)
+
+
+class Reported(Shown):
+    """A result that other programs read, too: as a JSON document, and as a report in the formats of
+    `refute.report.formats`."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document; its `schema` names the file in `refute.schemas` that describes it."""
+        raise NotImplementedError
+
+    def report(self) -> Report:
+        """What there is to report, whatever the format."""
+        raise NotImplementedError
+
+    def formatted(self, format: str) -> str:
+        """The result as a text of `refute.report.formats.FORMATS`, which ends with a line feed."""
+        if format == "text":
+            return f"{self}".rstrip("\n") + "\n"
+        if format == "json":
+            import json
+
+            return json.dumps(self.to_dict(), indent=2) + "\n"
+        from refute.report.formats import formatted
+
+        return formatted(self.report(), format)
 
 
 def apart(work: Callable[[], Done]) -> Done:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, apart, path_of
+from refute.api.calling import Reported, apart, path_of
+from refute.api.since import chosen_among
 from refute.diffing.comparison import Effort, Settings
 from refute.diffing.differences import Difference
 from refute.diffing.pinning import Pin, PinnedTest, Side, pinned_tests
@@ -21,6 +23,10 @@ from refute.diffing.service import Compared, Diffed, compare, work_of
 from refute.diffing.working import Comparer
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
+from refute.remarks import remark
+
+if TYPE_CHECKING:
+    from refute.report.formats.contract import Report
 
 __all__ = ["DiffResult", "diff"]
 
@@ -31,10 +37,12 @@ Show = Callable[[Compared, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class DiffResult(Shown):
+class DiffResult(Reported):
     """What a change does, as far as it was found out."""
 
     diffed: Diffed
+    known: int = 0
+    """Functions of which only what the baseline knows differs; they are not here."""
 
     @property
     def functions(self) -> tuple[Compared, ...]:
@@ -69,10 +77,32 @@ class DiffResult(Shown):
         return list(pinned_tests(self.diffed, chosen, root, hypothesis=hypothesis, placed=placed))
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
+        """The JSON document, of the schema `diff/1`."""
         from refute.report.diffs import diff_document
 
-        return diff_document(self.diffed)
+        known = {"known": self.known} if self.known else {}
+        return {"schema": "diff/1", **diff_document(self.diffed), **known}
+
+    def report(self) -> Report:
+        """What there is to report."""
+        from refute.report.diffs import summary_line
+        from refute.report.formats.changes import case_of_change
+        from refute.report.formats.contract import Left, Report
+
+        left = tuple(
+            Left(f"{one.path}:{one.line}" if one.line else one.path, "cannot be read", one.reason)
+            for one in self.diffed.changes.unreadable
+        )
+        cases = tuple(map(case_of_change, self.functions))
+        line = summary_line(self.diffed)
+        return Report("diff", cases, left, line, self.known, self.interrupted)
+
+    def write_baseline(self, file: Path | str) -> int:
+        """Write the differences as known; what the file knows of other functions stays. Returns how
+        many problems it knows then. Raises `InputError`."""
+        from refute.report.baselines import OF_CHANGES, write_baseline
+
+        return write_baseline(Path(file), self.report(), OF_CHANGES)
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
@@ -87,6 +117,9 @@ def diff(
     repo: Path | str = ".",
     python: Path | str | None = None,
     budget: float = 5.0,
+    total_budget: float | None = None,
+    only: Sequence[str] = (),
+    baseline: Path | str | None = None,
     seed: int = 0,
     recorded: Path | str | None = None,
     about: str = "",
@@ -99,7 +132,10 @@ def diff(
     """Find inputs on which the functions that changed between two revisions behave otherwise.
 
     `spec`: BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge base); None:
-    HEAD against the working tree. `budget`: seconds a function. `python`: the project's
+    HEAD against the working tree. `budget`: seconds a function; `total_budget`: for all of them,
+    after which nothing can be told of the rest. `only`: targets as of `hunt`; what changed
+    elsewhere is left out. `baseline`: a file of `DiffResult.write_baseline`; what it knows is not
+    looked upon as a difference. `python`: the project's
     interpreter, by default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
     wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `about`: what
     the change is for, besides its commit messages (an issue's text). `jobs`: worker processes, each
@@ -114,7 +150,17 @@ def diff(
     """
     if not budget > 0:
         raise InputError(f"budget = {budget}: must be above 0 seconds")
-    settings, effort = Settings(seconds=budget, seed=seed), Effort(rounds, calls)
+    if total_budget is not None and not total_budget > 0:
+        raise InputError(f"total budget = {total_budget}: must be above 0 seconds")
+    settings = Settings(seconds=budget, seed=seed, total=total_budget)
+    effort = Effort(rounds, calls)
+    fresh = _fresh(path_of(baseline))
+
+    def show_fresh(one: Compared, done: int, total: int) -> None:
+        new = fresh(one)
+        if new is not None:
+            show(new, done, total)
+
     if asked is not None and asked.model is not None:
         settings = replace(settings, seconds=PATIENCE * budget, most=COUNTED, steady=True)
 
@@ -122,15 +168,32 @@ def diff(
         with open_revisions(Path(repo), spec) as revisions:
             calls = path_of(recorded) or recorded_calls(revisions.repo)
             how: dict[str, Any] = {"python": path_of(python), "recorded": calls}
-            found = compare(revisions, settings, jobs=jobs, about=about, show=show, **how)
+            chosen = chosen_among(only, revisions.repo)
+            told: dict[str, Any] = {"about": about, "chosen": chosen, "show": show_fresh}
+            found = compare(revisions, settings, jobs=jobs, **told, **how)
             if asked is not None and asked.model is not None and not found.interrupted:
                 said = "\n\n".join(part for part in (about.strip(), *revisions.messages) if part)
                 with Comparer(work_of(revisions, found.changes, settings, **how)) as comparer:
                     asking = _asked(found.functions, comparer, said, asked, effort)
                     found.functions = asyncio.run(asking)
-        return DiffResult(found)
+        looked_at = len(found.functions)
+        if only and not looked_at:
+            remark([f"nothing that changed lies in {', '.join(only)}"])
+        found.functions = [new for one in found.functions if (new := fresh(one)) is not None]
+        return DiffResult(found, looked_at - len(found.functions))
 
     return apart(work)
+
+
+def _fresh(baseline: Path | None) -> Callable[[Compared], Compared | None]:
+    """What came of a function without what the baseline knows; None where nothing is left of what
+    differed."""
+    if baseline is None:
+        return lambda one: one
+    from refute.report.baselines import read_baseline
+    from refute.report.formats.changes import without_known
+
+    return partial(without_known, read_baseline(baseline))
 
 
 async def _asked(

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, apart, path_of
+from refute.api.calling import Reported, apart, path_of
 from refute.diffing.comparison import Settings
 from refute.diffing.differences import Difference
 from refute.diffing.revisions import open_patched
@@ -23,6 +23,7 @@ from refute.issue.patches import split_fix
 
 if TYPE_CHECKING:
     from refute.api.issues import VetResult
+    from refute.report.formats.contract import Report
 
 __all__ = ["Pair", "RankedFixes", "changes_of", "rank_fixes"]
 
@@ -41,17 +42,19 @@ def changes_of(
     *,
     recorded: Path | None = None,
     seconds: float = SECONDS,
+    base: str | None = None,
 ) -> Diffed | str:
     """What the code of a fix changes in behaviour, against the checkout or against another fix; a
     line of why that cannot be told else. `fix`, `other`: unified diffs against the checkout.
     `recorded`: calls to begin with, a file of `refute.recording`; None: the repository's
-    `.refute/recorded.jsonl`, where there is one. `seconds`: for one function."""
+    `.refute/recorded.jsonl`, where there is one. `seconds`: for one function. `base`: the commit
+    that the fixes are of; None: the checkout as it is."""
     from refute.api.diffing import recorded_calls
 
     settings = Settings(seconds=seconds, total=max(TOTAL, 5 * seconds))
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
-        with open_patched(repo, None, *codes) as revisions:
+        with open_patched(repo, base, *codes) as revisions:
             calls = recorded or recorded_calls(revisions.repo)
             return compare(revisions, settings, python=python, recorded=calls)
     except RefuteError as error:
@@ -73,7 +76,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedFixes(Shown):
+class RankedFixes(Reported):
     """Several fixes of one issue, most to be trusted first."""
 
     results: tuple[VetResult, ...]
@@ -84,10 +87,19 @@ class RankedFixes(Shown):
     separating: tuple[Pair, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
+        """The JSON document, of the schema `ranking/1`."""
         from refute.report.fixes import ranked_document
 
-        return ranked_document(self)
+        return {"schema": "ranking/1", **ranked_document(self)}
+
+    def report(self) -> Report:
+        """What there is to report: a case for each fix, and what speaks against it."""
+        from refute.report.formats.changes import cases_of_ranking
+        from refute.report.formats.contract import Report
+
+        first = self.results[0]
+        line = f"{self.fixes[self.places[0]]}: {first.verdict}: {first.vetted.reason}"
+        return Report("vet", tuple(cases_of_ranking(self)), summary=line)
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, apart, path_of
+from refute.api.calling import Reported, apart, path_of
 from refute.api.fixes import changes_of
 from refute.diffing.differences import Difference
 from refute.diffing.service import Diffed
@@ -27,6 +27,9 @@ from refute.methods import Bounds, Context, Given
 from refute.models.asking import Asked, askers, open_sessions
 from refute.workspace.snapshot import apply_to_checkout
 
+if TYPE_CHECKING:
+    from refute.report.formats.contract import Report
+
 __all__ = ["FixResult", "fix", "fix_async"]
 
 _BOUNDS = Bounds()
@@ -35,7 +38,7 @@ _NO_FIX = FixClaim("cannot tell", ("the method found no fix",))
 
 
 @dataclass(frozen=True, slots=True)
-class FixResult(Shown):
+class FixResult(Reported):
     """What `fix` found out."""
 
     method: str
@@ -62,10 +65,18 @@ class FixResult(Shown):
         return self.claim.tests
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
+        """The JSON document, of the schema `fix/1`."""
         from refute.report.repairs import fix_document
 
-        return fix_document(self)
+        return {"schema": "fix/1", **fix_document(self)}
+
+    def report(self) -> Report:
+        """What there is to report."""
+        from refute.report.formats.changes import cases_of_fix
+        from refute.report.formats.contract import Report
+
+        line = f"{self.state}: {'; '.join(self.claim.reasons)}".removesuffix(": ")
+        return Report("fix", tuple(cases_of_fix(self)), summary=line)
 
     def write(self, repo: Path | str = ".", *, proposed: bool = False) -> tuple[str, ...]:
         """Apply fix and tests to a checkout, where the fix is called fixed, or proposed and

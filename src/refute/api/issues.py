@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, apart, path_of
+from refute.api.calling import Reported, apart, path_of
 from refute.api.fixes import changes_of
 from refute.diffing.service import Diffed
 from refute.errors import InputError
@@ -33,6 +33,9 @@ from refute.prompts import prompts_from
 from refute.workspace.contract import TestResult
 from refute.workspace.snapshot import apply_to_checkout
 
+if TYPE_CHECKING:
+    from refute.report.formats.contract import Report
+
 __all__ = [
     "ReproduceResult",
     "VetResult",
@@ -48,7 +51,7 @@ _BOUNDS = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
-class ReproduceResult(Shown):
+class ReproduceResult(Reported):
     """What `reproduce` found out."""
 
     method: str
@@ -67,10 +70,20 @@ class ReproduceResult(Shown):
         return () if self.trial is None else tuple(self.trial.failing)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
+        """The JSON document, of the schema `reproduce/1`."""
         from refute.report.issues import reproduction_document
 
-        return reproduction_document(self.method, self.found, self.trial)
+        document = reproduction_document(self.method, self.found, self.trial)
+        return {"schema": "reproduce/1", **document}
+
+    def report(self) -> Report:
+        """What there is to report."""
+        from refute.report.formats.changes import cases_of_reproduction
+        from refute.report.formats.contract import Report
+
+        count = len(self.failing)
+        line = f"{count} test{'s' * (count != 1)} fail{'s' * (count == 1)} for the issue's reason"
+        return Report("reproduce", tuple(cases_of_reproduction(self)), summary=line)
 
     def write(self, repo: Path | str = ".") -> tuple[str, ...]:
         """Apply the test patch to a checkout: test files and nothing else, and only a test that was
@@ -85,7 +98,7 @@ class ReproduceResult(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class VetResult(Shown):
+class VetResult(Reported):
     """What `vet` found out."""
 
     method: str
@@ -104,7 +117,19 @@ class VetResult(Shown):
         return self.vetted.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
+        """The JSON document, of the schema `vet/1`."""
+        return {"schema": "vet/1", **self.document()}
+
+    def report(self) -> Report:
+        """What there is to report."""
+        from refute.report.formats.changes import cases_of_vetted
+        from refute.report.formats.contract import Report
+
+        line = f"{self.verdict}: {self.vetted.reason}"
+        return Report("vet", tuple(cases_of_vetted(self)), summary=line)
+
+    def document(self) -> dict[str, Any]:
+        """What the JSON document says, which that of several fixes says of each."""
         from refute.report.issues import vetted_document
 
         document = vetted_document(self.method, self.vetted, self.tests, self.reproduction)
@@ -171,6 +196,7 @@ def vet(
     neighbours: int = MOST,
     behaviour: bool = True,
     given: VetResult | None = None,
+    against: str | None = None,
     repo: Path | str = ".",
     python: Path | str | None = None,
     runner: str | None = None,
@@ -185,8 +211,9 @@ def vet(
     `fix`: a file with a unified diff against the checkout. `tests`: a file with a test patch that
     reproduces the issue; None: it is written as `reproduce` does. `neighbours`: existing test files
     to run for regressions. `behaviour`: whether to look for what else the fix changes (see
-    `refute.diff`). `given`: an earlier result for the issue, whose tests are used again. The others
-    as in `reproduce`.
+    `refute.diff`). `given`: an earlier result for the issue, whose tests are used again.
+    `against`: the commit that the fix is a diff of, where the checkout has it already ("HEAD"). The
+    others as in `reproduce`.
     """
     asked = asked or Asked(method=method, model=model, options=options or {})
     text, diff = read_issue(str(issue)), read_fix(Path(fix))
@@ -194,7 +221,7 @@ def vet(
     name, spec, chosen_options = ("given", None, None) if known else chosen_reproducer(asked)
 
     def work() -> VetResult:
-        problem, spawn = in_checkout(_checkout(repo, python, runner), text)
+        problem, spawn = in_checkout(_checkout(repo, python, runner, against), text)
         found, patch = None, known
         if given is not None:
             found, patch = given.reproduction, given.tests
@@ -205,7 +232,7 @@ def vet(
             vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=neighbours)
         changes = None
         if behaviour and vetted.verdict != "does not apply":
-            changes = changes_of(diff, Path(repo), path_of(python))
+            changes = changes_of(diff, Path(repo), path_of(python), base=against)
         return VetResult(name, vetted, patch, found, changes)
 
     return apart(work)
@@ -237,8 +264,10 @@ async def reproduced(
         return replace(found, prediction=only_tests(found.prediction))
 
 
-def _checkout(repo: Path | str, python: Path | str | None, runner: str | None) -> Checkout:
-    return Checkout(Path(repo), None if python is None else Path(python), runner)
+def _checkout(
+    repo: Path | str, python: Path | str | None, runner: str | None, commit: str | None = None
+) -> Checkout:
+    return Checkout(Path(repo), path_of(python), runner, commit)
 
 
 def read_fix(path: Path) -> str:

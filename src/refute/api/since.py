@@ -1,18 +1,19 @@
-"""`--since REF`: only the functions and methods that changed."""
+"""`--since REF` and `--only TARGET`: only what changed, and of that only a part."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from refute.diffing.changes import changed
+from refute.diffing.changes import ChangedFunction, changed
 from refute.diffing.definitions import is_private
 from refute.diffing.revisions import open_revisions
 from refute.errors import InputError
 from refute.remarks import remark
 
-__all__ = ["changed_since"]
+__all__ = ["changed_since", "chosen_among"]
 
 
 def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:
@@ -44,3 +45,41 @@ def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:
     if not found:
         remark([f"no public function or method changed since {since}"])
     return tuple(dict.fromkeys(found))
+
+
+_DOTTED = re.compile(r"([^\W\d][\w.]*)(?::([^\W\d][\w.]*))?")
+
+
+def chosen_among(only: Sequence[str], root: Path) -> Callable[[ChangedFunction], bool]:
+    """Whether a changed function lies in one of the targets (none: it does): files, folders,
+    `FILE.py::NAME`, `pkg.mod` and `pkg.mod:NAME`. `root`: of the checkout; paths are those from the
+    working directory, else from there.
+
+    Raises `InputError` for what is none of these.
+    """
+    places = [_place(target, root) for target in only]
+
+    def chosen(function: ChangedFunction) -> bool:
+        after = function.after
+        return not places or any(
+            (file is None or after.file == file or after.file.startswith(f"{file}/".lstrip("/")))
+            and (module is None or f"{after.module}.".startswith(f"{module}."))
+            and (name is None or f"{after.qualname}.".startswith(f"{name}."))
+            for file, module, name in places
+        )
+
+    return chosen
+
+
+def _place(target: str, root: Path) -> tuple[str | None, str | None, str | None]:
+    """File or folder in the checkout ("": all of it), dotted module, and name in it."""
+    path, _, name = target.partition("::")
+    root = root.resolve()
+    for place in (Path(path).resolve(), (root / path).resolve()) if path else ():
+        if place.exists() and place.is_relative_to(root):
+            inside = place.relative_to(root).as_posix()
+            return ("" if inside == "." else inside), None, name or None
+    dotted = _DOTTED.fullmatch(target)
+    if dotted is None or dotted.group(1).endswith(".py"):
+        raise InputError(f"{target}: no file, folder or module of {root}")
+    return None, dotted.group(1), dotted.group(2)

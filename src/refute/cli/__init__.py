@@ -20,6 +20,7 @@ import click
 
 from refute.cli.exit_statuses import FAILURES, INTERRUPTED, PIPE_CLOSED, fail, fail_for
 from refute.cli.output import show_remarks
+from refute.cli.settings import CONFIGURED, defaults_for
 from refute.cli.streams import drop_output, prepare_streams
 from refute.errors import BAD_INPUT, InputError
 
@@ -39,9 +40,12 @@ _VERBS = {
     "grade": "Grade predicted test patches: do they reproduce their issues?",
     "data": "Build benchmarks of issues, and look at them.",
     "train": "Train a model to write unit tests that fail and are right (UTGen).",
+    "mcp": "Serve agents over MCP, on stdin and stdout.",
+    "lsp": "Serve editors over the language server protocol, on stdin and stdout.",
     "methods": "List the methods that there are.",
     "datasets": "List the datasets that there are.",
     "init": "Set a repository up: settings, a workflow, a hook, a word to agents; shows the diff.",
+    "config": "Show what settings hold, and from where.",
     "doctor": "Show what works on this machine, and how to get what is missing.",
 }
 """Verb -> its line in `refute --help`. The module `refute.cli.VERB` defines `command`."""
@@ -63,6 +67,15 @@ class _Verbs(click.Group):
         command = importlib.import_module(f"refute.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb; what is set for it in the environment and in a file is its defaults."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in CONFIGURED:
+            ctx.default_map = {name: defaults_for(name, rest)}
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refute.cli.functions import conclude, subject_options, watching
+from refute.cli.functions import conclude, read_targets, subject_options, watching
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import json_option, model_options
-from refute.cli.output import consoles, print_json
+from refute.cli.options import fail_on_option, form_options, model_options
+from refute.cli.output import Form, consoles
 
 if TYPE_CHECKING:
     from refute.function.parallel import Found
@@ -25,20 +25,23 @@ __all__ = ["command"]
 @click.option("--write", is_flag=True, help="Apply the fix to the file (see --proposed).")
 @click.option("--proposed", is_flag=True, help="Let --write apply what is only proposed, too.")
 @model_options
-@json_option
+@fail_on_option
+@form_options
 def command(
     targets: tuple[str, ...],
     ask: bool,
     write: bool,
     proposed: bool,
-    as_json: bool,
+    form: Form,
+    fail_on: str | None,
     asked: Asked,
     **subject: Any,
 ) -> int:
     """Fix the function with generated tests; print the fix as a diff.
 
     A TARGET is FILE.py::FUNCTION, FILE.py, a folder, or a module as in `import`: pkg.mod or
-    pkg.mod:FUNCTION. Without --model by search, with it by the method `hybrid`.
+    pkg.mod:FUNCTION; `-` reads a list of them from stdin. Without --model by search, with it by
+    the method `hybrid`.
 
     Exit status 0: fixed; 1: wrong, and no fix was found; 4: a fix is proposed, not more;
     5: cannot tell, nothing is known; 6: passes what is known, nothing to change.
@@ -48,14 +51,16 @@ def command(
     from refute.function.verbs import Fix
     from refute.remarks import remark
     from refute.report import terminal
+    from refute.report.formats.functions import case_of
     from refute.report.tables import print_fix
 
     out, err = consoles()
 
     def print_one(module: Module, one: Found, broad: bool) -> None:
         assert isinstance(one, Fix)
-        if as_json:
+        if not form.is_text:
             remark(f"{one.hunt.function}: {note}" for note in one.hunt.notes)
+            form.show_case("debug", lambda: case_of(module, one))
             return
         name = diff_name(module.source.path)
         print_fix(one, name, out, asked=ask, file=name if broad else "")
@@ -63,9 +68,9 @@ def command(
     with watching(print_one) as (opened, show, spinner):
         who: dict[str, Any] = {"ask": terminal.asking(err, spinner) if ask else None}
         told: dict[str, Any] = {"opened": opened, "show": show}
-        result = debug(*targets, asked=asked, proposed=proposed, **who, **told, **subject)
-    if as_json:
-        print_json(result.to_dict() or None)
+        how: dict[str, Any] = {"asked": asked, "proposed": proposed, "listed": "-" in targets}
+        result = debug(*read_targets(targets), **how, **who, **told, **subject)
+    form.show_end(result)
     if write:
         result.write()
-    return conclude(result.collected, fixing=True)
+    return conclude(result.collected, fixing=True, fail_on=fail_on)

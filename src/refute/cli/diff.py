@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.exit_statuses import FOUND
+from refute.cli.functions import read_targets
 from refute.cli.options import (
     FILE,
-    json_option,
+    baseline_options,
+    fail_on_option,
+    form_options,
     python_option,
     seed_option,
     session_options,
+    total_option,
     with_options,
 )
-from refute.cli.output import consoles, print_json
+from refute.cli.output import Form, consoles
+from refute.errors import InputError
 
 if TYPE_CHECKING:
     from refute.diffing.service import Compared
@@ -32,6 +37,13 @@ _SEARCH = (
         default=5.0,
         show_default=True,
         help="Seconds for one function.",
+    ),
+    total_option,
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="TARGET",
+        help="A file, folder, module or function: the rest is left out. `-`: a list on stdin.",
     ),
     click.option(
         "--recorded",
@@ -87,7 +99,7 @@ _TESTS = (
     click.option("--force", is_flag=True, help="Let -o replace an existing file."),
     click.option(
         "--as",
-        "form",
+        "style",
         type=click.Choice(["plain", "hypothesis"]),
         default="plain",
         help="Plain tests, or properties to fill in.",
@@ -100,10 +112,12 @@ _TESTS = (
 @with_options((*_SEARCH, *_MEANT, *_TESTS))
 @session_options
 @with_options(_WRITTEN)
-@json_option
+@with_options((*baseline_options, fail_on_option))
+@form_options
 def command(
     spec: str | None, asked: Asked, issue: str | None, about: str, pin: str | None,
-    output: Path | None, force: bool, form: str, as_json: bool, **search: Any,
+    output: Path | None, force: bool, style: str, form: Form, only: tuple[str, ...],
+    baseline: Path | None, write_baseline: bool, fail_on: str | None, **search: Any,
 ) -> int:  # fmt: skip
     """Find inputs on which what changed between two revisions behaves otherwise.
 
@@ -120,31 +134,48 @@ def command(
     from refute.api.diffing import diff
     from refute.api.pinning import check_output, write_pinned
     from refute.issue.issue_text import read_issue
+    from refute.remarks import remark
     from refute.report import terminal
     from refute.report.diffs import print_compared, summary_line
+    from refute.report.formats.changes import case_of_change
 
+    if write_baseline and baseline is None:
+        raise InputError("--write-baseline: name the file with --baseline FILE")
     out, err = consoles()
     check_output(output, pin, force=force)
     said = "\n\n".join(filter(None, (about, read_issue(issue) if issue is not None else "")))
-    waits = as_json or asked.model is not None  # with a model, for what it says of them all
+    waits = (
+        asked.model is not None or not form.streams
+    )  # with a model, for what it says of them all
     with terminal.working("comparing", err) as spinner:
 
         def show(one: Compared, done: int, total: int) -> None:
             if not waits:
                 with spinner.paused():
-                    print_compared(one, out)
+                    if form.is_text:
+                        print_compared(one, out)
+                    form.show_case("diff", lambda: case_of_change(one))
             spinner.say(f"{done} of {total} functions, last {one.function.qualname}")
 
+        search["baseline"] = None if write_baseline else baseline
+        if only:
+            search["only"] = read_targets(only)
         result = diff(spec, about=said, asked=asked, show=show, **search)
-    if as_json:
-        print_json(result.to_dict())
-    elif waits:
-        result.print(out)
+    if waits:
+        form.show(result)
     else:
-        out.print(summary_line(result.diffed))
+        if form.is_text:
+            out.print(summary_line(result.diffed))
+        form.show_end(result)
+    if baseline is not None and write_baseline:
+        count = result.write_baseline(baseline)
+        remark([f"{count} known problem{'s' * (count != 1)} in {baseline}"])
+        fail_on = "never"
+    elif result.known:
+        remark([f"{result.known} function{'s' * (result.known != 1)} with known differences alone"])
     if pin is not None:
         side = terminal.which_side(err) if pin == "ask" else pin
-        write_pinned(result, side, output, hypothesis=form == "hypothesis")
+        write_pinned(result, side, output, hypothesis=style == "hypothesis")
     if result.interrupted:
         raise KeyboardInterrupt
-    return FOUND if result.unexplained else 0
+    return FOUND if result.unexplained and fail_on != "never" else 0

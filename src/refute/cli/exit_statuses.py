@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, RefuteError, at_fault
+from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
 
 if TYPE_CHECKING:
     from refute.function.contract import State
@@ -29,10 +29,16 @@ FAILURES = frozenset({BAD_INPUT, UNAVAILABLE, INTERNAL, INTERRUPTED})
 PROPOSED, CANNOT_TELL, NOTHING_TO_CHANGE = 4, 5, 6
 
 
-def status_of_states(states: Iterable[State], *, fixing: bool = False) -> int:
-    """The exit status for what is claimed about functions; `fixing`: `debug`'s."""
+def status_of_states(
+    states: Iterable[State], *, fixing: bool = False, fail_on: str | None = None
+) -> int:
+    """The exit status for what is claimed about functions; `fixing`: `debug`'s. `fail_on`: "wrong":
+    1 where any was wrong, fixed or not, else 0; "never": 0."""
     from refute.function.contract import State, overall
 
+    if fail_on is not None:
+        wrong = {State.WRONG, State.PROPOSED, State.FIXED}
+        return FOUND if fail_on == "wrong" and wrong & set(states) else 0
     passes = NOTHING_TO_CHANGE if fixing else 0
     statuses = {
         State.WRONG: FOUND,
@@ -48,14 +54,10 @@ def fail_for(error: Exception) -> int:
     """Say in one line what went wrong, and return the exit status for it."""
     if os.environ.get("REFUTE_TRACEBACK"):
         raise error
-    if isinstance(error, RefuteError) and error.exit_status != INTERNAL:
-        return fail(error.line.format(" ".join(str(error).split())), error.exit_status)
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        return fail(f"{where}{error.strerror}", UNAVAILABLE)
-    if isinstance(error, MemoryError):
-        return fail("out of memory", UNAVAILABLE)
-    return fail(f"internal error at {at_fault(error)} (REFUTE_TRACEBACK=1 shows more)", INTERNAL)
+    status, line = told(error)
+    if status == INTERNAL:
+        line = f"internal error at {line} (REFUTE_TRACEBACK=1 shows more)"
+    return fail(line, status)
 
 
 def fail(message: str, status: int) -> int:

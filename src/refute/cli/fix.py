@@ -10,8 +10,8 @@ import click
 from refute.cli.exit_statuses import CANNOT_TELL, PROPOSED
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, json_option, reproducer_options
-from refute.cli.output import consoles, show
+from refute.cli.options import FILE, form_options, reproducer_options
+from refute.cli.output import Form, consoles
 from refute.remarks import remark
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _STATUSES = {"fixed": 0, "proposed": PROPOSED, "cannot tell": CANNOT_TELL}
 @click.option("-o", "output", type=FILE, metavar="fix.patch", help="Write fix and tests there.")
 @click.option("--write", is_flag=True, help="Apply fix and tests to the checkout (see --proposed).")
 @click.option("--proposed", is_flag=True, help="Let --write apply what is only proposed, too.")
-@json_option
+@form_options
 def command(
     issue: str,
     asked: Asked,
@@ -44,7 +44,7 @@ def command(
     output: Path | None,
     write: bool,
     proposed: bool,
-    as_json: bool,
+    form: Form,
     **what: Any,
 ) -> int:
     """Fix an issue: a change of the code that its own tests turn green, printed with these tests.
@@ -63,7 +63,7 @@ def command(
 
     with working("fixing the issue", consoles()[1]):
         result = fix(issue, asked=asked, bounds=bounds, **what)
-    show(result, as_json=as_json)
+    form.show(result)
     if result.patch and output is not None:
         output.write_text(result.patch + result.tests, encoding="utf-8", errors="surrogateescape")
         remark([f"fix and tests written to {output}"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,12 @@ from refute.cli.options import (
     python_option,
     seed_option,
     tests_option,
+    total_option,
     with_options,
 )
 from refute.cli.output import consoles
+from refute.errors import InputError
+from refute.remarks import remark
 
 if TYPE_CHECKING:
     from refute.api.functions import Show
@@ -27,7 +31,13 @@ if TYPE_CHECKING:
     from refute.function.target import Module
     from refute.report.terminal import Working
 
-__all__ = ["conclude", "subject_options", "watching"]
+__all__ = ["conclude", "read_targets", "subject_options", "watching"]
+
+_MOST_LISTED = 4 << 20
+"""Characters of a list of targets."""
+MOST_NAMED = 10
+FEW = 20
+"""For so many functions no lines of progress are written."""
 
 _OPTIONS = (
     click.argument("targets", metavar="TARGET...", nargs=-1),
@@ -35,6 +45,7 @@ _OPTIONS = (
     tests_option,
     description_option,
     budget_option,
+    total_option,
     seed_option,
     python_option,
     click.option(
@@ -49,6 +60,20 @@ def subject_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_options(_OPTIONS)(command)
 
 
+def read_targets(targets: Sequence[str]) -> tuple[str, ...]:
+    """The targets; in place of `-` those on stdin, one a line."""
+    found: list[str] = []
+    for target in targets:
+        if target != "-":
+            found.append(target)
+            continue
+        text = sys.stdin.read(_MOST_LISTED + 1)
+        if len(text) > _MOST_LISTED:
+            raise InputError("-: the list of targets is longer than 4 MiB")
+        found += [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(found)
+
+
 @contextmanager
 def watching(
     print_one: Callable[[Module, Found, bool], None],
@@ -57,33 +82,43 @@ def watching(
     prints; its last argument: whether it is one of many files'."""
     from refute.report import terminal
 
-    broad = False
+    broad, total, done, told = False, 0, 0, 0
     with terminal.working("opening", consoles()[1]) as spinner:
 
         def opened(found: Opened) -> None:
-            nonlocal broad
+            nonlocal broad, total
             broad, total = found.targets.broad, found.functions
             spinner.say(f"looking at {total} function{'s' * (total > 1)}")
 
         def show(module: Module, one: Found, how_far: str) -> None:
+            nonlocal done, told
             with spinner.paused():
                 print_one(module, one, broad)
             spinner.say(how_far)
+            done += 1
+            if not spinner.shown and total > FEW and 10 * done // total > told:
+                told = 10 * done // total
+                remark([how_far])
 
         yield opened, show, spinner
 
 
-def conclude(got: Collected, *, fixing: bool = False) -> int:
+def conclude(got: Collected, *, fixing: bool = False, fail_on: str | None = None) -> int:
     """Say how it all came out, and return the exit status."""
     from refute.function.service import summary
-    from refute.remarks import remark
 
     if len(got.results) + len(got.skipped) > 1 or (got.interrupted and got.results):
         remark([summary(Counter(got.states), Counter(one.kind for one in got.skipped))])
         if got.troubles:
             remark([f"of these {got.troubles} given up, for trouble of refute's own"])
+    late = [one.where for one in got.skipped if one.kind == "no time left"]
+    if late:
+        shown = ", ".join(late[:MOST_NAMED]) + ", ..." * (len(late) > MOST_NAMED)
+        remark([f"no time was left for {shown}"])
+    if got.known:
+        remark([f"{got.known} function{'s' * (got.known != 1)} with known problems alone"])
     if got.interrupted:
         raise KeyboardInterrupt
-    if not got.results and not got.skipped:
-        return 0  # nothing changed since the commit that was named
-    return status_of_states(got.states, fixing=fixing)
+    if not got.results and (got.known or not got.skipped):
+        return 0  # nothing changed since the commit that was named, or nothing is new
+    return status_of_states(got.states, fixing=fixing, fail_on=fail_on)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from refute.methods import Level, MethodSpec
     from refute.parameters import Parameter
 
-__all__ = ["MethodCommand", "take_options"]
+__all__ = ["PREFIX", "MethodCommand", "take_options", "told"]
 
-_PREFIX = "option_"
+PREFIX = "option_"
 """Of the names that the options have among the parameters of a command."""
 _TYPES = {int: int, float: float, str: str, bool: bool}
 _METAVARS = {int: "N", float: "X"}
@@ -26,8 +26,8 @@ _METAVARS = {int: "N", float: "X"}
 
 def take_options(given: dict[str, Any]) -> dict[str, Any]:
     """Take the method's options out of a command's parameters: those that were given, by name."""
-    names = [name for name in given if name.startswith(_PREFIX)]
-    taken = {name.removeprefix(_PREFIX): given.pop(name) for name in names}
+    names = [name for name in given if name.startswith(PREFIX)]
+    taken = {name.removeprefix(PREFIX): given.pop(name) for name in names}
     return {name: value for name, value in taken.items() if value is not None}
 
 
@@ -43,7 +43,7 @@ class MethodCommand(click.Command):
         """Find the method before anything is read. Raises `InputError` for an unknown one, and
         for an option of another method."""
         if not any(name in args for name in ctx.help_option_names):
-            ctx.meta[_PREFIX] = self._chosen(args)
+            ctx.meta[PREFIX] = self._chosen(ctx, args)
         try:
             return super().parse_args(ctx, list(args))
         except click.NoSuchOption as error:
@@ -59,7 +59,7 @@ class MethodCommand(click.Command):
         found: dict[str, click.Option] = {}
         for one, names in self._parameters(ctx):
             if not taken & set(one.flags) and one.name not in found:
-                found[one.name] = _option(one, () if ctx.meta.get(_PREFIX) else names)
+                found[one.name] = _option(one, () if ctx.meta.get(PREFIX) else names)
         return [*own, *found.values()]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -67,7 +67,7 @@ class MethodCommand(click.Command):
         rows: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
         for one in self.get_params(ctx):
             if (row := one.get_help_record(ctx)) is not None:
-                rows[(one.name or "").startswith(_PREFIX)].append(row)
+                rows[(one.name or "").startswith(PREFIX)].append(row)
         with formatter.section("Options"):
             formatter.write_dl(rows[False])
         with formatter.section("Options of methods (in brackets: of which)"):
@@ -78,21 +78,22 @@ class MethodCommand(click.Command):
         from refute.parameters import parameters_of
         from refute.registry import METHODS
 
-        chosen: list[MethodSpec[Any, Any]] | None = ctx.meta.get(_PREFIX)
+        chosen: list[MethodSpec[Any, Any]] | None = ctx.meta.get(PREFIX)
         if chosen is None:
             chosen = [spec for spec in METHODS.all() if spec.level in self.levels]
         all_of = [(one, spec.name) for spec in chosen for one in parameters_of(spec.options)]
         for one, _ in all_of:
             yield one, [name for other, name in all_of if other.flags == one.flags]
 
-    def _chosen(self, args: Sequence[str]) -> list[MethodSpec[Any, Any]] | None:
+    def _chosen(self, ctx: click.Context, args: Sequence[str]) -> list[MethodSpec[Any, Any]] | None:
         """The method that is named, here or by the run that goes on; else the defaults. None where
         the dataset says what kind of method it should have been."""
         from refute.registry import METHODS, method_of
         from refute.selection import default_method
 
-        name, model = _told(args, "--method"), _told(args, "--model")
-        if name is None and (run := _told(args, "--run")) is not None:
+        name = told(args, "--method") or ctx.lookup_default("method")
+        model = told(args, "--model") or ctx.lookup_default("model")
+        if name is None and (run := told(args, "--run")) is not None:
             from refute.runs.journal import read_header
 
             name = (read_header(Path(run)) or {}).get("method")
@@ -111,13 +112,13 @@ class MethodCommand(click.Command):
         from refute.selection import not_its_option
 
         flags = {flag for one, _ in self._parameters(click.Context(self)) for flag in one.flags}
-        if error.option_name not in flags or not ctx.meta.get(_PREFIX):
+        if error.option_name not in flags or not ctx.meta.get(PREFIX):
             return error
-        return not_its_option(error.option_name, ctx.meta[_PREFIX][0])
+        return not_its_option(error.option_name, ctx.meta[PREFIX][0])
 
 
-def _told(args: Sequence[str], flag: str) -> str | None:
-    """The value of an option, before anything is read."""
+def told(args: Sequence[str], flag: str) -> str | None:
+    """The value of an option, as the command line gives it, before anything is read."""
     value = None
     for at, arg in enumerate(args):
         if arg == flag and at + 1 < len(args):
@@ -137,7 +138,7 @@ def _option(one: Parameter, methods: Sequence[str]) -> click.Option:
     if methods:
         text = f"{text} [{', '.join(methods)}]"
     return click.Option(
-        ["/".join(one.flags), _PREFIX + one.name],
+        ["/".join(one.flags), PREFIX + one.name],
         type=None if one.kind is bool else kind,
         is_flag=one.kind is bool,
         default=None,

@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.method_options import take_options
+from refute.cli.output import Form
+from refute.errors import InputError
+from refute.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from refute.models.asking import Asked
 
 __all__ = [
     "FILE",
+    "baseline_options",
     "budget_option",
     "description_option",
+    "fail_on_option",
+    "form_options",
     "gathering",
     "given_names",
     "json_option",
@@ -29,6 +35,7 @@ __all__ = [
     "session_options",
     "target_argument",
     "tests_option",
+    "total_option",
     "with_options",
     "workspace_option",
 ]
@@ -63,6 +70,39 @@ workspace_option = click.option(
     help="Issues: where tests run; in the images that the rows name, or here.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+total_option = click.option(
+    "--total-budget",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Time for all functions; those that it does not last for are named.",
+)
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["wrong", "never"]),
+    help="Exit status 1 only if something is wrong, or never; else 0 (default: see below).",
+)
+baseline_options = (
+    click.option(
+        "--baseline", type=FILE, metavar="FILE", help="Known problems: not shown, not counted."
+    ),
+    click.option(
+        "--write-baseline", is_flag=True, help="Write what is found to the --baseline; status 0."
+    ),
+)
+_FORM = (
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        default="text",
+        show_default=True,
+        help="For people or for programs.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+    click.option(
+        "--save", multiple=True, metavar="FORMAT=FILE", help="Write it in another format, too."
+    ),
+)
 
 
 def with_options(options: Sequence[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -162,6 +202,27 @@ def reproducer_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options about a model alone, as one argument `asked`."""
     return gathering(command, "asked", _asked(), _SESSION_OPTIONS)
+
+
+def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options about how its result is shown, as one argument `form`."""
+
+    def made(given: dict[str, Any]) -> Form:
+        name = "json" if given.pop("as_json") else given.pop("form")
+        given.pop("form", None)
+        return Form(name, tuple(map(_saved, given.pop("save"))))
+
+    return gathering(command, "form", made, _FORM)
+
+
+def _saved(text: str) -> tuple[str, Path]:
+    name, _, file = text.partition("=")
+    if name not in FORMATS or not file:
+        raise InputError(f"--save {text}: write FORMAT=FILE; formats: {', '.join(FORMATS)}")
+    place = Path(file)
+    if not place.parent.is_dir() or place.is_dir():
+        raise InputError(f"--save {text}: {file} is no file in a folder that exists")
+    return name, place
 
 
 def _asked(*more: str) -> Callable[[dict[str, Any]], Asked]:

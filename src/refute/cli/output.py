@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +15,10 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["consoles", "print_json", "remark", "show", "show_remarks"]
+    from refute.api.calling import Reported
+    from refute.report.formats.contract import Case
+
+__all__ = ["Form", "consoles", "print_json", "remark", "show", "show_remarks"]
 
 
 def consoles() -> tuple[Console, Console]:
@@ -45,6 +51,68 @@ def show_remarks() -> None:
 class _Remarks(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         remark(consoles()[1], [record.getMessage()])
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a result is shown (`--format`), and the forms in which it is kept besides (`--save`)."""
+
+    name: str
+    """One of `refute.report.formats.FORMATS`."""
+    saved: tuple[tuple[str, Path], ...] = ()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is for people."""
+        return self.name == "text"
+
+    @property
+    def streams(self) -> bool:
+        """Whether what is found is shown as it is found."""
+        return self.name in ("text", "jsonl", "github")
+
+    def show_case(self, verb: str, case: Callable[[], Case]) -> None:
+        """Show a case as it is found, where the form is for programs and can."""
+        if self.name == "jsonl":
+            from refute.report.formats.lines import case_line
+
+            click.echo(case_line(verb, case()))
+        elif self.name == "github":
+            from refute.report.formats.github import commands
+
+            for line in commands(case()):
+                click.echo(line)
+
+    def show_end(self, result: Reported) -> None:
+        """Show what was not shown as it was found, and write the files."""
+        if self.name == "jsonl":
+            from refute.report.formats.lines import last_lines
+
+            for line in last_lines(result.report()):
+                click.echo(line)
+        elif self.name == "github":
+            from refute.report.formats.github import notices
+
+            for line in notices(result.report()):
+                click.echo(line)
+        elif not self.is_text:
+            click.echo(result.formatted(self.name), nl=False)
+        self.save(result)
+
+    def show(self, result: Reported) -> None:
+        """Show a result that is found in one piece, and write the files."""
+        if self.is_text:
+            result.print(consoles()[0])
+        else:
+            click.echo(result.formatted(self.name), nl=False)
+        self.save(result)
+
+    def save(self, result: Reported) -> None:
+        """Write the files."""
+        from refute.storage import write_atomically
+
+        for name, file in self.saved:
+            write_atomically(file, result.formatted(name).encode("utf-8", "backslashreplace"))
 
 
 def show(result: Any, *, as_json: bool) -> None:

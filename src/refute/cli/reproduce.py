@@ -10,8 +10,8 @@ import click
 from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, json_option, reproducer_options
-from refute.cli.output import consoles, show
+from refute.cli.options import FILE, form_options, reproducer_options
+from refute.cli.output import Form, consoles
 from refute.remarks import remark
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ __all__ = ["command"]
 @bounds_options
 @click.option("-o", "output", type=FILE, metavar="test.patch", help="Write the test patch there.")
 @click.option("--write", is_flag=True, help="Apply the test patch to the checkout.")
-@json_option
+@form_options
 def command(
     issue: str,
     asked: Asked,
     bounds: Bounds,
     output: Path | None,
     write: bool,
-    as_json: bool,
+    form: Form,
     **checkout: Any,
 ) -> int:
     """Write a test that fails now for the reason that an issue describes.
@@ -57,7 +57,7 @@ def command(
             spinner.say(f"reproducing the issue ({name})")
 
         result = reproduce(issue, asked=asked, bounds=bounds, chosen=chosen, **checkout)
-    show(result, as_json=as_json)
+    form.show(result)
     if result.patch and output is not None:
         output.write_text(result.patch, encoding="utf-8")
         remark([f"test patch written to {output}"])

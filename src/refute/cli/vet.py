@@ -10,8 +10,8 @@ import click
 from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, json_option, reproducer_options
-from refute.cli.output import consoles, show
+from refute.cli.options import FILE, form_options, reproducer_options
+from refute.cli.output import Form, consoles
 
 if TYPE_CHECKING:
     from refute.methods import Bounds
@@ -40,12 +40,12 @@ __all__ = ["command"]
 @checkout_options
 @reproducer_options
 @bounds_options
-@json_option
+@form_options
 def command(
     fixes: tuple[Path, ...],
     asked: Asked,
     bounds: Bounds,
-    as_json: bool,
+    form: Form,
     **what: Any,
 ) -> int:
     """Judge a fix by tests: does it resolve the issue, and does it break anything near?
@@ -71,5 +71,5 @@ def command(
         else:
             result = vet(fixes[0], asked=asked, bounds=bounds, **what)
             verdict = result.verdict
-    show(ranked if len(fixes) > 1 else result, as_json=as_json)
+    form.show(ranked if len(fixes) > 1 else result)
     return 0 if verdict == "fixed" else FOUND

@@ -79,18 +79,20 @@ def compare(
     recorded: Path | None = None,
     about: str = "",
     jobs: int | None = None,
+    chosen: Callable[[ChangedFunction], bool] = lambda function: True,
     show: Callable[[Compared, int, int], None] = lambda one, done, total: None,
 ) -> Diffed:
     """Compare each changed function of the revisions; `show` is told of each, and how far it is.
 
     `recorded`: a file that `pytest --refute-record` wrote. `about`: what else is said of the
     change, as a commit message would. `jobs`: worker processes, each with a sandbox on both sides;
-    None: half as many as there are cores. Ctrl-C ends it with what is done. Raises `InputError`,
-    `SandboxUnavailable`.
+    None: half as many as there are cores. `chosen`: which functions are looked at. Ctrl-C ends it
+    with what is done. Raises `InputError`, `SandboxUnavailable`.
     """
     if about.strip():
         revisions = replace(revisions, messages=(about.strip(), *revisions.messages))
     changes = changed(revisions)
+    changes = replace(changes, functions=tuple(filter(chosen, changes.functions)))
     work = work_of(revisions, changes, settings, python=python, recorded=recorded)
     done: dict[int, Compared] = {}
     diffed = Diffed(revisions.before.label, revisions.after.label, changes, revisions.repo)

@@ -24,8 +24,19 @@ from refute.problems import UnitTest
 from refute.registry import METHODS
 from refute.sandbox import Sandbox
 
-__all__ = ["Found", "FunctionUnit", "Searching", "Solving", "Tests", "units_of", "work_on"]
+__all__ = [
+    "Found",
+    "FunctionUnit",
+    "Searching",
+    "Solving",
+    "Tests",
+    "shared",
+    "units_of",
+    "work_on",
+]
 
+LEAST = 1.0
+"""Seconds for one function, at least: with less a look is of no use."""
 FEW = 3
 """So many units are done in this process: workers take a while to start."""
 
@@ -41,6 +52,9 @@ class FunctionUnit:
 
     module: Module
     tests: Tests
+
+    share: float = 1.0
+    """Of the time that is left when it is begun, the part that each of its functions may take."""
 
     @property
     def where(self) -> str:
@@ -68,6 +82,16 @@ class Searching:
     description: str | None = None
     proposed: bool = False
     """`debug`: each function is looked at on top of what is only proposed for others, too."""
+    end: float | None = None
+    """When there is no time left for any, by the clock that all processes share
+    (`time.monotonic`)."""
+
+    def seconds(self, share: float) -> float:
+        """For one function, of which this is the share in the time that is left; 0: none is."""
+        if self.end is None:
+            return self.budget
+        left = self.end - time.monotonic()
+        return min(self.budget, max(LEAST, share * left)) if left > 0 else 0.0
 
 
 def units_of(
@@ -82,6 +106,20 @@ def units_of(
         for name in module.functions:
             units.append(FunctionUnit(replace(module, functions=(name,)), given))
     return units
+
+
+def shared(units: Sequence[FunctionUnit], jobs: int | None) -> list[FunctionUnit]:
+    """The units, each with its functions' share in the time that is left when it is begun: what
+    ends early leaves more to those behind it."""
+    from refute.runs.pool import cores
+
+    workers = 1 if len(units) <= FEW else jobs or cores()
+    rest = sum(len(unit.module.functions) for unit in units)
+    found = []
+    for unit in units:
+        found.append(replace(unit, share=min(1.0, workers / max(1, rest))))
+        rest -= len(unit.module.functions)
+    return found
 
 
 def work_on(
@@ -127,6 +165,13 @@ def _present(unit: FunctionUnit, box: ProjectSandbox) -> tuple[FunctionUnit, lis
     return FunctionUnit(module, unit.tests), gone
 
 
+def _too_late(unit: FunctionUnit, begun: int = 0) -> Iterator[Skipped]:
+    """The functions of a unit for which no time is left: all but the first `begun`."""
+    path = unit.module.source.path
+    for name in unit.module.functions[begun:]:
+        yield Skipped(f"{path}::{name}", "no time left", "the time for all targets was up")
+
+
 def _solved(
     unit: FunctionUnit,
     settings: Searching,
@@ -134,15 +179,16 @@ def _solved(
     box: Sandbox,
     ask: Callable[[str], Ask] | None,
     spent: float,
+    seconds: float,
 ) -> Iterator[Found]:
     """What is found out about the functions of a unit, whose module loads in `box`, which took
-    the seconds `spent`."""
+    the seconds `spent`; `seconds` for one function."""
     if settings.fixing:
         yield from verbs.debug(
             unit.module,
             solver=solver,
             box=box,
-            budget=settings.budget,
+            budget=seconds,
             description=settings.description,
             tests=unit.tests,
             ask=ask,
@@ -154,7 +200,7 @@ def _solved(
         unit.module,
         solver=solver,
         box=box,
-        budget=settings.budget,
+        budget=seconds,
         count=settings.count,
         description=settings.description,
         tests=unit.tests,
@@ -192,8 +238,12 @@ class _Worker:
 
     def each(self, unit: FunctionUnit) -> Iterator[Found | Skipped]:
         """What is found out about the functions of a unit, one after the other."""
-        start = time.monotonic()
-        box, settings = self._open(unit.module), self._settings
+        start, settings = time.monotonic(), self._settings
+        seconds = settings.seconds(unit.share)
+        if not seconds:
+            yield from _too_late(unit)
+            return
+        box = self._open(unit.module)
         if box is None:
             yield Skipped(unit.where, "cannot be loaded", self._refusal)
             return
@@ -201,7 +251,12 @@ class _Worker:
         spent = time.monotonic() - start
         yield from left
         with self._solving(here.module, box) as solver:
-            yield from _solved(here, settings, solver, box, self._ask, spent)
+            found = _solved(here, settings, solver, box, self._ask, spent, seconds)
+            for done, one in enumerate(found, 1):
+                yield one
+                if not settings.seconds(unit.share):
+                    yield from _too_late(here, done)
+                    return
 
     def _inline(self, module: Module, box: Sandbox) -> AbstractContextManager[Solver]:
         settings = self._settings

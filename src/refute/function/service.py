@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -14,7 +15,15 @@ from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult, State
 from refute.function.given_tests import ModuleTests, read_description, read_given
 from refute.function.interpreters import interpreter_of, with_interpreter
-from refute.function.parallel import Found, FunctionUnit, Searching, Tests, units_of, work_on
+from refute.function.parallel import (
+    Found,
+    FunctionUnit,
+    Searching,
+    Tests,
+    shared,
+    units_of,
+    work_on,
+)
 from refute.function.project_sandbox import open_box
 from refute.function.target import Module, Skipped, Targets, open_targets
 from refute.function.verbs import Solver
@@ -52,6 +61,8 @@ class FunctionTargets:
     seed: int = 0
     jobs: int | None = None
     """None: as many as there are cores."""
+    total: float | None = None
+    """Seconds for all functions together; None: without end."""
     python: Path | None = None
     """What the functions run on; None: the active environment's interpreter, or the project's."""
 
@@ -79,6 +90,8 @@ class Collected:
     skipped: list[Skipped] = field(default_factory=list)
     interrupted: bool = False
     """By Ctrl-C: what is done is there all the same."""
+    known: int = 0
+    """Functions of which nothing was found but what is known: they are not among the results."""
 
     @property
     def states(self) -> list[State]:
@@ -146,11 +159,13 @@ def collect(
     fixing: bool,
     ask: Callable[[str], Ask] | None = None,
     proposed: bool = False,
+    fresh: Callable[[Module, Found], Found | None] = lambda module, one: one,
     show: Callable[[Module, Found, str], None] = lambda module, one, how_far: None,
 ) -> Collected:
     """Work on every function; `show` is told of each result, and how far the work is in a line.
 
     `ask` gives, for a function's name, the `Ask` for its questions. `proposed`: see `verbs.debug`.
+    `fresh`: a result without what is known already; None: nothing is left of it.
     Raises `InputError` where the only module or function that was named cannot be looked at.
     """
     spec = _chosen(asked, fixing=fixing)
@@ -163,6 +178,7 @@ def collect(
         count=asked.options.get("n") or 3,
         description=read_description(subject.description),
         proposed=proposed,
+        end=None if subject.total is None else time.monotonic() + subject.total,
     )
     found, total = opened.targets, opened.functions
     got = Collected(skipped=list(found.skipped))
@@ -176,13 +192,19 @@ def collect(
                 if one.kind == "cannot be loaded" and not found.broad:
                     raise InputError(one.reason)
                 continue
-            got.results.append((unit.module, one))
-            counted[one.state] += 1
-            how_far = f"{len(got.results)} of {total} functions, last {unit.where}"
-            show(unit.module, one, f"{how_far}: {summary(counted, left)}")
+            new = fresh(unit.module, one)
+            if new is None:
+                got.known += 1
+                continue
+            got.results.append((unit.module, new))
+            counted[new.state] += 1
+            done = len(got.results) + got.known
+            how_far = f"{done} of {total} functions, last {unit.where}"
+            show(unit.module, new, f"{how_far}: {summary(counted, left)}")
     except KeyboardInterrupt:
         got.interrupted = True
-    if not got.results and got.skipped and not (found.broad or got.interrupted):
+    lone = not (found.broad or got.interrupted or got.known or got.results)
+    if lone and got.skipped and got.skipped[0].kind != "no time left":
         raise InputError(f"{got.skipped[0].where}: {got.skipped[0].reason}")
     return got
 
@@ -207,7 +229,7 @@ def _stream(
     if not spec.cpu_bound or ask is not None:  # one session with the model for each module
         units = [FunctionUnit(*pair) for pair in zip(modules, opened.tests, strict=True)]
     return work_on(
-        units,
+        units if subject.total is None else shared(units, subject.jobs),
         settings,
         jobs=subject.jobs,
         opened=warn_of_gaps,

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from refute.errors import InputError
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.methods import Spawn
 from refute.problems import IssueProblem
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Runner
+from refute.workspace.repositories import find_clone
 from refute.workspace.snapshot import checkout_root, snapshot
 
 __all__ = ["Checkout", "in_checkout"]
@@ -26,10 +27,13 @@ class Checkout:
     """The interpreter of its tests; None: the active one."""
     runner: str | None = None
     """`pytest`, `unittest`, `django` or `sympy`; None: read from it."""
+    commit: str | None = None
+    """What is worked on; None: the checkout as it is."""
 
 
 def in_checkout(checkout: Checkout, text: str) -> tuple[IssueProblem, Spawn]:
-    """The problem that an issue poses in a checkout, dirty or clean, and its workspaces.
+    """The problem that an issue poses in a checkout, dirty or clean, or in a commit of it, and its
+    workspaces.
 
     Nothing in the checkout is changed. Raises `InputError`, `WorkspaceUnavailable`.
     """
@@ -41,6 +45,15 @@ def in_checkout(checkout: Checkout, text: str) -> tuple[IssueProblem, Spawn]:
     runner = cast("Runner | None", checkout.runner)
     recipe = infer_recipe(root, interpreter=interpreter, runner=runner)
     folder, commit = snapshot(root)
+    if checkout.commit is not None:
+        commit = _resolved(root, checkout.commit)
     base = prepare(str(folder), commit, recipe, checkout=root)
     problem = IssueProblem(root.name, str(folder), commit, text, recipe)
     return problem, lambda: open_local(base)
+
+
+def _resolved(root: Path, revision: str) -> str:
+    try:
+        return find_clone(str(root)).resolve(revision)
+    except (WorkspaceUnavailable, ValueError):  # ValueError: a null character, `-x`
+        raise InputError(f"{revision!r}: no such commit in {root}; see `git log`") from None

@@ -19,7 +19,7 @@ def ranked_document(ranked: RankedFixes) -> dict[str, Any]:
     """`{"fixes": [{"fix", "verdict", ...}], "pairs": [{"first", "second", "alike", ...}]}`."""
     return {
         "fixes": [
-            {"fix": ranked.fixes[place], **result.to_dict()}
+            {"fix": ranked.fixes[place], **result.document()}
             for place, result in zip(ranked.places, ranked.results, strict=True)
         ],
         "pairs": [

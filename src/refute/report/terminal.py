@@ -34,6 +34,11 @@ class Working:
     def __init__(self, status: Status | None) -> None:
         self._status = status
 
+    @property
+    def shown(self) -> bool:
+        """Whether there is one: stderr is a terminal."""
+        return self._status is not None
+
     def say(self, text: str) -> None:
         """Replace the spinner's text."""
         if self._status is not None:

@@ -1,0 +1,28 @@
+"""`refute lsp`: a language server over stdio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from refute.cli.options import budget_option, python_option
+from refute.extras import need
+
+__all__ = ["command"]
+
+
+@click.command("lsp")
+@budget_option
+@python_option
+def command(budget: float, python: Path | None) -> int:
+    """Serve editors over the language server protocol (needs the extra: refute[lsp]).
+
+    On opening and on saving a Python file its functions are looked at; those that are wrong are
+    diagnostics, with "add failing test" and "apply fix" as code actions. See docs/editor.md.
+    """
+    need("lsp", "refute lsp")
+    from refute.surfaces.lsp.server import serve
+
+    serve(seconds_per_function=budget, python="" if python is None else str(python.absolute()))
+    return 0

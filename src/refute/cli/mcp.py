@@ -1,0 +1,68 @@
+"""`refute mcp`: an MCP server over stdio."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from refute.cli.options import FILE, session_options
+from refute.errors import InputError
+from refute.extras import need
+
+if TYPE_CHECKING:
+    from refute.models.asking import Asked
+
+__all__ = ["command"]
+
+
+@click.command("mcp")
+@click.option(
+    "-C", "root", type=FILE, default=Path(), metavar="DIR", help="The folder to work in (here)."
+)
+@click.option(
+    "--allow-writes",
+    is_flag=True,
+    help="Give tools the arguments that write tests and fixes into the folder.",
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Calls that run at the same time, the others wait (half as many as cores).",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="No call takes longer, whatever it asks for; below what your client waits for.",
+)
+@session_options
+def command(
+    root: Path, allow_writes: bool, at_once: int | None, time_limit: float | None, asked: Asked
+) -> int:
+    """Serve agents over MCP, on stdin and stdout (needs the extra: refute[mcp]).
+
+    Tools: find_failing_input, debug_function, reproduce_issue, vet_patch, compare_behaviour,
+    check_tests_red_green. Nothing is written without --allow-writes. Configure a client with the
+    command `refute mcp`: see docs/mcp.md.
+    """
+    if not root.is_dir():
+        raise InputError(f"-C {root}: no such folder")
+    need("mcp", "refute mcp")
+    from refute.runs.pool import cores
+    from refute.surfaces.mcp.server import serve
+
+    given: dict[str, Any] = asdict(asked)
+    given["record"] = None if asked.record is None else str(asked.record.resolve())
+    serve(
+        root.resolve(),
+        asked=given,
+        writes=allow_writes,
+        at_once=at_once or max(1, cores() // 2),
+        most=time_limit or math.inf,
+    )
+    return 0

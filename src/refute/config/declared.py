@@ -1,0 +1,75 @@
+"""What may be set: the commands' options as settings, and which of them a file may set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["OF_FILES", "Declared", "Kind"]
+
+Kind = Literal["boolean", "integer", "number", "text", "file", "texts"]
+
+OF_FILES = frozenset(
+    {
+        # how long, how much, how many
+        "budget",
+        "budget-tokens",
+        "budget-usd",
+        "calls",
+        "concurrency",
+        "jobs",
+        "n",
+        "neighbours",
+        "rounds",
+        "seconds",
+        "seed",
+        "test-seconds",
+        "timeout",
+        "total-budget",
+        # what is looked at and believed: files that are read, or run in the sandbox
+        "baseline",
+        "description",
+        "recorded",
+        "targets",
+        "tests",
+        # how
+        "as",
+        "behaviour",
+        "cache",
+        "fail-on",
+        "format",
+        "method",
+        "preset",
+        "runner",
+    }
+)
+"""The keys that `[tool.refute]` may hold, where the command has an option of the name.
+
+Not among them is what starts a program (`python`, `agent`), names a server, a model or words for
+it (`model`, `tester`, `base-url`, `prompts`), lets something out (`allow-network`), or writes
+(`write`, `force`, `o`, `record`): whoever clones a repository has not agreed to these. They are for
+the command line and the environment, which are the user's own. Of a method's own options a file
+sets those that are numbers or one of a few words.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One option of a command, as a setting."""
+
+    key: str
+    """Its long flag without dashes in front: `total-budget`."""
+    name: str
+    """Of the command's parameter."""
+    kind: Kind
+    default: Any
+    check: Callable[[Any], None]
+    """Raises `ValueError`, with words for people, for a value that the option does not take."""
+    of_method: bool = False
+    """Whether it is a method's own, and a number or one of a few words."""
+
+    @property
+    def in_files(self) -> bool:
+        """Whether `[tool.refute]` may set it."""
+        return self.of_method or self.key in OF_FILES

@@ -1,0 +1,161 @@
+"""What holds, and from where: the environment before the file before the default."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from refute.config.declared import Declared
+from refute.config.table import Table
+from refute.errors import InputError
+
+__all__ = ["RESERVED", "Held", "check_names", "held_settings", "variables"]
+
+RESERVED = frozenset(
+    {"REFUTE_CACHE", "REFUTE_DATA", "REFUTE_PRICES", "REFUTE_SINCE", "REFUTE_TRACEBACK"}
+)
+"""Variables that mean something else; the option of such a name is set for one verb alone."""
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "text": (str,),
+    "file": (str,),
+    "texts": (list,),
+}
+_WORDS = {
+    "boolean": "true or false",
+    "integer": "an integer",
+    "number": "a number",
+    "text": "a text",
+    "file": "a text",
+    "texts": "a list of texts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A setting with the value that holds where the command line says nothing."""
+
+    declared: Declared
+    value: Any
+    source: str
+    """A variable's name, `FILE: tool.refute.KEY`, or "default"."""
+
+
+def variables(verb: str, key: str) -> tuple[str, ...]:
+    """The environment's variables of an option, the first that is set holds:
+    `REFUTE_HUNT_BUDGET`, `REFUTE_BUDGET`."""
+    own, general = (f"REFUTE_{part}".upper().replace("-", "_") for part in (f"{verb}_{key}", key))
+    return (own,) if general in RESERVED else (own, general)
+
+
+def held_settings(
+    verb: str,
+    declared: Iterable[Declared],
+    table: Table | None,
+    environment: Mapping[str, str] = os.environ,
+) -> list[Held]:
+    """Each option of a verb with the value that holds. Raises `InputError`, one line with the file
+    and the key or the variable, for a value that does not fit."""
+    return [_held(verb, one, table, environment) for one in declared]
+
+
+def _held(verb: str, one: Declared, table: Table | None, environment: Mapping[str, str]) -> Held:
+    for variable in variables(verb, one.key) if one.kind != "texts" else ():
+        if environment.get(variable):
+            _check(one, environment[variable], variable)
+            return Held(one, environment[variable], variable)
+    for values, path in () if table is None else _tables(table, verb):
+        if one.key in values and one.in_files:
+            assert table is not None
+            where = f"{table.file}: tool.refute.{path}{one.key}"
+            return Held(one, _from_file(one, values[one.key], table, where), where)
+    return Held(one, one.default, "default")
+
+
+def _tables(table: Table, verb: str) -> Sequence[tuple[Mapping[str, Any], str]]:
+    return (table.of(verb), f"{verb}."), (table.values, "")
+
+
+def _from_file(one: Declared, value: Any, table: Table, where: str) -> Any:
+    """The value as the option takes it: paths from the file's folder."""
+    fits = isinstance(value, _TYPES[one.kind])
+    if isinstance(value, bool) and one.kind != "boolean":
+        fits = False
+    if fits and one.kind == "texts":
+        fits = all(isinstance(part, str) for part in value)
+    if not fits:
+        raise InputError(f"{where} = {value!r:.60}: must be {_WORDS[one.kind]}")
+    folder = table.file.parent
+    if one.kind == "file":
+        value = _beside(folder, value)
+    elif one.kind == "texts":
+        value = tuple(_target(folder, part) for part in value)
+    _check(one, value, where)
+    return value
+
+
+def _beside(folder: Path, text: str) -> str:
+    return os.path.relpath(folder / text)
+
+
+def _target(folder: Path, text: str) -> str:
+    """`FILE.py::f` and folders are found from the file's folder, dotted names as ever."""
+    place, mark, name = text.partition("::")
+    return f"{_beside(folder, place)}{mark}{name}" if (folder / place).exists() else text
+
+
+def _check(one: Declared, value: Any, where: str) -> None:
+    try:
+        one.check(value)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def check_names(
+    table: Table, verbs: Sequence[str], options: Callable[[str], Mapping[str, Declared]]
+) -> None:
+    """Raise `InputError`, one line with file and key, for a key that no option has (it names the
+    nearest), and for one that a file may not set.
+
+    `options` gives those of a verb, by key. It is asked as seldom as can be.
+    """
+    general = {key: value for key, value in table.values.items() if key not in verbs}
+    for verb in verbs:
+        for key in table.of(verb):
+            _check_name(table, f"{verb}.", key, options(verb), verb)
+    if not general:
+        return
+    everywhere = {key: one for verb in verbs for key, one in options(verb).items()}
+    for key in general:
+        _check_name(table, "", key, everywhere, None, verbs)
+
+
+def _check_name(
+    table: Table,
+    path: str,
+    key: str,
+    known: Mapping[str, Declared],
+    verb: str | None,
+    tables: Sequence[str] = (),
+) -> None:
+    where = f"{table.file}: tool.refute.{path}{key}"
+    if key in known and known[key].in_files:
+        return
+    if key in known:
+        variable = variables(verb or "VERB", key)[-1]
+        raise InputError(
+            f"{where}: not for a file of a repository; on the command line, or as {variable}"
+        )
+    may = sorted(name for name, one in known.items() if one.in_files)
+    near = get_close_matches(key.replace("_", "-"), [*may, *tables], 1)
+    hint = f"did you mean {near[0]}?" if near else "`refute config` lists the keys"
+    raise InputError(f"{where}: no such setting; {hint}")

@@ -1,0 +1,143 @@
+"""What `diff` found, and what `vet`, `reproduce` and `fix` did, as cases of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from refute.diffing.differences import Difference
+from refute.diffing.service import Compared, Diffed
+from refute.report.diffs import observed_source
+from refute.report.formats.contract import Case, Problem, merged
+from refute.workspace.contract import TestResult
+
+if TYPE_CHECKING:
+    from refute.api.fixes import RankedFixes
+    from refute.api.fixing import FixResult
+    from refute.api.issues import ReproduceResult, VetResult
+
+__all__ = [
+    "case_of_change",
+    "cases_of_fix",
+    "cases_of_ranking",
+    "cases_of_reproduction",
+    "cases_of_vetted",
+    "without_known",
+]
+
+_LONGEST = 400
+"""Characters of one value."""
+
+
+def case_of_change(one: Compared) -> Case:
+    """What came of one changed function."""
+    comparison, place = one.comparison, one.function.after
+    where = place.file, place.line, place.qualname
+    problems = [_difference(one, difference) for difference in comparison.differences]
+    if comparison.broken:
+        problems.append(_broken(one))
+    state = comparison.verdict
+    if one.comparison.within and not comparison.ran:
+        reason = f"see {', '.join(comparison.within[:3])}, which changed too"
+    else:
+        reason = comparison.reason
+    return Case(*where, state, merged(problems), "" if problems else reason)
+
+
+def _difference(one: Compared, difference: Difference) -> Problem:
+    rule = "behaviour-changed" if one.unexplained else "behaviour-changed-as-stated"
+    place = one.function.after
+    before = observed_source(difference.before, difference.kind)
+    after = observed_source(difference.after, difference.kind)
+    said = one.intent or ("not mentioned" if one.stated is None else f"see {one.stated.where}")
+    source = difference.scenario.source
+    message = f"{_short(source)}: before: {_short(before)}, now: {_short(after)} ({said})"
+    detail = "|".join((difference.kind, difference.before.error, difference.after.error))
+    return Problem(rule, place.file, place.line, place.qualname, message, detail)
+
+
+def without_known(known: Collection[str], one: Compared) -> Compared | None:
+    """What came of a function without what is known; None where nothing is left of what
+    differed."""
+    comparison = one.comparison
+    if comparison.verdict != "differs":
+        return one
+    new = tuple(d for d in comparison.differences if _difference(one, d).fingerprint not in known)
+    broken = comparison.broken if _broken(one).fingerprint not in known else ""
+    if not new and not broken:
+        return None
+    return replace(one, comparison=replace(comparison, differences=new, broken=broken))
+
+
+def _broken(one: Compared) -> Problem:
+    place = one.function.after
+    return Problem("does-not-load", place.file, place.line, place.qualname, one.comparison.broken)
+
+
+def cases_of_changes(changes: Diffed | str | None) -> list[Case]:
+    """The functions that a fix makes behave otherwise."""
+    if not isinstance(changes, Diffed):
+        return []
+    return [case_of_change(one) for one in changes.functions]
+
+
+def cases_of_vetted(result: VetResult) -> list[Case]:
+    """The tests that speak for and against a fix, then what else it changes."""
+    vetted = result.vetted
+    still = {one.id for one in vetted.still_failing}
+    turned = [one for one in vetted.reproducing if one.id not in still]
+    cases = [
+        *_tests(turned, "fixed", None),
+        *_tests(vetted.still_failing, "fails with the fix", "issue-not-fixed"),
+        *_tests(vetted.broken, "broken by the fix", "test-broken"),
+    ]
+    if vetted.verdict != "fixed" and not any(case.failed for case in cases):
+        problem = Problem("not-shown", "", 1, "", f"{vetted.verdict}: {vetted.reason}")
+        cases.append(Case("", 1, "", vetted.verdict, (problem,)))
+    return [*cases, *cases_of_changes(result.changes)]
+
+
+def cases_of_ranking(ranked: RankedFixes) -> list[Case]:
+    """The fixes, the best first."""
+    cases = []
+    for place, result in zip(ranked.places, ranked.results, strict=True):
+        name, verdict = ranked.fixes[place], result.verdict
+        message = f"{name}: {verdict}: {result.vetted.reason}"
+        problems = () if verdict == "fixed" else (Problem("not-shown", "", 1, name, message),)
+        cases.append(Case("", 1, name, verdict, problems))
+    return cases
+
+
+def cases_of_reproduction(result: ReproduceResult) -> list[Case]:
+    """The tests that fail now."""
+    return _tests(result.failing, "fails now", "issue-reproduced")
+
+
+def cases_of_fix(result: FixResult) -> list[Case]:
+    """The tests that the fix turns green, then what else it changes."""
+    cases = [Case(id.partition("::")[0], 1, id, result.state) for id in result.claim.failing]
+    if result.state != "fixed":
+        reasons = "; ".join(result.claim.reasons)
+        problem = Problem("not-shown", "", 1, "", f"{result.state}: {reasons}")
+        cases.append(Case("", 1, "", result.state, (problem,)))
+    return [*cases, *cases_of_changes(result.changes)]
+
+
+def _tests(results: Sequence[TestResult], state: str, rule: str | None) -> list[Case]:
+    return [_test(result, state, rule) for result in results]
+
+
+def _test(result: TestResult, state: str, rule: str | None) -> Case:
+    file = result.file or result.id.partition("::")[0]
+    where = file, 1, result.id
+    problems: Iterable[Problem] = ()
+    if rule is not None:
+        failure = result.failure
+        text = f"{failure.type}: {failure.message}" if failure else result.outcome
+        problems = (Problem(rule, *where, f"{result.id}: {_short(text)}"),)
+    return Case(*where, state, tuple(problems))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

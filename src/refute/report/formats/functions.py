@@ -1,0 +1,67 @@
+"""What `hunt` and `debug` found, as cases of a report."""
+
+from __future__ import annotations
+
+from refute.function.contract import FailingTest, Finding
+from refute.function.formatting import call_source, describe, expected_source, status_of
+from refute.function.parallel import Found
+from refute.function.target import Module
+from refute.function.verbs import Fix
+from refute.problems import Trust
+from refute.report.formats.contract import Case, Problem, Proposal, merged
+from refute.report.formats.places import file_name, line_of
+from refute.sandbox import Raised
+
+__all__ = ["case_of", "problem_of"]
+
+_LONGEST = 400
+"""Characters of one value."""
+
+
+def case_of(module: Module, one: Found) -> Case:
+    """What became of one function."""
+    hunt = one.hunt if isinstance(one, Fix) else one
+    file, line = file_name(module.source.path), line_of(module.source.text, hunt.function)
+    items: tuple[FailingTest | Finding, ...] = (*hunt.failing, *hunt.findings)
+    problems = merged(problem_of(module, hunt.function, item) for item in items)
+    reason = "" if hunt.found else "; ".join(hunt.notes)
+    proposal = _proposal(one) if isinstance(one, Fix) else None
+    return Case(file, line, hunt.function, str(one.state), problems, reason, proposal)
+
+
+def problem_of(module: Module, function: str, item: FailingTest | Finding) -> Problem:
+    """What a failing test or a finding shows of a function."""
+    where = file_name(module.source.path), line_of(module.source.text, function), function
+    if isinstance(item, Finding):
+        call, actual = _short(call_source(item.call, function)), _short(describe(item.actual))
+        message = f"{call}: {actual} ({item.reason})"
+        return Problem(item.kind, *where, message, _outcome(item))
+    test = item.test
+    call = call_source(test.call, function)
+    actual, expected = describe(item.actual, test.call), expected_source(test)
+    stated = test.trust < Trust.PREDICTED
+    sure = "" if stated else f", {test.confidence:.0%} sure"
+    message = (
+        f"{_short(call)}: {_short(actual)}, expected: {_short(expected)} ({test.source}{sure})"
+    )
+    if stated:
+        return Problem("wrong-output", *where, message, f"{call} -> {expected}")
+    return Problem("predicted-output", *where, message, _outcome(item))
+
+
+def _outcome(item: FailingTest | Finding) -> str:
+    """What happened, in a word that does not depend on which input showed it."""
+    actual = item.actual
+    return actual.type if isinstance(actual, Raised) else status_of(actual)
+
+
+def _proposal(fix: Fix) -> Proposal | None:
+    if not fix.result.candidates or fix.code == fix.before:
+        return None
+    best = fix.result.candidates[0]
+    sure = "" if best.confidence is None else f" ({best.confidence:.0%})"
+    return Proposal(fix.before, fix.code, f"{fix.state}{sure}: {'; '.join(best.edits)}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -1,0 +1,63 @@
+"""The settings of the commands, as text for people and as the JSON document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from refute.config.resolving import Held
+
+__all__ = ["print_settings", "settings_document"]
+
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def settings_document(held: Mapping[str, Sequence[Held]]) -> dict[str, Any]:
+    """`{"schema": "config/1", "settings": {VERB: {KEY: {"value", "from", "in_files"}}}}`."""
+    return {
+        "schema": "config/1",
+        "settings": {
+            verb: {
+                one.declared.key: {
+                    "value": _plain(one.value),
+                    "from": one.source,
+                    "in_files": one.declared.in_files,
+                }
+                for one in settings
+            }
+            for verb, settings in held.items()
+        },
+    }
+
+
+def print_settings(
+    held: Mapping[str, Sequence[Held]], console: Console, *, defaults: bool = False
+) -> None:
+    """`setting | value | from`; without `defaults` only what something sets."""
+    table = Table(show_edge=False, pad_edge=False, box=None, header_style="bold")
+    for name in ("verb", "setting", "value", "from"):
+        table.add_column(name, overflow="fold")
+    for verb, settings in held.items():
+        for one in settings:
+            if defaults or one.source != "default":
+                value = _plain(one.value)
+                shown = "-" if value in (None, []) else str(value)
+                table.add_row(*map(Text, (verb, one.declared.key, shown, one.source)))
+    if table.row_count:
+        console.print(table)
+    else:
+        console.print("nothing is set: all defaults hold (refute config VERB shows them)")
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON; what stands before the @ of an address (a password) is left out."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return _USER_INFO.sub("***@", str(value))

@@ -1,0 +1,1 @@
+"""An MCP server over stdio: a few verbs for agents, with typed results."""

@@ -1,0 +1,70 @@
+"""What can be read: the whole documents of earlier calls, and the tables and pages of runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from refute.surfaces.worker import Done
+
+__all__ = ["CALLS", "RUNS", "TEMPLATES", "Reports", "run_asked", "run_names"]
+
+CALLS, RUNS = "refute://calls", "refute://runs"
+MOST_KEPT = 50
+"""Calls whose documents are kept, the latest."""
+TEMPLATES = {
+    f"{CALLS}/{{number}}": ("Document of a call", "application/json"),
+    f"{CALLS}/{{number}}/text": ("A call as the command line prints it", "text/plain"),
+    f"{RUNS}/{{name}}": ("Figures and tables of a run", "application/json"),
+    f"{RUNS}/{{name}}/text": ("Tables of a run", "text/plain"),
+    f"{RUNS}/{{name}}/page": ("Self-contained page about a run", "text/html"),
+}
+"""URI template -> (title, media type)."""
+_RUN = re.compile(rf"{RUNS}/([^/]+)(?:/(text|page))?\Z")
+_CALL = re.compile(rf"{CALLS}/(\d+)(/text)?\Z")
+
+
+@dataclass(slots=True)
+class Reports:
+    """What the calls of a session returned."""
+
+    kept: OrderedDict[int, Done] = field(default_factory=OrderedDict)
+    count: int = 0
+
+    def keep(self, done: Done) -> str:
+        """Keep a document; the URI that it is read by."""
+        self.count += 1
+        self.kept[self.count] = done
+        while len(self.kept) > MOST_KEPT:
+            self.kept.popitem(last=False)
+        return f"{CALLS}/{self.count}"
+
+    def read(self, uri: str) -> tuple[str, str] | None:
+        """Text and media type of a call's document; None where there is none of this URI."""
+        found = _CALL.match(uri)
+        done = self.kept.get(int(found[1])) if found and len(found[1]) < 10 else None
+        if done is None or found is None:
+            return None
+        if found[2]:
+            return done.text, "text/plain"
+        return json.dumps(done.document, indent=2), "application/json"
+
+
+def run_names(root: Path) -> list[str]:
+    """Folders of runs below `runs`, where `refute bench` and `refute grade` write them."""
+    try:
+        folders = sorted(p for p in (root / "runs").iterdir() if (p / "journal.jsonl").is_file())
+    except OSError:
+        return []
+    return [folder.name for folder in folders]
+
+
+def run_asked(uri: str, root: Path) -> tuple[str, str] | None:
+    """The run that a URI is of, by its folder's name, and its form: "json", "text" or "page"."""
+    found = _RUN.match(uri)
+    if found is None or found[1] not in run_names(root):
+        return None
+    return found[1], found[2] or "json"

@@ -1,0 +1,212 @@
+"""The server: tools are calls of verbs, resources are what they returned and runs."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from mcp import types as protocol
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from refute.surfaces.arguments import WRITING
+from refute.surfaces.calls import all_ended, call
+from refute.surfaces.mcp.resources import CALLS, RUNS, TEMPLATES, Reports, run_asked, run_names
+from refute.surfaces.mcp.tools import DESCRIPTIONS, INSTRUCTIONS, input_schema, output_schema
+from refute.surfaces.verbs import VERBS
+from refute.surfaces.worker import Done, Failed, Fault
+
+__all__ = ["make_server", "serve"]
+
+_Context = ServerRequestContext[Any, Any]
+_MEND: dict[Fault, str] = {
+    "bad input": "Change the arguments and call again.",
+    "unavailable": "This says nothing about the code: the machine lacks something. "
+    "`refute doctor` says what, and how to get it.",
+    "stopped": "Call again with a larger time_limit, or with less to look at.",
+    "internal": "This is a fault of refute's own and says nothing about the code. Go on without it "
+    "or try another target.",
+}
+"""What a model can do about a call that has no result."""
+
+
+class _Tools:
+    """The handlers of one server."""
+
+    def __init__(
+        self, root: Path, *, asked: Mapping[str, Any], writes: bool, at_once: int, most: float
+    ) -> None:
+        self._root = root
+        self._most = most
+        self._asked = dict(asked)
+        self._writes = writes
+        self._reports = Reports()
+        self._places = asyncio.Semaphore(at_once)
+
+    async def list_tools(self, context: _Context, params: Any) -> protocol.ListToolsResult:
+        return protocol.ListToolsResult(tools=[self._tool(name) for name in DESCRIPTIONS])
+
+    def _tool(self, name: str) -> protocol.Tool:
+        schema = input_schema(name, writes=self._writes)
+        writes = not WRITING.isdisjoint(schema["properties"])
+        told = DESCRIPTIONS[name]
+        return protocol.Tool(
+            name=name,
+            title=told.title,
+            description=told.description,
+            input_schema=schema,
+            output_schema=output_schema(name),
+            annotations=protocol.ToolAnnotations(
+                title=told.title,
+                read_only_hint=not writes,
+                destructive_hint=writes,
+                open_world_hint=self._asked.get("model") is not None,
+            ),
+        )
+
+    async def call_tool(
+        self, context: _Context, params: protocol.CallToolRequestParams
+    ) -> protocol.CallToolResult:
+        name, arguments = params.name, params.arguments or {}
+        if name not in DESCRIPTIONS:
+            return _refusal(f"{name}: no such tool; there are {', '.join(DESCRIPTIONS)}")
+        if fault := self._fault(name, arguments):
+            return _refusal(fault)
+        wanted = msgspec.convert(arguments, VERBS[name].arguments).time_limit
+        limit = min(wanted, self._most)
+        arguments = {**arguments, "time_limit": limit}
+        if self._places.locked():
+            await context.session.report_progress(0, limit, "waiting for another call to end")
+        async with self._places:
+            done = await self._call(context, name, arguments, limit)
+        if isinstance(done, Failed):
+            return _refusal(f"{done.fault}: {done.message}", _MEND[done.fault])
+        result = {**done.result, "report": self._reports.keep(done)}
+        text = msgspec.json.format(msgspec.json.encode(result)).decode()
+        content: list[protocol.ContentBlock] = [protocol.TextContent(text=text)]
+        return protocol.CallToolResult(content=content, structured_content=result)
+
+    def _fault(self, name: str, arguments: dict[str, Any]) -> str:
+        """What is wrong with the arguments; "": nothing."""
+        try:
+            msgspec.convert(arguments, VERBS[name].arguments)
+        except msgspec.ValidationError as error:
+            known = ", ".join(input_schema(name, writes=self._writes)["properties"])
+            return f"bad input: {name}: {error}; it takes {known}"
+        if not self._writes and (wanted := sorted(WRITING & arguments.keys())):
+            return (
+                f"bad input: {name}: {', '.join(wanted)}: this server writes nothing; write what "
+                "it returns yourself (a user may start it as `refute mcp --allow-writes`)"
+            )
+        return ""
+
+    async def _call(
+        self, context: _Context | None, verb: str, arguments: dict[str, Any], limit: float
+    ) -> Done | Failed:
+        async def told(seconds: float, line: str) -> None:
+            if context is not None:
+                await context.session.report_progress(round(seconds, 1), limit, line)
+
+        how: dict[str, Any] = {"root": self._root, "seconds": limit, "asked": self._asked}
+        return await call(verb, arguments, told=told, **how)
+
+    async def list_resources(self, context: _Context, params: Any) -> protocol.ListResourcesResult:
+        kept = [
+            protocol.Resource(
+                uri=f"{CALLS}/{number}",
+                name=f"call {number}",
+                description=done.result.get("summary"),
+                mime_type="application/json",
+            )
+            for number, done in self._reports.kept.items()
+        ]
+        runs = [
+            protocol.Resource(uri=f"{RUNS}/{name}", name=f"run {name}", mime_type=_JSON)
+            for name in run_names(self._root)
+        ]
+        return protocol.ListResourcesResult(resources=[*kept, *runs])
+
+    async def list_templates(
+        self, context: _Context, params: Any
+    ) -> protocol.ListResourceTemplatesResult:
+        rows = [
+            protocol.ResourceTemplate(uri_template=uri, name=title, mime_type=kind)
+            for uri, (title, kind) in TEMPLATES.items()
+        ]
+        return protocol.ListResourceTemplatesResult(resource_templates=rows)
+
+    async def read_resource(
+        self, context: _Context, params: protocol.ReadResourceRequestParams
+    ) -> protocol.ReadResourceResult:
+        uri = str(params.uri)
+        text, kind = self._reports.read(uri) or await self._run(uri)
+        content = protocol.TextResourceContents(uri=uri, text=text, mime_type=kind)
+        return protocol.ReadResourceResult(contents=[content])
+
+    async def _run(self, uri: str) -> tuple[str, str]:
+        run = run_asked(uri, self._root)
+        if run is None:
+            line = f"{uri}: no such resource; list them, or call a tool for its `report`"
+            raise MCPError(code=protocol.INVALID_PARAMS, message=line)
+        arguments = {"run": f"runs/{run[0]}", "form": run[1]}
+        done = await self._call(None, "read_run", arguments, 120.0)
+        if isinstance(done, Failed):
+            raise MCPError(code=protocol.INTERNAL_ERROR, message=f"{uri}: {done.message}")
+        return done.result["text"], done.result["media_type"]
+
+
+_JSON = "application/json"
+
+
+def _refusal(line: str, mend: str = _MEND["bad input"]) -> protocol.CallToolResult:
+    """An error that the model reads: what, where, and how to mend it."""
+    text = f"{line}\n{mend}"
+    return protocol.CallToolResult(content=[protocol.TextContent(text=text)], is_error=True)
+
+
+def make_server(
+    root: Path,
+    *,
+    asked: Mapping[str, Any] | None = None,
+    writes: bool = False,
+    at_once: int = 1,
+    most: float = math.inf,
+) -> Server[Any]:
+    """A server for the folder `root`.
+
+    `asked`: fields of `refute.models.asking.Asked`. `writes`: tools have the arguments that write
+    into the checkout. `at_once`: calls that run at the same time. `most`: seconds that no call
+    passes, whatever its `time_limit`.
+    """
+    import refute
+
+    tools = _Tools(root, asked=asked or {}, writes=writes, at_once=at_once, most=most)
+    return Server(
+        "refute",
+        title="refute",
+        version=refute.__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=tools.list_tools,
+        on_call_tool=tools.call_tool,
+        on_list_resources=tools.list_resources,
+        on_list_resource_templates=tools.list_templates,
+        on_read_resource=tools.read_resource,
+    )
+
+
+def serve(root: Path, **how: Any) -> None:
+    """Serve over stdin and stdout until the client has gone. Parameters as of `make_server`."""
+
+    async def served() -> None:
+        server = make_server(root, **how)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+        await all_ended()
+
+    asyncio.run(served())

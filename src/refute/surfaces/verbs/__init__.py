@@ -1,0 +1,35 @@
+"""What is run for each verb: one call of `refute.api`, and its result in the form of `results`."""
+
+from __future__ import annotations
+
+from refute.surfaces import arguments as given
+from refute.surfaces import results as answers
+from refute.surfaces.verbs.changes import (
+    check_tests_red_green,
+    compare_behaviour,
+    reproduce_issue,
+    vet_patch,
+)
+from refute.surfaces.verbs.contract import Verb
+from refute.surfaces.verbs.functions import check_file, debug_function, find_failing_input
+from refute.surfaces.verbs.runs import read_run
+
+__all__ = ["VERBS"]
+
+VERBS = {
+    "find_failing_input": Verb(
+        given.FindFailingInput, answers.FindFailingInputResult, find_failing_input
+    ),
+    "debug_function": Verb(given.DebugFunction, answers.DebugFunctionResult, debug_function),
+    "reproduce_issue": Verb(given.ReproduceIssue, answers.ReproduceIssueResult, reproduce_issue),
+    "vet_patch": Verb(given.VetPatch, answers.VetPatchResult, vet_patch),
+    "compare_behaviour": Verb(
+        given.CompareBehaviour, answers.CompareBehaviourResult, compare_behaviour
+    ),
+    "check_tests_red_green": Verb(
+        given.CheckTestsRedGreen, answers.CheckTestsRedGreenResult, check_tests_red_green
+    ),
+    "read_run": Verb(given.ReadRun, answers.ReadRunResult, read_run),
+    "check_file": Verb(given.CheckFile, answers.CheckedFile, check_file),
+}
+"""By name: what agents call, and what the servers call for themselves."""

@@ -1,0 +1,211 @@
+"""Verbs over functions: `hunt` and `debug`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from refute.errors import InputError
+from refute.surfaces import arguments as given
+from refute.surfaces import results as answers
+from refute.surfaces.verbs.contract import (
+    MOST,
+    Answer,
+    Tell,
+    clipped,
+    first,
+    inside,
+    text_file,
+)
+
+if TYPE_CHECKING:
+    from refute.api.functions import DebugResult, HuntResult
+    from refute.function.service import Opened
+    from refute.models.asking import Asked
+
+__all__ = ["check_file", "debug_function", "find_failing_input"]
+
+
+def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Tell) -> Answer:
+    """`refute hunt`."""
+    from refute.api.functions import hunt
+    from refute.report.documents import hunt_document
+
+    place = asked_for.write_tests_to
+    asked = replace(asked, options={**asked.options, "n": asked_for.most})
+    with TemporaryDirectory(prefix="refute-call-") as scratch:
+        how = _over_functions(asked_for, Path(scratch), tell)
+        output = inside(place) if place else None
+        if output is not None and output.is_file():
+            raise InputError(f"{place}: exists; name a new file, or a folder")
+        found = hunt(*_targets(asked_for), asked=asked, output=output, **how)
+    modules, files = found.opened.targets.modules, dict[Path, str]()
+    if len(modules) == 1:
+        files = found.pytest_files(modules[0].source.path.parent)
+    functions = [
+        answers.FunctionTests(
+            file=str(module.source.path),
+            function=one.function,
+            state=str(one.state),
+            tests=[answers.FailingCall(**_call(row)) for row in hunt_document([one])["tests"]],
+            notes=list(one.notes),
+        )
+        for (module, _), one in zip(found.collected.results, found.hunts, strict=True)
+    ]
+    result = answers.FindFailingInputResult(
+        state=str(found.state),
+        summary=_summary(found),
+        functions=first(functions, lambda one: one.state == "wrong"),
+        unlisted=max(0, len(functions) - MOST),
+        test_file=next(iter(files.values()), ""),
+        test_path=next(map(str, files), ""),
+        written=[str(path) for path in found.pytest_files(place)] if place else [],
+        not_looked_at=_left(found),
+        complete=not found.interrupted,
+    )
+    return Answer(result, found)
+
+
+def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> Answer:
+    """`refute debug`."""
+    from refute.api.functions import debug
+    from refute.function.source import diff_name
+    from refute.report.documents import debug_document
+
+    with TemporaryDirectory(prefix="refute-call-") as scratch:
+        how = _over_functions(asked_for, Path(scratch), tell)
+
+        def opened(one: Opened) -> None:
+            for module in one.targets.modules if asked_for.apply else ():
+                inside(module.source.path)
+            how["opened"](one)
+
+        known = {**how, "opened": opened}
+        found = debug(*_targets(asked_for), asked=asked, proposed=asked_for.proposed, **known)
+    functions = []
+    for (module, _), one in zip(found.collected.results, found.fixes, strict=True):
+        row = debug_document([one], diff_name(module.source.path))
+        question = row["question"]
+        functions.append(
+            answers.FunctionFix(
+                file=str(module.source.path),
+                function=row["function"],
+                state=row["state"],
+                edits=row["edits"],
+                diff=row["diff"],
+                confidence=row["confidence"],
+                reservations=row["reservations"],
+                tests=[answers.FailingCall(**_call(test)) for test in row["tests"]],
+                alternatives=[
+                    answers.Alternative(**{k: v for k, v in other.items() if k != "score"})
+                    for other in row["alternatives"]
+                ],
+                question=None if question is None else answers.OpenQuestion(**question),
+                notes=list(one.hunt.notes),
+            )
+        )
+    result = answers.DebugFunctionResult(
+        state=str(found.state),
+        summary=_summary(found),
+        diff=found.diff,
+        functions=first(functions, lambda one: one.state in ("wrong", "proposed", "fixed")),
+        unlisted=max(0, len(functions) - MOST),
+        written=[str(path) for path in found.write()] if asked_for.apply else [],
+        not_looked_at=_left(found),
+        complete=not found.interrupted,
+    )
+    return Answer(result, found)
+
+
+def check_file(asked_for: given.CheckFile, asked: Asked, tell: Tell) -> Answer:
+    """What is wrong in a file, with a fix for each function by itself: `hunt`, then `debug`."""
+    from refute.api.functions import debug, hunt
+    from refute.report.documents import hunt_document
+    from refute.syntax import find_function, parse_module
+
+    how: dict[str, Any] = {
+        "budget": asked_for.seconds_per_function,
+        "python": asked_for.python or None,
+        "asked": asked,
+    }
+    found = hunt(asked_for.file, show=lambda module, one, how_far: tell(how_far), **how)
+    file, wrong = Path(asked_for.file), [one for one in found.hunts if one.found]
+    before = next((module.source.text for module in found.opened.targets.modules), "")
+    tree = parse_module(before)
+    rows, stopped = [], found.interrupted
+    for one in wrong:
+        place = find_function(tree, one.function)
+        test = _call(hunt_document([one])["tests"][0])
+        expected = "" if test["expected"] is None else f", expected {test['expected']}"
+        name = f"test_{file.stem}_{one.function.replace('.', '_')}_refuted.py"
+        files = found.pytest_files(file.with_name(name), function=one.function)
+        code, edits, sure = "", "", False
+        if not stopped:
+            tell(f"looking for a fix of {one.function}")
+            fixed = debug(f"{asked_for.file}::{one.function}", **how)
+            stopped = fixed.interrupted
+            for fix in fixed.fixes if fixed.candidates else ():
+                code, sure = fix.code, fix.fixed
+                edits = "; ".join(fix.result.candidates[0].edits)
+        rows.append(
+            answers.CheckedFunction(
+                function=one.function,
+                line=place.lineno if place is not None else 1,
+                message=f"{test['call']}: {test['actual']}{expected} ({test['source']})",
+                tests=next(iter(files.values()), ""),
+                test_path=next(map(str, files), ""),
+                code=code,
+                fix=edits,
+                sure=sure,
+            )
+        )
+    result = answers.CheckedFile(
+        before=before, functions=rows, summary=_summary(found), complete=not stopped
+    )
+    return Answer(result)
+
+
+def _over_functions(
+    asked_for: given.FindFailingInput | given.DebugFunction, scratch: Path, tell: Tell
+) -> dict[str, Any]:
+    text = asked_for.description
+    return {
+        "since": asked_for.since or None,
+        "tests": asked_for.tests_file or None,
+        "description": text_file(scratch, "description", text) if text.strip() else None,
+        "python": asked_for.python or None,
+        "budget": asked_for.seconds_per_function,
+        "opened": lambda opened: tell(f"functions to look at: {opened.functions}"),
+        "show": lambda module, one, how_far: tell(how_far),
+    }
+
+
+def _targets(asked_for: given.FindFailingInput | given.DebugFunction) -> tuple[str, ...]:
+    targets = asked_for.targets
+    return tuple(t for t in ([targets] if isinstance(targets, str) else targets) if t.strip())
+
+
+def _summary(found: HuntResult | DebugResult) -> str:
+    from refute.function.service import summary
+
+    kinds = Counter(one.kind for one in found.skipped)
+    return said(summary(Counter(found.collected.states), kinds), found.interrupted)
+
+
+def said(line: str, interrupted: bool) -> str:
+    """A summary, and that it is not the whole where time was up."""
+    return f"{line}; time was up before the rest" if interrupted else line
+
+
+def _left(found: HuntResult | DebugResult) -> list[answers.NotLookedAt]:
+    rows = found.skipped[:MOST]
+    return [answers.NotLookedAt(where=one.where, reason=clipped(one.reason)) for one in rows]
+
+
+def _call(row: dict[str, Any]) -> dict[str, Any]:
+    names: Sequence[str] = answers.FailingCall.__struct_fields__
+    return {name: None if row[name] is None else clipped(row[name]) for name in names}

@@ -1,0 +1,169 @@
+"""Settings: what comes before what, and what a file may not do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refute.cli.settings import CONFIGURED, declared_options, defaults_for
+from refute.config.declared import OF_FILES
+from refute.config.resolving import variables
+from refute.errors import InputError
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Write the settings of a project, and be in a folder of it."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path / "src")
+
+    def write(text: str) -> Path:
+        (tmp_path / "pyproject.toml").write_text(f"[project]\nname = 'x'\n{text}")
+        return tmp_path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("file", "environment", "expected"),
+    [
+        ("", {}, None),
+        ("[tool.refute]\nbudget = 1", {}, 1),
+        ("[tool.refute]\nbudget = 1\n[tool.refute.hunt]\nbudget = 2", {}, 2),
+        ("[tool.refute]\nbudget = 1\n[tool.refute.diff]\nbudget = 2", {}, 1),
+        ("[tool.refute.hunt]\nbudget = 2", {"REFUTE_BUDGET": "3"}, "3"),
+        ("[tool.refute.hunt]\nbudget = 2", {"REFUTE_BUDGET": ""}, 2),
+        ("", {"REFUTE_BUDGET": "3", "REFUTE_HUNT_BUDGET": "4"}, "4"),
+        ("", {"REFUTE_DIFF_BUDGET": "4"}, None),
+    ],
+)
+def test_what_comes_before_what(
+    settings: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+    environment: dict[str, str],
+    expected: Any,
+) -> None:
+    settings(file)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert defaults_for("hunt", []).get("budget") == expected
+
+
+def test_the_command_line_comes_first(
+    settings: Callable[[str], Path], refute: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings("[tool.refute]\nbudget = 2.5\njobs = 3")
+    seen: list[dict[str, Any]] = []
+    monkeypatch.setattr("refute.api.functions._subject", lambda *given: seen.append(given) or _no())
+    refute("hunt", "m.py", "--budget", "4")
+    refute("hunt", "m.py")
+    assert [(one[4], one[6]) for one in seen] == [(4.0, 3), (2.5, 3)]
+
+
+def _no() -> None:
+    raise InputError("enough")
+
+
+def test_paths_are_of_the_file(settings: Callable[[str], Path]) -> None:
+    root = settings(
+        "[tool.refute]\nbaseline = 'known.json'\ntargets = ['src', 'src/m.py::f', 'pkg.mod:f']"
+    )
+    (root / "src/m.py").write_text("")
+    found = defaults_for("hunt", [])
+    assert Path(found["baseline"]).resolve() == root / "known.json"
+    assert [str(Path(one)) for one in found["targets"]] == [".", "m.py::f", "pkg.mod:f"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("budgt = 1", "tool.refute.budgt: no such setting; did you mean budget?"),
+        ("total_budget = 1", "did you mean total-budget?"),
+        ("zzz = 1", "`refute config` lists the keys"),
+        ("hnt = {budget = 1}", "tool.refute.hnt: no such setting; did you mean hunt?"),
+        ("hunt = {neighbours = 1}", "tool.refute.hunt.neighbours: no such setting"),
+        ("hunt = 3", "tool.refute.hunt: must be a table of settings"),
+        ("budget = '1'", "tool.refute.budget = '1': must be a number"),
+        ("budget = true", "must be a number"),
+        ("jobs = 1.5", "tool.refute.jobs = 1.5: must be an integer"),
+        ("budget = -1", "tool.refute.budget: -1"),
+        ("format = 'xml'", "tool.refute.format: 'xml' is not one of"),
+        ("targets = 'src'", "tool.refute.targets = 'src': must be a list of texts"),
+        ("budget = ", "not TOML"),
+        # what a repository may not set, whoever it belongs to
+        ("model = 'openai:x'", "tool.refute.model: not for a file of a repository"),
+        ("base-url = 'http://evil'", "or as REFUTE_BASE_URL"),
+        ("python = 'evil'", "not for a file of a repository"),
+        ("debug = {write = true}", "not for a file of a repository"),
+        ("reproduce = {agent = 'sh evil'}", "not for a file of a repository"),
+        ("reproduce = {allow-network = true}", "not for a file of a repository"),
+        ("hunt = {vote = false}", "not for a file of a repository"),
+        ("hunt = {save = ['text=/tmp/x']}", "not for a file of a repository"),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_file_and_key(
+    settings: Callable[[str], Path], refute: Run, text: str, said: str
+) -> None:
+    root = settings(f"[tool.refute]\n{text}\n")
+    status, out, err = refute("hunt", "m.py")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"{root / 'pyproject.toml'}: " in err
+    assert said in err
+
+
+def test_a_wrong_variable_is_named(
+    settings: Callable[[str], Path], refute: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings("")
+    monkeypatch.setenv("REFUTE_JOBS", "many")
+    status, _, err = refute("hunt", "m.py")
+    assert (status, err) == (2, "refute: REFUTE_JOBS: 'many' is not a valid integer range\n")
+    assert refute("doctor", "--help")[0] == 0  # it reads no settings
+
+
+def test_a_file_sets_no_path_that_is_written_and_no_program() -> None:
+    """Whatever a key of files is, it is no flag of a verb that writes, starts or asks something."""
+    never = {"o", "save", "write", "force", "proposed", "record", "write-baseline", "pin"}
+    never |= {"python", "agent", "allow-network", "model", "tester", "base-url", "prompts", "since"}
+    known: set[str] = set()
+    for verb in CONFIGURED:
+        every = declared_options(verb, every=True)
+        known |= set(every)
+        settable = {key for key, one in every.items() if one.in_files}
+        assert not settable & never
+        assert all(one.of_method or key in OF_FILES for key, one in every.items() if one.in_files)
+        assert all(one.kind != "boolean" for one in every.values() if one.of_method)
+    assert known >= OF_FILES
+    assert never - known == set()
+
+
+def test_config_says_what_holds_and_from_where(
+    settings: Callable[[str], Path], refute: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = settings("[tool.refute]\nbudget = 2\n[tool.refute.hunt]\nk = 4")
+    monkeypatch.setenv("REFUTE_HUNT_BASE_URL", "https://me:secret@host/v1")
+    monkeypatch.setenv("COLUMNS", "200")
+    status, out, _ = refute("config")
+    assert status == 0
+    assert f"{root / 'pyproject.toml'}: tool.refute.budget" in out
+    assert "secret" not in out
+    held = json.loads(refute("config", "hunt", "--json")[1])["settings"]["hunt"]
+    assert held["k"]["value"] == 4
+    assert held["base-url"]["value"] == "https://***@host/v1"
+    assert held["base-url"]["from"] == "REFUTE_HUNT_BASE_URL"
+    assert held["seed"] == {"value": 0, "from": "default", "in_files": True}
+    assert refute("config", "bench")[0] == 2
+
+
+def test_variables_that_mean_something_else_set_no_option() -> None:
+    assert variables("hunt", "budget") == ("REFUTE_HUNT_BUDGET", "REFUTE_BUDGET")
+    assert variables("hunt", "cache") == ("REFUTE_HUNT_CACHE",)
+    assert variables("hunt", "since") == ("REFUTE_HUNT_SINCE",)

@@ -1,0 +1,87 @@
+"""`refute mcp` as a process: the SDK's client finds a bug, has it fixed and the fix judged."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="the extra [mcp] is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "mcp.md").read_text()
+
+
+def example() -> ModuleType:
+    """The client of examples/mcp."""
+    spec = importlib.util.spec_from_file_location("session", ROOT / "examples/mcp/session.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_find_fix_and_vet_as_the_document_records_it(tmp_path: Path) -> None:
+    session: Any = example()
+    root = session.repository(tmp_path)
+    calls = asyncio.run(session.session(root))
+    assert [(tool, result["summary"].partition(":")[0]) for tool, _, result in calls] == [
+        ("find_failing_input", "1 wrong"),
+        ("debug_function", "1 fixed"),
+        ("vet_patch", "fixed"),
+    ]
+    assert session.transcript(calls).strip() in DOCUMENT
+    state = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert state.stdout == " M shipping.py\n"  # by the client
+
+
+def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
+    """Every line is a message, and the process ends when its input does."""
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "a test", "version": "1"},
+    }
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", **one}) for one in messages]
+    done = subprocess.run(
+        [sys.executable, "-m", "refute", "mcp", "-C", str(tmp_path)],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["id"] for one in answers] == [1, 2]
+    assert len(answers[1]["result"]["tools"]) == 6
+    assert done.returncode == 0
+
+
+def test_configurations_start_this_command() -> None:
+    """Each client's snippet is well-formed and ends in `refute mcp`."""
+    blocks = re.findall(r"```(json|toml)\n(.*?)```", DOCUMENT, re.DOTALL)
+    assert len(blocks) >= 3
+    for language, text in blocks:
+        read = json.loads(text) if language == "json" else tomllib.loads(text)
+        (servers,) = read.values()
+        server = servers["refute"]
+        words = [server["command"], *server["args"]]
+        at = words.index("refute")
+        assert words[at : at + 2] == ["refute", "mcp"]
