@@ -135,7 +135,8 @@ def diff(
     HEAD against the working tree. `budget`: seconds a function; `total_budget`: for all of them,
     after which nothing can be told of the rest. `only`: targets as of `hunt`; what changed
     elsewhere is left out (None: nothing is). `baseline`: a file of `DiffResult.write_baseline`;
-    what it knows is not looked upon as a difference. `python`: the project's interpreter, by default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
+    what it knows is not looked upon as a difference. `python`: the project's interpreter, by
+    default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
     wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `about`: what
     the change is for, besides its commit messages (an issue's text). `jobs`: worker processes, each
     with a sandbox on both sides; None: half as many as there are cores, and one where few functions
