@@ -98,6 +98,8 @@ def test_a_list_of_targets_on_stdin(
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     status, out, _ = refute("hunt", "-", "--json")
     assert (status, json.loads(out)["files"]) == (0, [])
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert refute("hunt", "-", "--since", "HEAD")[0] == 0  # not everything that changed
 
 
 @pytest.mark.parametrize(("fail_on", "status"), [("wrong", 1), ("never", 0)])

@@ -97,7 +97,8 @@ CHANGED = (
 @pytest.mark.parametrize(
     ("only", "expected"),
     [
-        ((), [0, 1, 2, 3]),
+        (None, [0, 1, 2, 3]),
+        ((), []),
         ((".",), [0, 1, 2, 3]),
         (("src",), [0, 1, 2]),
         (("src/shop/cart.py",), [0, 1]),
@@ -109,7 +110,10 @@ CHANGED = (
     ],
 )
 def test_only_some_targets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: tuple[str, ...], expected: list[int]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    only: tuple[str, ...] | None,
+    expected: list[int],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for one in CHANGED:

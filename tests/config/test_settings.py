@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,12 @@ def test_a_file_sets_no_path_that_is_written_and_no_program() -> None:
         assert all(one.kind != "boolean" for one in every.values() if one.of_method)
     assert known >= OF_FILES
     assert never - known == set()
+
+
+def test_the_document_lists_every_key_of_files() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    rows = re.findall(r"(?m)^\| (?:how|what)[^|]*\| (.*) \|$", text)
+    assert sorted(re.findall("`([^`]+)`", " ".join(rows))) == sorted(OF_FILES)
 
 
 def test_config_says_what_holds_and_from_where(

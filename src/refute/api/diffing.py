@@ -118,7 +118,7 @@ def diff(
     python: Path | str | None = None,
     budget: float = 5.0,
     total_budget: float | None = None,
-    only: Sequence[str] = (),
+    only: Sequence[str] | None = None,
     baseline: Path | str | None = None,
     seed: int = 0,
     recorded: Path | str | None = None,
@@ -134,9 +134,9 @@ def diff(
     `spec`: BASE (against the working tree), BASE..HEAD, BASE...HEAD (from the merge base); None:
     HEAD against the working tree. `budget`: seconds a function; `total_budget`: for all of them,
     after which nothing can be told of the rest. `only`: targets as of `hunt`; what changed
-    elsewhere is left out. `baseline`: a file of `DiffResult.write_baseline`; what it knows is not
-    looked upon as a difference. `python`: the project's
-    interpreter, by default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
+    elsewhere is left out (None: nothing is). `baseline`: a file of `DiffResult.write_baseline`;
+    what it knows is not looked upon as a difference. `python`: the project's interpreter, by
+    default found as `hunt` finds it. `recorded`: what `pytest --refute-record`
     wrote; by default the repository's `.refute/recorded.jsonl`, where there is one. `about`: what
     the change is for, besides its commit messages (an issue's text). `jobs`: worker processes, each
     with a sandbox on both sides; None: half as many as there are cores, and one where few functions
@@ -177,8 +177,8 @@ def diff(
                     asking = _asked(found.functions, comparer, said, asked, effort)
                     found.functions = asyncio.run(asking)
         looked_at = len(found.functions)
-        if only and not looked_at:
-            remark([f"nothing that changed lies in {', '.join(only)}"])
+        if only is not None and not looked_at:
+            remark([f"nothing that changed lies in {', '.join(only) or 'an empty list'}"])
         found.functions = [new for one in found.functions if (new := fresh(one)) is not None]
         return DiffResult(found, looked_at - len(found.functions))
 

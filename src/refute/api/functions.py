@@ -160,7 +160,7 @@ def _subject(
     listed: bool,
     total: float | None,
 ) -> FunctionTargets:
-    if since is not None:
+    if since is not None and (targets or not listed):
         from refute.api.since import changed_since
 
         targets = changed_since(targets, since)

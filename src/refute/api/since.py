@@ -50,18 +50,18 @@ def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:
 _DOTTED = re.compile(r"([^\W\d][\w.]*)(?::([^\W\d][\w.]*))?")
 
 
-def chosen_among(only: Sequence[str], root: Path) -> Callable[[ChangedFunction], bool]:
-    """Whether a changed function lies in one of the targets (none: it does): files, folders,
+def chosen_among(only: Sequence[str] | None, root: Path) -> Callable[[ChangedFunction], bool]:
+    """Whether a changed function lies in one of the targets (None: it does): files, folders,
     `FILE.py::NAME`, `pkg.mod` and `pkg.mod:NAME`. `root`: of the checkout; paths are those from the
     working directory, else from there.
 
     Raises `InputError` for what is none of these.
     """
-    places = [_place(target, root) for target in only]
+    places = [_place(target, root) for target in only or ()]
 
     def chosen(function: ChangedFunction) -> bool:
         after = function.after
-        return not places or any(
+        return only is None or any(
             (file is None or after.file == file or after.file.startswith(f"{file}/".lstrip("/")))
             and (module is None or f"{after.module}.".startswith(f"{module}."))
             and (name is None or f"{after.qualname}.".startswith(f"{name}."))

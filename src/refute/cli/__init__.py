@@ -73,7 +73,7 @@ class _Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb; what is set for it in the environment and in a file is its defaults."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name in CONFIGURED:
+        if name in CONFIGURED and not ctx.resilient_parsing:  # a shell that completes a line
             ctx.default_map = {name: defaults_for(name, rest)}
         return name, command, rest
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from refute.cli.exit_statuses import status_of_states
 from refute.cli.options import (
@@ -39,8 +40,14 @@ MOST_NAMED = 10
 FEW = 20
 """For so many functions no lines of progress are written."""
 
+
+def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """A shell completes targets as files and folders."""
+    return [CompletionItem(incomplete, type="file")]
+
+
 _OPTIONS = (
-    click.argument("targets", metavar="TARGET...", nargs=-1),
+    click.argument("targets", metavar="TARGET...", nargs=-1, shell_complete=_files),
     click.option("--since", metavar="REF", help="Only what changed since this commit."),
     tests_option,
     description_option,

@@ -79,7 +79,7 @@ total_option = click.option(
 fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["wrong", "never"]),
-    help="Exit status 1 only if something is wrong, or never; else 0 (default: see below).",
+    help="Exit status 1 only if something is wrong, or never; else 0 (default: see above).",
 )
 baseline_options = (
     click.option(

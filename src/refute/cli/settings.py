@@ -25,7 +25,8 @@ CONFIGURED = ("hunt", "debug", "diff", "reproduce", "fix", "vet")
 everything on the command line, so that a run is what its command says."""
 
 
-_NO_SETTINGS = ("help", "as_json")
+_NO_SETTINGS = ("as_json", "repo")
+"""Another way to say `--format`, and what says where the settings are."""
 _PLAIN = (bool, int, float, str, Path)
 
 
@@ -91,7 +92,8 @@ def declared_options(verb: str, *, every: bool) -> Mapping[str, Declared]:
     context = click.Context(command)
     found: dict[str, Declared] = {}
     for one in command.get_params(context) if every else command.params:
-        if one.name not in _NO_SETTINGS:
+        place = isinstance(one, click.Argument) and one.nargs == 1
+        if not (one.is_eager or place or one.name in _NO_SETTINGS):
             made = _declared(one, context)
             found.setdefault(made.key, made)
     return found

@@ -159,7 +159,8 @@ def summary_line(diffed: Diffed) -> str:
         parts.append(f"{counts['cannot tell']} cannot tell")
     added, removed = len(diffed.changes.added), len(diffed.changes.removed)
     more = [f"{n} {word}" for n, word in ((added, "added"), (removed, "removed")) if n]
-    whole = ", ".join(parts) or "no function or method changed"
+    nothing = "nothing new to show" if diffed.changes.functions else "no function or method changed"
+    whole = ", ".join(parts) or nothing
     return f"{diffed.before} -> {diffed.after}: {whole}" + (f"; {', '.join(more)}" if more else "")
 
 
