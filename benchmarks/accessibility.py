@@ -2,8 +2,8 @@
 
     python benchmarks/accessibility.py SITE_OR_PAGE... [--shots FOLDER]
 
-A folder stands for all of its HTML pages. Each page is opened at 1280 and at 390 pixels, in light and
-in dark, without a network. Printed are the violations that axe finds, and pages that are wider than
+A folder stands for all of its HTML pages. Each page is opened at 1280 and at 390 pixels, in light
+and in dark, without a network. Printed are the violations that axe finds, and pages that are wider than
 the window (a table that scrolls within itself is not). Exit status 1 where there is one. Needs
 `pip install playwright axe-playwright-python` and a Chromium of the system (`--chromium FILE`).
 """
@@ -56,10 +56,11 @@ def main() -> int:
                     for violation in Axe().run(tab).response["violations"]:
                         found[violation["id"]] += 1
                         node = violation["nodes"][0]
-                        print(f"{where}: {violation['id']}: {violation['help']}: {node['html'][:160]}")
+                        print(f"{where}: {violation['id']}: {violation['help']}")
+                        print("   ", node["html"][:160])
                         print("   ", " ".join(node["failureSummary"].split())[:300])
                     over = tab.evaluate(
-                        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                        "(page => page.scrollWidth - page.clientWidth)(document.documentElement)"
                     )
                     if over > 0:
                         found["wider than the window"] += 1

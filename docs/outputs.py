@@ -4,8 +4,8 @@
 
 A line `$ refute ...` in such a block is run in the repository's root, 80 columns wide, without a
 terminal; what it prints on stdout takes the place of what stood below it. With `--check` nothing is
-written: a document that is out of date is named, and the exit status is 1. `tests/test_documents.py`
-calls `filled` on what it finds.
+written: a document that is out of date is named, and the exit status is 1; so does
+`tests/test_documents.py`.
 """
 
 from __future__ import annotations
