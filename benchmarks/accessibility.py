@@ -3,8 +3,8 @@
     python benchmarks/accessibility.py SITE_OR_PAGE... [--shots FOLDER]
 
 A folder stands for all of its HTML pages. Each page is opened at 1280 and at 390 pixels, in light
-and in dark, without a network. Printed are the violations that axe finds, and pages that are wider than
-the window (a table that scrolls within itself is not). Exit status 1 where there is one. Needs
+and in dark, without a network. Printed are the violations that axe finds, and pages that are wider
+than the window (a table that scrolls within itself is not). Exit status 1 where there is one. Needs
 `pip install playwright axe-playwright-python` and a Chromium of the system (`--chromium FILE`).
 """
 

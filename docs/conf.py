@@ -1,9 +1,9 @@
 """The documentation site: `sphinx-build -W docs docs/_build` (extra `docs`).
 
 Sphinx, since the reference is generated from the commands (sphinx-click) and the docstrings
-(autodoc), and since its warnings, a link that leads nowhere among them, can be errors. MyST, so that
-pages stay Markdown that reads well where the code is hosted. sphinx-llm writes `llms.txt` and a
-Markdown form of each page.
+(autodoc), and since its warnings, a link that leads nowhere among them, can be errors. MyST, so
+that pages stay Markdown that reads well where the code is hosted. sphinx-llm writes `llms.txt` and
+a Markdown form of each page.
 """
 
 from __future__ import annotations
