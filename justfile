@@ -38,3 +38,8 @@ wheel:
 # everything, in a fresh environment, as before a merge
 ci:
     .ci/run
+
+# the documentation site, into docs/_build; what documents show of commands is filled in first
+docs:
+    python docs/outputs.py README.md docs/tutorial.md
+    sphinx-build -W -q docs docs/_build

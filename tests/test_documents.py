@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
+import refute
+from docs.outputs import filled
 from refute.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -163,3 +165,17 @@ def test_links_and_files_exist(document: str) -> None:
 )
 def test_a_slip_is_found(code: str, fault: str | None) -> None:
     assert list(faults(code, True)) == ([fault] if fault else [])
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
+def test_what_is_shown_of_a_command_is_what_it_prints(document: str) -> None:
+    """`python docs/outputs.py README.md docs/tutorial.md` brings it up to date."""
+    text = (ROOT / document).read_text()
+    assert "```console\n$ refute" in text
+    assert filled(text) == text
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (ROOT / "docs/api.md").read_text()
+    names = {name for name in refute.__all__ if not name.startswith("__")}
+    assert names - set(re.findall(r"\w+", text)) == set()
