@@ -25,7 +25,7 @@ from refute.function.consensus import agree
 from refute.function.formatting import call_source
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import Generator, build_ut, same_output
-from refute.function.llm.options import Options
+from refute.function.llm.options import SuiteOptions
 from refute.function.llm.results import Output
 from refute.function.llm.search_partner import multiplied
 from refute.models.contract import Asker
@@ -167,7 +167,7 @@ def ranked(placed: Sequence[Placed], rule: Rule = "trusted") -> tuple[Placed, ..
 def by_tests(
     ask: Asker,
     *,
-    options: Options,
+    options: SuiteOptions,
     seed: int,
     generator: Generator = "prompted",
     rule: Rule = "trusted",
