@@ -88,8 +88,8 @@ async def build_ut(
     options: SuiteOptions,
     seed: int,
 ) -> Suite:
-    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries (`SuiteOptions.tries`) for n distinct
-    unit tests of `code`, a version of the problem's module.
+    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries (`SuiteOptions.tries`) for n
+    distinct unit tests of `code`, a version of the problem's module.
 
     An input is tried once: one that a vote could not settle is not voted on again, for a second
     vote on it would only lower the bar. As many tries are made at a time as tests are missing; one

@@ -69,7 +69,8 @@ async def _judged(
     found = await judge_candidates(bare, readable, by=by, box=ctx.sandbox, seed=ctx.seed)
     best, first = readable[found.best], found.ranking[0]
     line = f"best of {len(readable)}: passes {first.passed} of {len(found.tests)} tests"
-    chosen = Candidate(best, first.score, (line,))
+    score = 1.0 if first.score is None else first.score
+    chosen = Candidate(best, score, (line,))
     return MethodResult(given=(), failing=(), candidates=(chosen,), trace=trace, generated=())
 
 
