@@ -98,7 +98,8 @@ _ROUGH = f"{CHARACTERS} characters a token; pip install 'refute[train]' tells mo
 
 
 def _whole(one: Example) -> int:
-    return -(-(len(one.prompt) + len(one.completion)) // CHARACTERS)
+    asked = sum(len(message.content) for message in one.messages)
+    return -(-(asked + len(one.completion)) // CHARACTERS)
 
 
 def _tokens(text: str) -> int:
