@@ -181,7 +181,7 @@ def test_a_runner_that_knows_no_functions_gets_classes(project: Project) -> None
     unittest = replace(project, problem=replace(project.problem, recipe=recipe))
     found = reproduced(unittest, project.problem.text).prediction
     assert found.notes[0] != "what the issue shows is not what the code does here"
-    assert "from unittest import TestCase" in found.patch
+    assert "+from unittest import TestCase\n+\n from shapes" in found.patch, "among the others"
     assert failing(unittest, found.patch) == list(found.tests)
     assert failing(unittest, found.patch, FIX) == []
     nothing = reproduced(unittest, project.problem.text.replace("10, 0", "5, 0")).prediction
