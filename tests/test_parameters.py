@@ -13,6 +13,7 @@ import pytest
 from refute import cli
 from refute.cli.debug import command as debug_command
 from refute.errors import InputError
+from refute.methods import options_from
 from refute.parameters import checked, parameter, parameters_of, schema_of
 from refute.registry import METHODS
 
@@ -85,6 +86,15 @@ def test_every_option_of_refutes_own_methods_has_a_help() -> None:
     for spec in METHODS.all():
         for one in parameters_of(spec.options):
             assert one.help.endswith("."), (spec.name, one.name)
+
+
+@pytest.mark.parametrize("name", ["random", "prompted", "utgen", "reward", "behaviour"])
+def test_a_judge_has_no_option_of_debugging(name: str) -> None:
+    spec = METHODS.get(f"judge:{name}")
+    debugging = {"m", "guard", "backtrack", "ties", "shown"}
+    assert not debugging & {one.name for one in parameters_of(spec.options)}
+    with pytest.raises(InputError, match=f"^judge:{name} has no option shown; it has "):
+        options_from(spec, {"shown": "last"})
 
 
 def test_the_document_is_what_the_program_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 import pytest
+from rich.console import Console
 
 from refute.function.judge import (
     CandidateRanking,
@@ -22,6 +23,7 @@ from refute.function.judge import (
 from refute.function.llm.options import Options
 from refute.models.contract import Message
 from refute.problems import Call, FunctionProblem, Trust, UnitTest
+from refute.report.judge import print_judgement
 from refute.sandbox.pool import SandboxPool
 
 from .llm.scripted import asker
@@ -68,6 +70,10 @@ def test_without_a_model_examples_then_agreement(box: SandboxPool) -> None:
     assert [test.expected for test in found.tests] == [4]
     assert found.ranking[0].agreement > found.ranking[2].agreement
     assert found.ranking[-1].certain == 1
+    assert {one.score for one in found.ranking} == {None}, "nothing was there to give one"
+    console = Console(record=True, width=100)
+    print_judgement(found, "double", list("abcde"), console)
+    assert "score" not in console.export_text()
 
 
 def test_a_crowd_that_fails_the_example_loses(box: SandboxPool) -> None:

@@ -90,6 +90,19 @@ def test_zeroshot_reads_a_unified_diff(project: Project) -> None:
     assert "@@ -1,3 +1,9 @@" in found.prediction.patch, "the wrong numbers are the model's"
 
 
+def test_a_custom_diff_is_made_as_far_as_it_goes_or_not_at_all(project: Project) -> None:
+    bad = "diff\ntests/test_line.py\nrewrite\n1\ndef test_nowhere():\n    pass\nend diff\n"
+    answer = DRAFT.replace("```custom-diff\n", f"```custom-diff\n{bad}")
+    found = run(ScriptedModel(Answers([answer])), project, zeroshotplus)
+    assert "def test_nowhere" in found.prediction.patch
+    assert "def test_above" in found.prediction.patch
+    found = run(ScriptedModel(Answers([answer])), project, zeroshotplus, strict_diff=True)
+    assert found.prediction.patch == ""
+    assert "no function test_nowhere" in found.prediction.notes[0]
+    found = run(ScriptedModel(Answers([DRAFT])), project, zeroshotplus, strict_diff=True)
+    assert "def test_above" in found.prediction.patch
+
+
 def test_a_diff_as_it_is_written() -> None:
     diff = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
     assert written_diff(f"Text --- here.\n<patch>\n{diff}</patch>\n```diff\nother\n```") == diff

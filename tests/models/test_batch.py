@@ -148,6 +148,25 @@ def test_first_start_asks_second_answers(tmp_path: Path) -> None:
     assert requests(folder) == []
 
 
+def test_ids_differ_from_their_first_characters_on(tmp_path: Path) -> None:
+    pending(tmp_path, "hello", seed=0)
+    pending(tmp_path, "bye", seed=0)
+    one, other = (request["custom_id"] for request in requests(tmp_path))
+    assert one[:4] != other[:4]
+    assert one[32:] == other[32:], "the model, and which samples"
+
+
+def test_an_answer_whose_id_begins_with_the_tag_counts(tmp_path: Path) -> None:
+    pending(tmp_path, "hello", n=1, seed=0)
+    answer(tmp_path)
+    path = tmp_path / "responses.jsonl"
+    row = json.loads(path.read_text())
+    name = row["custom_id"]
+    row["custom_id"] = name[32:40] + name[:32] + name[40:]
+    path.write_text(json.dumps(row) + "\n")
+    assert ask(tmp_path, "hello", n=1, seed=0) == ["hello/0"]
+
+
 def test_asked_again_before_the_answers_it_is_written_once(tmp_path: Path) -> None:
     for _ in range(3):
         pending(tmp_path, "a", n=2)

@@ -19,7 +19,7 @@ from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import Call, Expression
-from refute.prompts import render
+from refute.prompts import PAPER, prompts_from, render
 from refute.registry import METHODS
 from refute.sandbox import Program, Returned
 from refute.sandbox.pool import SandboxPool
@@ -275,6 +275,38 @@ def test_the_completion_has_the_form_that_the_prompt_asks_for(box: SandboxPool) 
     assert asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, box))
     bare = rows.completion(ATTEMPT, rows.TrainingAnswer(None, "", ""))
     assert asyncio.run(rows.reads_back(bare, solution(), FAULT, ATTEMPT, box))
+
+
+def test_the_votes_turn_is_what_a_vote_asks(box: SandboxPool) -> None:
+    """Byte equality with inference again: an answer to learn is given, and its output voted on."""
+    said = rows.said_before(proposal("above([1, 2, 3], 2)"))
+    assert said is not None
+    text = rows.completion(ATTEMPT, rows.TrainingAnswer(*said, "Only 3 is above 2."))
+    turns, answer = rows.vote_turn(text, solution(), FAULT, ATTEMPT)
+    session, model = asking(lambda messages, number: text if len(messages) == 1 else answer)
+    problem = solution().problem(FAULT.code)
+    ctx = Context(model=session.asker("1"), sandbox=box)
+    found = asyncio.run(METHODS.get("utgen")(problem, ctx=ctx, options=Options(n=1, m=0)))
+    assert list(model.asked[-1]) == turns
+    assert answer == ending("[3]").replace("\n\n", "\n")
+    assert [test.expected for test in found.generated] == [[3]]
+
+
+def test_the_papers_prompts(tmp_path: Path) -> None:
+    about = {"signature": "f(x)", "description": "d", "code": "c", "call": "f(1)", "output": "2"}
+    usual = render("train_rationale", **about)
+    with prompts_from(PAPER):
+        assert "teaching assistant" in render("train_corrupt", **about)
+        shown = render("train_rationale", **about)
+    assert shown != usual
+    example, _, own = shown.partition("Now the one to be explained.")
+    assert "check(" in example
+    assert example.rstrip().endswith(f"Output: {FENCE}False{FENCE}")
+    assert "`f(1)`" in own
+    (tmp_path / "train_rationale.jinja").write_text("mine")
+    with prompts_from(tmp_path, PAPER):
+        assert render("train_rationale", **about) == "mine"
+        assert "teaching assistant" in render("train_corrupt", **about)
 
 
 def test_reasoning_that_leads_the_reader_astray_is_noticed(box: SandboxPool) -> None:

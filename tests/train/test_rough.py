@@ -12,6 +12,7 @@ from refute.errors import InputError
 from refute.train.data_contract import DataSettings
 from refute.train.rough import rough_estimate, rows_seen
 from refute.train.settings import SftSettings
+from refute.train.tokens import read_examples
 
 
 def test_the_last_step_of_an_epoch_takes_what_is_left() -> None:
@@ -30,6 +31,20 @@ def test_rows_steps_and_tokens(tmp_path: Path) -> None:
     assert (found.rows, found.too_long, found.steps) == (20, 1, 20)
     assert (found.tokens, found.trained_tokens) == (200 * 13, 200 * 3)
     assert found.memory_gib is None
+
+
+def test_a_row_of_a_later_turn(tmp_path: Path) -> None:
+    data = tmp_path / "train.jsonl"
+    before = [{"role": "user", "content": "u" * 20}, {"role": "assistant", "content": "a" * 20}]
+    row = {"prompt": "p" * 40, "completion": "c" * 10}
+    data.write_text(json.dumps({**row, "before": before}) + "\n")
+    [found] = read_examples(data)
+    assert [message.role for message in found.messages] == ["user", "assistant", "user"]
+    assert rough_estimate(data, SftSettings(model="x", max_length=100)).tokens == 10 * 23
+    for odd in ("hello", [{"role": "tool", "content": "x"}], [{"role": "user", "content": ""}]):
+        data.write_text(json.dumps({**row, "before": odd}) + "\n")
+        with pytest.raises(InputError, match=r"train\.jsonl:1: before: must be"):
+            read_examples(data)
 
 
 def test_who_makes_the_data_has_to_be_said(tmp_path: Path) -> None:

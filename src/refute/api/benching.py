@@ -355,8 +355,11 @@ def _bench_issues(
                 at_once=where.jobs or default_jobs(),
                 progress=lambda done: progress(done, total),
             )
-        finally:
-            files = issues.save_predictions(run.journal, made)
+        except BaseException:
+            if run.records:
+                issues.save_predictions(run.journal, made)
+            raise
+        files = issues.save_predictions(run.journal, made)
         records = dict(run.records)
     remark([f"predictions: {', '.join(map(str, files))}"])
     errors = {id: r.error for id, r in records.items() if isinstance(r, ErrorRecord)}

@@ -24,13 +24,13 @@ from refute.files import read_file
 from refute.issue.analysis import golden_run
 from refute.issue.benchmark import statistics as table1
 from refute.issue.benchmark.build import (
-    RECORDS,
     BuildSettings,
     BuiltBenchmark,
     Place,
     Preparer,
     build,
 )
+from refute.issue.benchmark.pull_records import RECORDS
 from refute.issue.benchmark.pull_requests import (
     Commit,
     Issue,

@@ -23,7 +23,7 @@ from refute.function.judge import (
     by_tests,
     judge_candidates,
 )
-from refute.function.llm.options import Options
+from refute.function.llm.options import SuiteOptions
 from refute.function.project_sandbox import open_box
 from refute.function.service import given_tests, share_read
 from refute.function.source import read_source
@@ -101,7 +101,7 @@ def judge(
             raise InputError(
                 f"{'-' * (1 + (name == 'k'))}{name} is for tests of a model: add --model"
             )
-    chosen = Options(**asked.options)
+    chosen = SuiteOptions(**asked.options)
     module = with_interpreter(open_target(target), None if python is None else Path(python))
     if len(module.functions) != 1:
         raise InputError(f"{target}: has several functions; name one: {target}::NAME")
@@ -137,7 +137,7 @@ async def _judged(
     pool: AsyncSandbox,
     asked: Asked,
     reward: str | None,
-    options: Options,
+    options: SuiteOptions,
     seed: int,
 ) -> CandidateRanking:
     from refute.models.reward import open_reward

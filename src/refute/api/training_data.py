@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from refute.api.calling import Shown, apart
 from refute.errors import InputError
 from refute.models.asking import Asked, sessions
-from refute.prompts import digest_of, prompts_from
+from refute.prompts import PAPER, digest_of, prompts_from
 from refute.remarks import remark
 from refute.runs.pool import cores
 from refute.sandbox.pool import SandboxPool
@@ -93,6 +93,8 @@ def training_data(
     attempts: int = 5,
     rows_per_fault: int | None = None,
     pairs_per_fault: int = PAIRS,
+    vote_rows: bool = False,
+    preset: Literal["paper"] | None = None,
     prompts: Path | str | None = None,
     limit: int | None = None,
     evaluation: Sequence[str] = (),
@@ -112,8 +114,9 @@ def training_data(
     them. `rationales`: reasoning in the answers. All three are by the model where one is given.
     `faults`: for each solution. `attempts`: at an input, for each fault. `rows_per_fault`: the
     first attacking inputs that become rows (None: all). `pairs_per_fault`: preference pairs of a
-    model's attempts at most. `prompts`: a folder of templates that stand for ours
-    (`refute.prompts`). `evaluation`: datasets to
+    model's attempts at most. `vote_rows`: beside each row one of the turn in which a vote asks for
+    the output. `prompts`: a folder of templates that stand for ours (`refute.prompts`). `preset`:
+    `paper`, the paper's form of the prompts for faults and rationales. `evaluation`: datasets to
     keep away from (all that are there, where none is named). `validation`: share of the solutions
     that is held out. `jobs`: sandboxes (one a core). `dry_run`: nothing is run or asked.
 
@@ -122,6 +125,9 @@ def training_data(
     asked = asked or Asked(model=model)
     _check(asked)
     folder = None if prompts is None else Path(prompts)
+    if preset is not None and asked.model is None:
+        raise InputError(f"--preset {preset} is for prompts to a model: name one with --model")
+    folders = (folder, None if preset is None else PAPER)
     settings = DataSettings(
         faults=faults,
         attempts=attempts,
@@ -129,6 +135,7 @@ def training_data(
         inputs=inputs or ("model" if asked.model else "search"),
         rationales=rationales or ("model" if asked.model else "none"),
         rows_per_fault=rows_per_fault,
+        preset=preset or "",
         prompts="" if folder is None else digest_of(folder),
         seed=seed,
     )
@@ -138,13 +145,13 @@ def training_data(
     index, directory = Index(evaluation_texts(sets)), Path(output)
     if dry_run:
         found = Candidates(str(source), index, settings.max_prompt)
-        with prompts_from(folder):
-            return DataPlan(settings, plan(found, settings, limit=limit))
+        with prompts_from(*folders):
+            return DataPlan(settings, plan(found, settings, limit=limit, vote_rows=vote_rows))
     size = jobs or cores()
 
     async def work() -> BuiltData:
         async with AsyncExitStack() as stack:
-            stack.enter_context(prompts_from(folder))
+            stack.enter_context(prompts_from(*folders))
             session = None
             if asked.model is not None:
                 session, _ = await stack.enter_async_context(sessions(asked))
@@ -158,6 +165,7 @@ def training_data(
                 limit=limit,
                 validation=validation,
                 pairs_per_fault=pairs_per_fault,
+                vote_rows=vote_rows,
                 at_once=max(asked.concurrency if session else 0, 2 * size),
                 progress=progress,
             )

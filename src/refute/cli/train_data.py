@@ -39,6 +39,12 @@ __all__ = ["data"]
     "--pairs-per-fault", type=click.IntRange(1), default=2, metavar="N",
     help="Preference pairs of a fault at most (2).",
 )  # fmt: skip
+@click.option("--vote-rows", is_flag=True, help="Beside each row one of the vote's turn.")
+@click.option(
+    "--preset", type=click.Choice(["paper"]),
+    help="paper: its form of the prompts for faults (a teaching assistant's) and rationales (with"
+    " an example).",
+)  # fmt: skip
 @click.option(
     "--prompts", type=FILE, metavar="DIR", help="Templates of your own, named as ours are."
 )

@@ -99,7 +99,9 @@ def _where(name: str, data: Path | str | None) -> tuple[DatasetSpec[Item], Path 
         return specs[name], None if given is None else Path(given)
     path = Path(name)
     if not path.is_file():
-        raise DatasetError(f"{name}: neither a file nor one of {', '.join(specs)}")
+        issues = ", ".join(one.name for one in DATASETS.all() if one.level == "issue")
+        known = f"{', '.join(specs)}, or of issues {issues}"
+        raise DatasetError(f"{name}: neither a file nor one of {known}")
     named = (spec for spec in specs.values() if spec.is_named(path))
     return next(named, specs["jsonl"]), path
 

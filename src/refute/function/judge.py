@@ -6,7 +6,7 @@ candidate a `Score`, and `ranked` orders them by a rule. Ours (`trusted`):
 
 1. fewer failures among the certain tests (given, or stated formally by the description);
 2. a higher score: the share of the generated tests that it passes, each test counted with its
-   confidence; a reward model's score; without a model 1 for all;
+   confidence; a reward model's score; without a model there is none;
 3. more agreement: the mean share of the other candidates that return the same on probing inputs.
 
 What is equal in all three has the same rank, and stands in the order in which it was given. The
@@ -25,7 +25,7 @@ from refute.function.consensus import agree
 from refute.function.formatting import call_source
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import Generator, build_ut, same_output
-from refute.function.llm.options import Options
+from refute.function.llm.options import SuiteOptions
 from refute.function.llm.results import Output
 from refute.function.llm.search_partner import multiplied
 from refute.models.contract import Asker
@@ -66,8 +66,9 @@ class Placed:
     """Tests that it passes, certain and generated."""
     certain: int
     """Certain tests that it fails."""
-    score: float
-    """Higher is better; comparable within one judgement only."""
+    score: float | None
+    """Higher is better; comparable within one judgement only. None: nothing was there to give one
+    (no generated test, no reward model)."""
     agreement: float
     """In [0, 1]."""
 
@@ -137,7 +138,7 @@ async def judge_candidates(
     shared = cross_check([outcomes for _, _, outcomes in facts], agree)
     counted = evidence.rule == "count"
     own = [float(t.passed) if counted else _share(t) for _, t, _ in facts]
-    scores = own if evidence.scores is None else evidence.scores
+    scores: Sequence[float | None] = own if evidence.scores is None else evidence.scores
     placed = [
         Placed(
             index,
@@ -157,9 +158,10 @@ def ranked(placed: Sequence[Placed], rule: Rule = "trusted") -> tuple[Placed, ..
     """In the order of the rule (see the module), with ranks."""
 
     def key(one: Placed) -> tuple[float, ...]:
+        score = one.score or 0.0  # None is that of all of them
         if rule != "trusted":
-            return (-one.score,)
-        return one.certain, -one.score, -round(one.agreement, 9)
+            return (-score,)
+        return one.certain, -score, -round(one.agreement, 9)
 
     return tuple(replace(one, rank=number) for number, one in rank(placed, key))
 
@@ -167,7 +169,7 @@ def ranked(placed: Sequence[Placed], rule: Rule = "trusted") -> tuple[Placed, ..
 def by_tests(
     ask: Asker,
     *,
-    options: Options,
+    options: SuiteOptions,
     seed: int,
     generator: Generator = "prompted",
     rule: Rule = "trusted",
@@ -263,8 +265,8 @@ async def _probes(
     return []
 
 
-def _share(trial: SuiteRun) -> float:
-    """The share of the tests that are passed, each counted with its confidence; 1 without any."""
+def _share(trial: SuiteRun) -> float | None:
+    """The share of the tests that are passed, each counted with its confidence; None: no test."""
     total = sum(test.confidence for test in trial.tests)
     passed = sum(t.confidence for t, ok in zip(trial.tests, trial.verdicts, strict=True) if ok)
-    return passed / total if total else 1.0
+    return passed / total if total else None

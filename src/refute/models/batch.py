@@ -75,7 +75,7 @@ class _Settings:
 
     @property
     def tag(self) -> str:
-        """Eight hexadecimal digits of everything here; the digests of its requests begin so."""
+        """Eight hexadecimal digits of everything here; the digests of its requests end so."""
         text = json.dumps([self.model, sorted(self.omit), self.body], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -99,7 +99,7 @@ class BatchModel:
         self._answers: dict[str, list[BatchAnswer]] = defaultdict(list)
         answers = read_answers(folder)
         for answer in answers:
-            self._answers[answer.part.digest].append(answer)
+            self._answers[_present(answer.part.digest, settings.tag)].append(answer)
         self._requests = RequestFile(folder, answers, settings.tag)
 
     @property
@@ -117,7 +117,7 @@ class BatchModel:
         if to_be_continued(messages) and not self._settings.continues:
             told = "set continues = true in batch.toml where its server goes on with an answer"
             raise NotContinued(f"{self.name}: {told}")
-        key = self._settings.tag + digest(messages, sampling)[:32]
+        key = digest(messages, sampling)[:32] + self._settings.tag
         answers = self._answers.get(key, [])
         samples: dict[int, Completion] = {}
         short: set[int] = set()  # what was asked for, answered, and yet did not come
@@ -159,6 +159,11 @@ class BatchModel:
         body = request_body(settings.model, messages, sampling, n=part.n, first=part.first)
         kept = {name: value for name, value in body.items() if name not in settings.omit}
         return {**kept, **settings.body}
+
+
+def _present(digest: str, tag: str) -> str:
+    """The digest with its tag at its end; requests of before 2026-11-25 had it at the beginning."""
+    return digest[len(tag) :] + tag if digest.startswith(tag) else digest
 
 
 def _refuse(answers: Sequence[BatchAnswer], missing: Sequence[int]) -> None:

@@ -82,7 +82,7 @@ class RequestFile:
 
     def __init__(self, folder: Path, answers: Sequence[BatchAnswer], tag: str) -> None:
         """Make the folder where it is missing; drop requests that are answered, and those whose
-        digests do not begin with `tag` (asked of another model). Raises `InputError`.
+        digests do not end with `tag` (asked of another model). Raises `InputError`.
         """
         self.path = folder / REQUESTS
         self._folder = folder
@@ -99,9 +99,9 @@ class RequestFile:
                 kept = {
                     part: line
                     for part, line in rows
-                    if part.digest.startswith(tag) and part not in answered
+                    if part.digest.endswith(tag) and part not in answered
                 }
-                others = sum(not part.digest.startswith(tag) for part, _ in rows)
+                others = sum(not part.digest.endswith(tag) for part, _ in rows)
                 if others:
                     _remark(f"{self.path}: dropped {others} requests to another model")
                 if len(kept) < len(rows) or _torn(self.path):

@@ -71,11 +71,11 @@ class Checkpoint:
             raise NotContinued(str(error)) from None
         return self._tokens(text)
 
-    def exchange(self, prompt: str, answer: str) -> list[int]:
-        """A user's prompt and the assistant's whole answer as tokens. Raises as `prompt`."""
-        messages = [Message("user", prompt), Message("assistant", answer)]
+    def exchange(self, asked: Sequence[Message], answer: str) -> list[int]:
+        """What is asked and the assistant's whole answer as tokens. Raises as `prompt`."""
         if not self.has_template:
-            return self._tokens(_plain(messages[:1]) + f" {answer}")
+            return self._tokens(_plain(asked) + f" {answer}")
+        messages = [*asked, Message("assistant", answer)]
         return self._tokens(self._written(messages, add_generation_prompt=False))
 
     def _written(self, messages: Sequence[Message], **how: bool) -> str:

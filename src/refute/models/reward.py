@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from refute.errors import ModelUnavailable
 from refute.models.checkpoint import Checkpoint, CheckpointSource, find, load, reasons
+from refute.models.contract import Message
 from refute.models.microbatch import MicroBatcher, TooLarge
 
 __all__ = ["PAPER_REWARD_MODEL", "RewardModel", "Scorer", "open_reward", "shared_reward"]
@@ -98,7 +99,8 @@ class RewardModel:
                 except TooLarge as error:
                     raise ModelUnavailable(f"out of memory: {error}") from None
             checkpoint = self._checkpoint
-        return [tuple(checkpoint.exchange(prompt, answer)) for answer in answers]
+        asked = [Message("user", prompt)]
+        return [tuple(checkpoint.exchange(asked, answer)) for answer in answers]
 
     def _rate(self, rows: Sequence[Sequence[int]], wanted: Callable[[int], bool]) -> list[float]:
         checkpoint = self._checkpoint

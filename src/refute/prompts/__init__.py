@@ -5,7 +5,7 @@ Values are inserted as they are and are never read as template source.
 
 A folder of templates of one's own (`--prompts DIR`) can stand for some of ours: a file
 `failing_test.jinja` in it is what the prompt of that name is made of. All of them are checked
-before anything is asked.
+before anything is asked. The folder `PAPER` is such a one, of this package.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from refute.errors import InputError
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["digest_of", "prompts_from", "render"]
+__all__ = ["PAPER", "digest_of", "prompts_from", "render"]
+
+PAPER = Path(__file__).with_name("paper")
+"""What UTGen makes training data with, in our words: `--preset paper` of `refute train data`."""
 
 _LARGEST = 1 << 20
-_FOLDER: ContextVar[Path | None] = ContextVar("prompts", default=None)
+_FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("prompts", default=())
 
 
 def render(name: str, /, **variables: Any) -> str:
@@ -36,9 +39,9 @@ def render(name: str, /, **variables: Any) -> str:
     `jinja2.TemplateNotFound` for an unknown name and `jinja2.UndefinedError` for a variable that
     the template needs and is not given; `InputError` where templates of the folder fail.
     """
-    folder = _FOLDER.get()
-    template = _environment(folder).get_template(f"{name}.jinja")
-    if folder is None:
+    folders = _FOLDERS.get()
+    template = _environment(*folders).get_template(f"{name}.jinja")
+    if not folders:
         return template.render(**variables)
     try:
         return template.render(**variables)
@@ -48,16 +51,17 @@ def render(name: str, /, **variables: Any) -> str:
 
 
 @contextmanager
-def prompts_from(folder: Path | None) -> Iterator[None]:
-    """Templates of `folder` stand for ours inside the block, also in tasks that it starts; None:
-    ours. Raises `InputError` as `digest_of`."""
-    if folder is not None:
+def prompts_from(*given: Path | None) -> Iterator[None]:
+    """Templates of the folders stand for ours inside the block, also in tasks that it starts; those
+    of the first before those of the next. None: no folder. Raises `InputError` as `digest_of`."""
+    folders = tuple(folder for folder in given if folder is not None)
+    for folder in folders:
         digest_of(folder)
-    token = _FOLDER.set(folder)
+    token = _FOLDERS.set(folders)
     try:
         yield
     finally:
-        _FOLDER.reset(token)
+        _FOLDERS.reset(token)
 
 
 def digest_of(folder: Path) -> str:
@@ -79,11 +83,12 @@ def digest_of(folder: Path) -> str:
 def _check(path: Path) -> None:
     from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError
 
-    ours = _environment(None)
+    ours = _environment()
     try:
         known = _variables(path.name, ours)
     except TemplateNotFound:
-        names = ", ".join(name.removesuffix(".jinja") for name in ours.list_templates(["jinja"]))
+        found = (name for name in ours.list_templates(["jinja"]) if "/" not in name)
+        names = ", ".join(name.removesuffix(".jinja") for name in found)
         raise InputError(f"{path}: no prompt has that name; there are {names}") from None
     try:
         if path.stat().st_size > _LARGEST:
@@ -116,13 +121,13 @@ def _variables(name: str, environment: Environment) -> set[str]:
 
 
 @cache
-def _environment(folder: Path | None) -> Environment:
+def _environment(*folders: Path) -> Environment:
     from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, PackageLoader, StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     loader: BaseLoader = PackageLoader("refute", "prompts")
-    if folder is not None:
-        loader = ChoiceLoader([FileSystemLoader(folder), loader])
+    if folders:
+        loader = ChoiceLoader([*map(FileSystemLoader, folders), loader])
     return ImmutableSandboxedEnvironment(
         loader=loader,
         undefined=StrictUndefined,

@@ -13,9 +13,9 @@ from rich.text import Text
 from refute.figures import Figure
 from refute.function.bench import BenchSummary
 from refute.function.bench.summary import ModelCost
-from refute.report.intervals import estimate
+from refute.report.intervals import estimate, in_words
 
-__all__ = ["ROWS", "bench_document", "cost_text", "percent", "print_bench"]
+__all__ = ["ROWS", "bench_document", "cost_text", "print_bench"]
 
 _TESTS = {
     "attack_rate": "attack rate",
@@ -81,10 +81,10 @@ def print_bench(result: BenchSummary, console: Console) -> None:
             over = problems
             if name.removeprefix("kept_") in _TESTS and "tested" in result.figures:
                 over = round(problems * result.figures["tested"].value) if result.n else 0
-            table.add_row(label, *_with_interval(result.figures[name], over))
+            table.add_row(label, *in_words(estimate(result.figures[name], over)))
     for number, figure in enumerate(result.rounds):
         label = f"code accuracy after round {number}" if number else "code accuracy at the start"
-        table.add_row(label, *_with_interval(figure, problems))
+        table.add_row(label, *in_words(estimate(figure, problems)))
     console.print(table)
     fixed = result.n - result.abstained
     right = fixed - result.wrong_fixes
@@ -109,17 +109,6 @@ def cost_text(cost: ModelCost) -> str:
         f"{price}; {cost.unreadable:,} answers unreadable{too_long}, "
         f"{cost.saved:,} votes not needed"
     )
-
-
-def _with_interval(figure: Figure, problems: int) -> tuple[str, str]:
-    """The figure, and Wilson's interval."""
-    one = estimate(figure, problems)
-    interval = "-" if math.isnan(one.low) else f"[{percent(one.low)}, {percent(one.high)}]"
-    return percent(figure.value), interval
-
-
-def percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.2f}"
 
 
 def _figure(figure: Figure) -> dict[str, float | None]:

@@ -14,6 +14,7 @@ from rich.text import Text
 from refute.figures import Figure
 from refute.issue.grading.grade_records import GradeRecord, read_grade
 from refute.issue.grading.grade_summary import COLUMNS, Columns, Grades, Summary
+from refute.report.intervals import estimate, in_words
 from refute.runs.records import ErrorRecord
 
 __all__ = ["STATUSES", "grade_document", "print_grades"]
@@ -97,10 +98,10 @@ def _table(summary: Summary, figures: Mapping[str, str]) -> Table:
     table = Table()
     table.add_column("")
     table.add_column("%", justify="right")
-    table.add_column("standard error", justify="right")
+    table.add_column("95 % interval", justify="right")
     for name, label in figures.items():
-        figure = summary.figures[name]
-        table.add_row(label, _percent(figure.value), _percent(figure.stderr))
+        n = None if name.startswith("coverage") else summary.n
+        table.add_row(label, *in_words(estimate(summary.figures[name], n)))
     return table
 
 
@@ -115,10 +116,6 @@ def _cautions(summary: Summary) -> list[str]:
         more = f" and {len(summary.doubtful) - 5} more" if len(summary.doubtful) > 5 else ""
         notes.append(f"the golden tests reproduce nothing here, so doubt: {shown}{more}")
     return notes
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.2f}"
 
 
 def _figure(figure: Figure) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from refute.figures import Figure
 from refute.issue.analysis.groups import Share
 from refute.issue.analysis.inference import wilson_of
 
-__all__ = ["Estimate", "estimate", "of_share", "unknown"]
+__all__ = ["Estimate", "estimate", "in_words", "of_share", "percent", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +55,14 @@ def of_share(share: Share) -> Estimate:
         return unknown
     found = share.interval
     return Estimate(share.successes / share.n, found.low, found.high, share.n)
+
+
+def in_words(one: Estimate) -> tuple[str, str]:
+    """The figure and its interval in percent: "57.14", "[49.30, 64.60]"; "-" where unknown."""
+    interval = "-" if math.isnan(one.low) else f"[{percent(one.low)}, {percent(one.high)}]"
+    return percent(one.value), interval
+
+
+def percent(value: float) -> str:
+    """A share as `57.14`; "-" where there is none."""
+    return "-" if math.isnan(value) else f"{100 * value:.2f}"

@@ -38,7 +38,7 @@ def judge_document(found: CandidateRanking, function: str, names: Sequence[str])
                 "passed": one.passed,
                 "of": of,
                 "rank": one.rank,
-                "score": round(one.score, 6),
+                "score": None if one.score is None else round(one.score, 6),
                 "agreement": round(one.agreement, 6),
             }
             for one in found.ranking
@@ -52,12 +52,14 @@ def print_judgement(
 ) -> None:
     """The candidates, best first."""
     table = Table(title=Text(f"candidates for {function}", style="bold"), title_justify="left")
-    for name in ("rank", "candidate", "tests passed", "score", "agreement"):
+    scored = any(one.score is not None for one in found.ranking)
+    for name in ("rank", "candidate", "tests passed", *["score"] * scored, "agreement"):
         table.add_column(name, overflow="fold")
     for one in found.ranking:
         passed = f"{one.passed} of {len(found.tests)}"
         cells = (str(one.rank), names[one.index], passed)
-        table.add_row(*map(Text, cells), f"{one.score:.3g}", f"{one.agreement:.0%}")
+        score = [] if one.score is None else [f"{one.score:.3g}"]
+        table.add_row(*map(Text, cells), *score, f"{one.agreement:.0%}")
     console.print(table)
     if found.rule == "reward":
         console.print(Text("note: ranked by the reward model's score alone", style="dim"))

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.issue.grading.repair_tasks import FixRecord, FixSummary
+from refute.report.intervals import estimate, in_words
 from refute.runs.records import ErrorRecord
 
 if TYPE_CHECKING:
@@ -70,14 +71,14 @@ def print_fix_grades(title: str, summary: FixSummary, console: Console) -> None:
     table = Table(title=Text(title, style="bold"), title_justify="left")
     table.add_column("% of instances")
     table.add_column("value", justify="right")
-    table.add_column("standard error", justify="right")
+    table.add_column("95 % interval", justify="right")
     rows = (
-        ("resolved", summary.resolved),
-        ("applies", summary.applied),
-        ("resolved by the lists", summary.by_lists),
+        ("resolved", summary.resolved, summary.n),
+        ("applies", summary.applied, summary.n),
+        ("resolved by the lists", summary.by_lists, None),  # of the instances that have lists
     )
-    for name, figure in rows:
-        table.add_row(name, _percent(figure.value), _percent(figure.stderr))
+    for name, figure, n in rows:
+        table.add_row(name, *in_words(estimate(figure, n)))
     console.print(table)
     for status, count in summary.statuses.items():
         console.print(Text(f"{count:5d}  {STATUSES[status]}"))
@@ -132,10 +133,6 @@ def print_fix(result: FixResult, console: Console) -> None:
         console.print(Text(f"  {reason}", style="dim"))
     if result.patch:
         console.print(Text(confidence_text(result.found.prediction.confidence, result.method)))
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.2f}"
 
 
 def _number(value: float) -> float | None:

@@ -16,6 +16,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Annotated, Any, Generic, TypeVar
@@ -126,6 +127,8 @@ class Journal(Generic[R]):
         self.schema = schema
         self.path = directory / JOURNAL
         self.records: dict[str, R | ErrorRecord] = {}
+        self.begun = False
+        """Whether the run was started now, not resumed."""
         wanted = json.loads(json.dumps(dict(settings)))
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -144,6 +147,7 @@ class Journal(Generic[R]):
                 kind = {"records": schema.name, "schema": schema.version}
                 self._write({"journal": _FORMATS[-1], **kind, "settings": wanted})
                 _sync_directory(directory)
+                self.begun = True
         except BaseException:
             self.close()
             raise
@@ -168,6 +172,13 @@ class Journal(Generic[R]):
         """Release the run; idempotent."""
         self._file.close()
         self._lock.close()
+
+    def discard(self) -> None:
+        """Remove a closed run that holds nothing, and its folder where nothing else is in it."""
+        with suppress(OSError):
+            self.path.unlink()
+            (self.directory / "lock").unlink()
+            self.directory.rmdir()
 
     def __enter__(self) -> Journal[R]:
         return self

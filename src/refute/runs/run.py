@@ -70,7 +70,8 @@ class Ending:
 
 
 class Run(Generic[R]):
-    """An open run. Use as a context manager: leaving it by an exception says how to go on."""
+    """An open run. Use as a context manager: leaving it by an exception says how to go on; where it
+    was started now and nothing came of it, nothing of it is left behind."""
 
     def __init__(
         self,
@@ -157,9 +158,12 @@ class Run(Generic[R]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is not None and self.again:
+        nothing = isinstance(error, Exception) and self.journal.begun and not self.records
+        if error is not None and self.again and not nothing:
             remark([f"stopped; resume with: {self.again}"])
         self.close()
+        if nothing:
+            self.journal.discard()
 
 
 class _Todo(Generic[R]):

@@ -47,6 +47,7 @@ async def build(
     limit: int | None = None,
     validation: float = 0.05,
     pairs_per_fault: int | None = preferences.PAIRS,
+    vote_rows: bool = False,
     at_once: int = 8,
     progress: Progress = _quiet,
 ) -> BuiltData:
@@ -54,7 +55,8 @@ async def build(
 
     `limit`: take so many solutions at most; a later call with a larger one goes on from there.
     `validation`: share of the solutions that is held out. `pairs_per_fault`: preference pairs of
-    one fault at most (None: all). `at_once`: tasks under way at a time.
+    one fault at most (None: all). `vote_rows`: a second row of each, of the vote's turn.
+    `at_once`: tasks under way at a time.
 
     Raises `InputError` for a bad source and for a directory with other settings;
     `AnswersPending`, `BudgetExceeded`, `ModelUnavailable`, `SandboxUnavailable` where a stage
@@ -69,10 +71,10 @@ async def build(
         "model": session.model if session is not None and settings.needs_model else None,
         **asdict(settings),
     }
-    for name in ("rows_per_fault", "prompts"):  # headers of before have none of these
+    for name in ("rows_per_fault", "preset", "prompts"):  # headers of before have none of these
         if not header[name]:
             del header[name]
-    made = Making(directory, header, settings, box, session, at_once, progress)
+    made = Making(directory, header, settings, box, session, at_once, progress, vote_rows)
     built = BuiltData()
     await made.solutions(built, Candidates(source, index, settings.max_prompt), limit)
     faults = await made.faults(built)

@@ -39,6 +39,8 @@ class DataSettings:
     """Tokens, at four characters each."""
     rows_per_fault: int | None = None
     """Attacking inputs of one fault that become rows, the first ones; None: all."""
+    preset: str = ""
+    """`paper`: its form of the prompts for faults and rationales (`refute.prompts.PAPER`)."""
     prompts: str = ""
     """Digest of the templates that stand for ours; "": there are none."""
     seed: int = 0

@@ -47,8 +47,13 @@ class Plan:
     """Of one core in the sandbox; waiting for a model comes on top."""
 
 
-def plan(candidates: Candidates, settings: DataSettings, *, limit: int | None) -> Plan:
-    """Read the source and count. Executes nothing and asks nobody. Raises `InputError`."""
+def plan(
+    candidates: Candidates, settings: DataSettings, *, limit: int | None, vote_rows: bool = False
+) -> Plan:
+    """Read the source and count. Executes nothing and asks nobody. Raises `InputError`.
+
+    `vote_rows`: there are two rows of each input.
+    """
     found = list(islice(candidates, limit))
     faults = len(found) * settings.faults
     inputs = faults * settings.attempts
@@ -76,7 +81,7 @@ def plan(candidates: Candidates, settings: DataSettings, *, limit: int | None) -
         candidates.dropped,
         len(candidates.contaminated),
         stages,
-        faults * most,
+        faults * most * (1 + vote_rows),
         seconds,
     )
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
 from refute.models.contract import Asker
+from refute.models.serialization import message_json
 from refute.runs.executors import Concurrent
 from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
@@ -57,6 +58,8 @@ class Making:
     session: Asking | None
     at_once: int
     progress: Progress
+    vote_rows: bool = False
+    """Whether each row has another one beside it: the vote's question on its input."""
 
     def ask(self, name: str) -> Asker:
         assert self.session is not None
@@ -228,16 +231,27 @@ class Making:
         for name, record in records.items():
             if record.completion:
                 solution, fault, attempt = tasks[name]
-                built.rows.append(
-                    {
-                        "id": name,
-                        "solution": solution.id,
-                        "fault_by": fault.by,
-                        "input_by": attempt.by,
-                        "prompt": rows.prompt(solution, fault),
-                        "completion": record.completion,
-                    }
-                )
+                row = {
+                    "id": name,
+                    "solution": solution.id,
+                    "fault_by": fault.by,
+                    "input_by": attempt.by,
+                    "prompt": rows.prompt(solution, fault),
+                    "completion": record.completion,
+                }
+                built.rows.append(row)
+                if self.vote_rows:
+                    turns, answer = rows.vote_turn(record.completion, solution, fault, attempt)
+                    *before, question = map(message_json, turns)
+                    built.rows.append(
+                        {
+                            **row,
+                            "id": f"{name}.vote",
+                            "before": before,
+                            "prompt": question["content"],
+                            "completion": answer,
+                        }
+                    )
         stage.made = len(built.rows)
         built.stages.append(stage)
         write_lines(self.directory / "stage3.jsonl", built.rows)

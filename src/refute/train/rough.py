@@ -99,7 +99,8 @@ _ROUGH = f"{CHARACTERS} characters a token; {extras.install('train')} tells more
 
 
 def _whole(one: Example) -> int:
-    return -(-(len(one.prompt) + len(one.completion)) // CHARACTERS)
+    asked = sum(len(message.content) for message in one.messages)
+    return -(-(asked + len(one.completion)) // CHARACTERS)
 
 
 def _tokens(text: str) -> int:

@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass
 
 from refute.function.formatting import call_source
+from refute.function.given_tests import parse_invocation
 from refute.function.llm.answers import read_test
-from refute.function.llm.generation import shape_of, test_request
-from refute.function.llm.results import Output
+from refute.function.llm.generation import ProposedTest, output_question, shape_of, test_request
+from refute.function.llm.results import Output, Unreadable
 from refute.function.llm.value_resolution import resolve_call, resolve_output
 from refute.literals import NotLiteral, source_of
+from refute.models.contract import Message
 from refute.problems import Call
 from refute.sandbox.pool import AsyncSandbox
 from refute.train.attempts import AttackingInput
@@ -18,13 +20,14 @@ from refute.train.corrupt import Fault
 from refute.train.filters import Solution
 from refute.train.rationales import Hypothesis
 
-__all__ = ["TrainingAnswer", "completion", "prompt", "reads_back", "said_before"]
+__all__ = ["TrainingAnswer", "completion", "prompt", "reads_back", "said_before", "vote_turn"]
 
 _FORM = re.compile(
     r"##\s*Hypothesis\s*\n(?P<reason>.*?)\n\s*[*_]*Error Pattern[*_]*:[*_]*\s*(?P<pattern>.*?)\s*"
     r"\n##\s*Unit Test\s*\n+###\s*Input Arguments\s*\n(?P<input>.*?)\n?\s*[*_]*Arguments[*_]*:",
     re.S | re.I,
 )
+_OUTPUT_HEADING = "### Output\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ def completion(attempt: AttackingInput, answer: TrainingAnswer) -> str:
     parts.append(
         f"## Unit Test\n\n### Input Arguments\n{about_input}Arguments: ```{attempt.call}```\n"
     )
-    parts.append(f"### Output\n{about_output}Output: ```{attempt.output}```")
+    parts.append(f"{_OUTPUT_HEADING}{about_output}Output: ```{attempt.output}```")
     return "\n".join(parts)
 
 
@@ -66,6 +69,20 @@ def said_before(answer: str) -> tuple[Hypothesis, str] | None:
         return None
     hypothesis = Hypothesis(found["reason"].strip(), found["pattern"].strip())
     return hypothesis, found["input"].strip()
+
+
+def vote_turn(
+    text: str, solution: Solution, fault: Fault, attempt: AttackingInput
+) -> tuple[list[Message], str]:
+    """The vote's question on the input of an answer (a `completion`), to the byte as it is asked at
+    inference, and what answers it: what that answer goes on with."""
+    request = test_request(solution.problem(fault.code), fault.code, "prompted")
+    said = read_test(text, solution.entry_point).before_output
+    call = parse_invocation(attempt.call, solution.entry_point)
+    assert call is not None  # it reads back
+    proposal = ProposedTest(text, call, Unreadable.NO_OUTPUT, said)
+    rest = text[len(said) :].lstrip().removeprefix(_OUTPUT_HEADING)
+    return output_question(request, proposal, solution.entry_point), rest
 
 
 async def reads_back(

@@ -8,7 +8,7 @@ only, its end of turn included: that is where the model learns to stop.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,6 +43,13 @@ class Example:
     """What the user says."""
     completion: str
     """What the assistant answers."""
+    before: tuple[Message, ...] = ()
+    """What was said before."""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What is asked."""
+        return (*self.before, Message("user", self.prompt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,8 @@ class Encoded:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The rows of a JSONL file with the fields `prompt` and `completion`, both texts.
+    """The rows of a JSONL file with the fields `prompt` and `completion`, both texts; `before`,
+    where it is there, holds the messages before the prompt (`role` and `content`).
 
     Raises `InputError`, with the line, for anything else and for a file without rows.
     """
@@ -105,8 +113,8 @@ def encode(example: Example, checkpoint: Checkpoint) -> Encoded:
     Raises `ContextTooLong`, `ModelUnavailable` where the chat template rejects the prompt, and
     `InputError` where it writes an answer in another way than it asks for one.
     """
-    prompt = checkpoint.prompt([Message("user", example.prompt)])
-    whole = checkpoint.exchange(example.prompt, example.completion)
+    prompt = checkpoint.prompt(example.messages)
+    whole = checkpoint.exchange(example.messages, example.completion)
     if whole[: len(prompt)] != prompt:
         raise InputError(
             "the tokenizer's chat template does not continue its own prompt with the answer; "
@@ -162,7 +170,15 @@ def _object(line: str, where: str) -> dict[str, Any]:
 
 
 def _example(row: dict[str, Any], where: str) -> Example:
-    return Example(*(_text(row.get(name), name, where) for name in ("prompt", "completion")))
+    prompt, completion = (_text(row.get(name), name, where) for name in ("prompt", "completion"))
+    return Example(prompt, completion, tuple(_turns(row.get("before") or [], where)))
+
+
+def _turns(before: Any, where: str) -> Iterator[Message]:
+    for turn in before if isinstance(before, list) else [before]:
+        if not isinstance(turn, dict) or turn.get("role") not in ("system", "user", "assistant"):
+            raise InputError(f"{where}: before: must be messages with a role and a content")
+        yield Message(turn["role"], _text(turn.get("content"), "before", where))
 
 
 def _preference(row: dict[str, Any], where: str) -> Preference:

@@ -17,7 +17,8 @@ from refute.api.benchmarks import build_swt, own_releases
 from refute.cli import run as refute
 from refute.datasets.swe import load_issues
 from refute.errors import DatasetError, WorkspaceUnavailable
-from refute.issue.benchmark.build import RECORDS, BuildSettings, BuiltBenchmark, Place, build
+from refute.issue.benchmark.build import BuildSettings, BuiltBenchmark, Place, build
+from refute.issue.benchmark.pull_records import RECORDS, measured
 from refute.issue.benchmark.pull_requests import (
     Commit,
     Issue,
@@ -211,6 +212,14 @@ def test_figures_of_table_1(
     table = capsys.readouterr().out
     assert "words" in table
     assert "codebase" not in table
+
+
+def test_a_changed_parametrised_test_is_a_golden_one() -> None:
+    before = {"p2p": ["test_a[1]", "test_b"], "f2f": ["test_c"], "f2p": [], "p2f": []}
+    after = {"f2p": ["test_a[1]", "test_new"], "p2p": ["test_b"], "f2f": [], "p2f": ["test_c"]}
+    found = measured(before, after, 1)
+    assert found["golden"] == {"f2p": 2, "p2p": 0, "f2f": 0, "p2f": 0}, "test_c fails either way"
+    assert (found["added"], found["removed"]) == (1, 0)
 
 
 class Machine:

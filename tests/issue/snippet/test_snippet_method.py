@@ -173,3 +173,16 @@ def test_a_package_that_cannot_be_imported_is_no_answer(tmp_path: Path) -> None:
     work = snippet(problem, ctx=Context(workspace=project.spawn, bounds=BOUNDS))
     with pytest.raises(WorkspaceUnavailable, match=r"shapes cannot be imported .*no_such_dep"):
         asyncio.run(work)
+
+
+def test_a_runner_that_knows_no_functions_gets_classes(project: Project) -> None:
+    assert project.problem.recipe is not None
+    recipe = replace(project.problem.recipe, runner="unittest")
+    unittest = replace(project, problem=replace(project.problem, recipe=recipe))
+    found = reproduced(unittest, project.problem.text).prediction
+    assert found.notes[0] != "what the issue shows is not what the code does here"
+    assert "+from unittest import TestCase\n+\n from shapes" in found.patch, "among the others"
+    assert failing(unittest, found.patch) == list(found.tests)
+    assert failing(unittest, found.patch, FIX) == []
+    nothing = reproduced(unittest, project.problem.text.replace("10, 0", "5, 0")).prediction
+    assert nothing.notes == ("what the issue shows is not what the code does here",)

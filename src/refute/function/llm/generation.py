@@ -18,7 +18,7 @@ from refute.errors import ContextTooLong, NotContinued
 from refute.function.examples.subject import DescribedFunction, subject
 from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text, read_output, read_test
-from refute.function.llm.options import Options
+from refute.function.llm.options import SuiteOptions
 from refute.function.llm.results import Attempt, Output, Suite, Unreadable, Vote
 from refute.function.llm.value_resolution import resolve_call, resolve_output
 from refute.models.contract import Asker, Completion, Message, Sampling
@@ -85,11 +85,11 @@ async def build_ut(
     generator: Generator,
     ask: Asker,
     box: AsyncSandbox,
-    options: Options,
+    options: SuiteOptions,
     seed: int,
 ) -> Suite:
-    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries (`Options.tries`) for n distinct
-    unit tests of `code`, a version of the problem's module.
+    """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries (`SuiteOptions.tries`) for n
+    distinct unit tests of `code`, a version of the problem's module.
 
     An input is tried once: one that a vote could not settle is not voted on again, for a second
     vote on it would only lower the bar. As many tries are made at a time as tests are missing; one
@@ -180,7 +180,7 @@ async def hold_vote(
     *,
     ask: Asker,
     box: AsyncSandbox,
-    options: Options,
+    options: SuiteOptions,
     seed: int,
 ) -> Vote:
     """The vote on a proposal's output, as the options want it asked for.

@@ -13,7 +13,14 @@ from refute.errors import InputError
 from refute.models.contract import Sampling
 from refute.parameters import checked, parameter, parameters_of
 
-__all__ = ["DebugOptions", "EditOptions", "Options", "SamplingOptions", "refuse_ablations"]
+__all__ = [
+    "DebugOptions",
+    "EditOptions",
+    "Options",
+    "SamplingOptions",
+    "SuiteOptions",
+    "refuse_ablations",
+]
 
 _RUN = 1_000_000
 """Seeds of one run's samples lie this far from those of the next run's."""
@@ -41,35 +48,12 @@ class SamplingOptions:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditOptions(SamplingOptions):
-    """What every method has that lets a model edit code."""
+@dataclass(frozen=True, kw_only=True)
+class SuiteOptions(SamplingOptions):
+    """What every method has that makes a suite of tests (Algorithm 1).
 
-    m: int = parameter(
-        3, "Rounds of debugging; 0: tests only.", flag="--rounds", at_least=0, at_most=100
-    )
-    guard: bool = parameter(
-        True, "Discard edits that fail a certain test which the code passes before."
-    )
-    """Certain: given, or stated formally by the description. Not in the paper; `docs/utgen.md`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DebugOptions(EditOptions):
-    """What every method has that debugs with failing tests (Algorithm 2)."""
-
-    backtrack: bool = parameter(True, "Discard edits that do not raise the pass rate.")
-    ties: bool = parameter(False, "Take edits that leave the pass rate as it is, too.")
-    shown: Literal["next", "first", "last"] = parameter(
-        "next",
-        "Which failing test is shown: the first and after a discarded edit the next one; always"
-        " the first; always the last.",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options(DebugOptions):
-    """What a method's figures depend on; every ablation of the paper is one of these."""
+    Without slots: `Options` has it beside another base that has some.
+    """
 
     n: int = parameter(3, "Unit tests that BuildUT looks for.", flag="-n", at_least=1, at_most=1000)
     tries_per_test: int = parameter(
@@ -108,6 +92,37 @@ class Options(DebugOptions):
             temperature=usual.temperature if hot is None else hot,
             max_tokens=usual.max_tokens if most is None else most,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditOptions(SamplingOptions):
+    """What every method has that lets a model edit code."""
+
+    m: int = parameter(
+        3, "Rounds of debugging; 0: tests only.", flag="--rounds", at_least=0, at_most=100
+    )
+    guard: bool = parameter(
+        True, "Discard edits that fail a certain test which the code passes before."
+    )
+    """Certain: given, or stated formally by the description. Not in the paper; `docs/utgen.md`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebugOptions(EditOptions):
+    """What every method has that debugs with failing tests (Algorithm 2)."""
+
+    backtrack: bool = parameter(True, "Discard edits that do not raise the pass rate.")
+    ties: bool = parameter(False, "Take edits that leave the pass rate as it is, too.")
+    shown: Literal["next", "first", "last"] = parameter(
+        "next",
+        "Which failing test is shown: the first and after a discarded edit the next one; always"
+        " the first; always the last.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(DebugOptions, SuiteOptions):
+    """What a method's figures depend on; every ablation of the paper is one of these."""
 
 
 _ABLATIONS = (

@@ -21,7 +21,7 @@ from refute.function.judge import (
 )
 from refute.function.llm.debugging import Sampler
 from refute.function.llm.generation import Generator
-from refute.function.llm.options import Options, SamplingOptions
+from refute.function.llm.options import SamplingOptions, SuiteOptions
 from refute.function.llm.results import EditRound, Trace
 from refute.function.llm.solutions import Solution, draw_solutions
 from refute.methods import Context, method
@@ -31,7 +31,7 @@ from refute.problems import FunctionProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeOptions(Options):
+class JudgeOptions(SuiteOptions):
     """The paper's: three tests for each of ten programs, the plain count of passed tests."""
 
     samples: int = parameter(10, "Programs that are sampled and judged.", at_least=1, at_most=1000)
@@ -69,7 +69,8 @@ async def _judged(
     found = await judge_candidates(bare, readable, by=by, box=ctx.sandbox, seed=ctx.seed)
     best, first = readable[found.best], found.ranking[0]
     line = f"best of {len(readable)}: passes {first.passed} of {len(found.tests)} tests"
-    chosen = Candidate(best, first.score, (line,))
+    score = 1.0 if first.score is None else first.score
+    chosen = Candidate(best, score, (line,))
     return MethodResult(given=(), failing=(), candidates=(chosen,), trace=trace, generated=())
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
+from refute.issue.benchmark.pull_records import ByKind, PullRecord, kinds_of, measured
 from refute.issue.benchmark.pull_requests import (
     Commit,
     Issue,
@@ -39,15 +40,13 @@ from refute.issue.grading.states import (
     run_lane,
     test_files,
 )
-from refute.issue.grading.statuses import statuses
-from refute.issue.grading.verdict import Transition, transitions
 from refute.issue.patches import file_patches, split_tests, touched_files
 from refute.problems import IssueProblem
 from refute.runs.journal import Journal
-from refute.runs.records import ErrorRecord, Number, Schema
+from refute.runs.records import ErrorRecord
 from refute.storage import cache_folder
 from refute.workspace.cache import key_of
-from refute.workspace.contract import TestReport, Workspace
+from refute.workspace.contract import Workspace
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.recipes import recipe_of_row
 from refute.workspace.repositories import Clone
@@ -55,12 +54,10 @@ from refute.workspace.versions_by_tag import version_at
 
 __all__ = [
     "REASONS",
-    "RECORDS",
     "BuildSettings",
     "BuiltBenchmark",
     "Place",
     "Preparer",
-    "PullRecord",
     "build",
 ]
 
@@ -104,48 +101,12 @@ class BuildSettings:
     """Seconds for one run of the golden test files."""
 
 
-ByKind = dict[str, list[str]]
-"""Ids of tests by what becomes of them: f2p, p2p, f2f, p2f (x: skipped, or not there)."""
-_KINDS = ("f2p", "f2f", "p2p", "p2f")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRecord:
-    """What a run of stage 3 found out: the golden tests, or why the pull request is dropped."""
-
-    id: str
-    dropped: str | None = None
-    """Why it is not part of the benchmark (one of `REASONS`)."""
-    golden: ByKind | None = None
-    """The golden tests."""
-    existing: ByKind | None = None
-    """In its first run: what these files held before."""
-    environment: dict[str, Any] | None = None
-    """What it ran in, as the row names it."""
-    timeout: Number = 0.0
-    """Seconds that it was given."""
-    seconds: Number = 0.0
-    """... and that it took."""
-
-
-def _flaw(record: PullRecord) -> str:
-    if (record.dropped is None) == (record.golden is None):
-        return "not one of dropped and golden"
-    for tests in (record.golden, record.existing):
-        if tests is not None and not tests.keys() >= set(_KINDS):
-            return "tests of a kind are missing"
-    return ""
-
-
-RECORDS = Schema("pull request", PullRecord, version=2, flaw=_flaw)
-
-
 @dataclass(frozen=True, slots=True)
 class BuiltBenchmark:
     """What came of a set of pull requests."""
 
     rows: tuple[dict[str, Any], ...]
-    """SWE-bench's fields, which SWT-Bench shares, and `measured` (see `_measured`)."""
+    """SWE-bench's fields, which SWT-Bench shares, and `measured` (see `pull_records.measured`)."""
     dropped: Mapping[str, int]
     """Reason (one of `REASONS`) -> number of pull requests."""
     unavailable: Mapping[str, str]
@@ -297,7 +258,7 @@ class _Stage:
             "FAIL_TO_PASS": [test for test in found[0]["f2p"] if test in (kept or ())],
             "PASS_TO_PASS": [test for test in found[0]["p2p"] if test in stays],
             "measured": {
-                **_measured(first_run.existing or {}, found[0], self._settings.runs),
+                **measured(first_run.existing or {}, found[0], self._settings.runs),
                 "seconds": first_run.seconds,
             },
         }
@@ -351,8 +312,8 @@ class _Stage:
             raise WorkspaceUnavailable(f"the golden tests do not run with the golden patch: {why}")
         if not all(report.status == "finished" and report.trusted for report in reports):
             return PullRecord(id="", dropped="does not finish")
-        existing = _kinds_of(*reports[2:]) if first else None
-        return PullRecord(id="", golden=_kinds_of(*reports[:2]), existing=existing)
+        existing = kinds_of(*reports[2:]) if first else None
+        return PullRecord(id="", golden=kinds_of(*reports[:2]), existing=existing)
 
 
 def _problem(row: Mapping[str, Any]) -> IssueProblem:
@@ -376,32 +337,3 @@ def _applies(place: Place, fix: str, tests: str) -> bool:
         except PatchRejected:
             return False
     return True
-
-
-def _kinds_of(before: TestReport, after: TestReport) -> ByKind:
-    return _by_kind(transitions(statuses(before), statuses(after)))
-
-
-_LETTERS = {"pass": "p", "fail": "f", "none": "x", "unknown": "x"}
-
-
-def _by_kind(rows: Mapping[str, Transition]) -> ByKind:
-    found: ByKind = {kind: [] for kind in _KINDS}
-    for test, row in rows.items():
-        kind = f"{_LETTERS[row.before]}2{_LETTERS[row.after]}"
-        found.setdefault(kind, []).append(test)
-    return found
-
-
-def _measured(existing: ByKind, golden: ByKind, runs: int) -> dict[str, Any]:
-    """Figures of Table 1, of the first run: tests by kind without the golden tests, those by kind
-    that the golden tests add, how many they add and take away."""
-    old = {test for tests in existing.values() for test in tests}
-    new = {test for tests in golden.values() for test in tests}
-    return {
-        "runs": runs,
-        "existing": {kind: len(tests) for kind, tests in existing.items()},
-        "golden": {kind: len(set(tests) - old) for kind, tests in golden.items()},
-        "added": len(new - old),
-        "removed": len(old - new),
-    }

@@ -4,9 +4,10 @@ ZeroShot answers with a unified diff, ZeroShotPlus with the custom diff of secti
 of Table 5 are settings of `Given`: the test files to write to, a code patch (golden, or somebody's
 proposal), and being told that the patch may be wrong.
 
-Two things are ours unless the preset `paper` is chosen: a diff whose numbers or context are wrong
-is put right (the paper's is applied as it stands), and files that are given come before those that
-BM25 finds (the paper's take their place).
+Three things are ours unless the preset `paper` is chosen: a diff whose numbers or context are wrong
+is put right (the paper's is applied as it stands), what can be made of a custom diff is made (the
+paper's is applied whole or not at all), and files that are given come before those that BM25 finds
+(the paper's take their place).
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from refute.workspace.applying import rejection
 __all__ = [
     "LEAST_TOKENS",
     "PromptOptions",
-    "StrictOptions",
     "ZeroshotOptions",
     "drafts",
     "zeroshot",
@@ -81,6 +81,11 @@ class PromptOptions:
         False, "Ask the prompt that the dataset's row holds (its field `text`) instead of ours."
     )
     """The authors publish theirs with their data."""
+    strict_diff: bool = parameter(
+        False,
+        "Take the edits of an answer as they are written, or none of them; whether a unified diff"
+        " applies is left to git.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +94,6 @@ class ZeroshotOptions(PromptOptions):
 
     answers: int = parameter(1, "Answers to the prompt; the first is the prediction.", at_least=1)
     """More than one: those of pass@k, from which only an oracle can choose."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StrictOptions(ZeroshotOptions):
-    """ZeroShot's besides."""
-
-    strict_diff: bool = parameter(
-        False, "Take the diff as it is written, so that git alone decides whether it applies."
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +111,9 @@ class ZeroshotplusOptions(ZeroshotOptions):
     asks_model=True,
     takes_given=True,
 )
-async def zeroshot(problem: IssueProblem, *, ctx: Context, options: StrictOptions) -> Reproduction:
+async def zeroshot(
+    problem: IssueProblem, *, ctx: Context, options: ZeroshotOptions
+) -> Reproduction:
     """ZeroShot (section 4.1)."""
     return await _answered(problem, ctx, options, None if options.strict_diff else "diff")
 
@@ -216,19 +214,23 @@ async def drafts(
             tokens //= 2
             if tokens < LEAST_TOKENS:
                 raise
+    strict = options.strict_diff
     return [
-        await asyncio.to_thread(_read, completion.text, original, form, tokens)
+        await asyncio.to_thread(_read, completion.text, original, form, tokens, strict)
         for completion in completions
     ]
 
 
-def _read(answer: str, original: Original, form: Form | None, tokens: int) -> ReadAnswer:
+def _read(
+    answer: str, original: Original, form: Form | None, tokens: int, strict: bool
+) -> ReadAnswer:
     """The edits of an answer as one patch of the original code."""
     if form is None:
         patch = written_diff(answer)
         return ReadAnswer(answer, patch, () if patch else ("the answer holds no diff",), tokens)
     applied = read_edits(answer, form).apply(original.source)
-    return ReadAnswer(answer, applied.patch, tuple(applied.problems), tokens)
+    patch = "" if strict and applied.problems else applied.patch
+    return ReadAnswer(answer, patch, tuple(applied.problems), tokens)
 
 
 def _prompt(

@@ -79,6 +79,9 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
             found = case.second(subject.with_models_inside())
         if found is None and more:
             found = case.second(subject.read_as(more, statements(more)))
+        if found is None and case.silent and not case.subject.styles[0].base:
+            # a runner that looks for classes alone (unittest) has passed over the functions
+            found = case.second(case.subject.in_classes())
         if found is None and case.silent and (fault := case.fault()):
             raise WorkspaceUnavailable(fault)
         if found is None:
@@ -109,7 +112,7 @@ class Case:
         self.subject, self.bench = subject, bench
         self.steps: list[dict[str, Any]] = []
         self._probed: set[tuple[str, ...]] = set()
-        """Sources of the scripts that were run."""
+        """The base of the tests and the sources of the scripts that were run in them."""
         self.reason = "the issue's code cannot be completed from the repository"
         self.silent = False
         """Scripts were run, and none of them came to its end."""
@@ -173,9 +176,10 @@ class Case:
     # -- probes and claims -----------------------------------------------------------------------
 
     def _claims(self) -> list[tuple[Claim, tuple[str, ...]]]:
-        ready = [r for r in self.subject.ready() if r.script.sources not in self._probed]
+        base = self.subject.styles[0].base
+        ready = [r for r in self.subject.ready() if (base, *r.script.sources) not in self._probed]
         ready = ready[:MOST_SCRIPTS]
-        self._probed |= {one.script.sources for one in ready}
+        self._probed |= {(base, *one.script.sources) for one in ready}
         homes = self.subject.homes
         if not ready or not homes:
             return []

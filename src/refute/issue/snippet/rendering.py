@@ -8,8 +8,10 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from refute.issue.edits.definitions import EditedModule
+from refute.issue.edits.imports import add_imports
 from refute.issue.edits.indent import reindented
-from refute.issue.edits.tree import Files, Tree
+from refute.issue.edits.tree import EditProblem, Files, Tree
 from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Script
 from refute.syntax import readable_module
@@ -125,7 +127,11 @@ def with_tests(
     if style.base:
         used = rf"\({style.base}\)|^from .*\bimport\b[^#]*\b{style.base}\b"
         if not re.search(used, existing, re.MULTILINE):
-            parts.insert(0, style.base_import)
+            placed = _imported(existing, style.base_import)
+            if placed is None:
+                parts.insert(0, style.base_import)
+            else:
+                existing = placed
         name = "".join(word.capitalize() for word in slug(title).split("_")) + "Tests"
         while re.search(rf"\b{name}\b", existing):
             name = f"More{name}"
@@ -137,6 +143,18 @@ def with_tests(
     if not existing.strip():
         return f"{text}\n"
     return f"{existing.rstrip()}\n\n\n{text}\n"
+
+
+def _imported(existing: str, statement: str) -> str | None:
+    """The file with an import among those at its top; None where there is no place for it."""
+    if not existing.strip():
+        return None
+    try:
+        module = EditedModule(existing)
+        add_imports(module, statement)
+    except EditProblem:
+        return None
+    return module.text
 
 
 def _imports_of(source: str) -> frozenset[str]:

@@ -41,6 +41,7 @@ class IssueSubject:
         *,
         like: IssueSubject | None = None,
         models_inside: bool = False,
+        in_classes: bool = False,
     ) -> None:
         self.text, self.pieces = text, pieces
         self.title = text.strip().partition("\n")[0]
@@ -49,6 +50,7 @@ class IssueSubject:
         """The statements of all pieces."""
         self._by_piece = dict(rows)
         self._models_inside = models_inside
+        self._in_classes = in_classes
         self._original = original
         self._paths = original.paths()
         self._like = like
@@ -74,6 +76,18 @@ class IssueSubject:
         rows = self._by_piece
         return IssueSubject(
             self.text, self.pieces, rows, self._original, like=self, models_inside=True
+        )
+
+    def in_classes(self) -> IssueSubject:
+        """The same issue, its tests methods of a `unittest.TestCase`: any runner knows these."""
+        return IssueSubject(
+            self.text,
+            self.pieces,
+            self._by_piece,
+            self._original,
+            like=self,
+            models_inside=self._models_inside,
+            in_classes=True,
         )
 
     @property
@@ -143,7 +157,10 @@ class IssueSubject:
     def styles(self) -> list[Style]:
         """The styles of tests to try, in this order."""
         home = self.homes[0] if self.homes else ""
-        return styles_of(self.files, home, bool(self.prelude.names))
+        usual = styles_of(self.files, home, bool(self.prelude.names))
+        if self._in_classes and not usual[0].base:
+            return [Style("TestCase", "unittest")]
+        return usual
 
     def ready(self) -> list[Completed]:
         """The scripts that can be run."""

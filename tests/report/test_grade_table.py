@@ -1,0 +1,37 @@
+"""What `refute grade` prints of its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from refute.figures import mean
+from refute.issue.grading.grade_summary import FIGURES, Summary
+from refute.issue.grading.repair_tasks import FixSummary
+from refute.report.grade import print_grades
+from refute.report.repairs import print_fix_grades
+
+ALL, HALF = mean([1.0] * 3), mean([1.0, 0.0, 1.0, 0.0])
+
+
+def grades(console: Console) -> None:
+    figures = dict.fromkeys(FIGURES, ALL) | {"coverage": HALF, "coverage_other": mean([])}
+    print_grades("gold", Summary(3, figures, {}, {}, 0, (), 0), console)
+
+
+def fixes(console: Console) -> None:
+    print_fix_grades("gold", FixSummary(3, ALL, ALL, ALL, {}, (), {}), console)
+
+
+@pytest.mark.parametrize("shown", [grades, fixes])
+def test_three_of_three_are_not_certain(shown: Callable[[Console], None]) -> None:
+    console = Console(record=True, width=100)
+    shown(console)
+    text = console.export_text()
+    assert "95 % interval" in text
+    assert "100.00 │ [43.85, 100.00]" in text
+    assert "standard error" not in text
+    if shown is grades:
+        assert "50.00 │  [12.53, 87.47]" in text
