@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from refute.api.fixing import FixResult, fix, fix_async
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
     from refute.api.grading import GradeResult, grade
+    from refute.api.hardening import HardenResult, harden
     from refute.api.issues import (
         ReproduceResult,
         VetResult,
@@ -92,6 +93,7 @@ _HOMES = {
         "hunt",
         "hunt_async",
     ),
+    "refute.api.hardening": ("HardenResult", "harden"),
     "refute.api.issues": (
         "ReproduceResult",
         "VetResult",
@@ -157,6 +159,7 @@ __all__ = [
     "FunctionPrediction",
     "FunctionProblem",
     "GradeResult",
+    "HardenResult",
     "HuntResult",
     "InputError",
     "IssueBenchResult",
@@ -199,6 +202,7 @@ __all__ = [
     "fix",
     "fix_async",
     "grade",
+    "harden",
     "hunt",
     "hunt_async",
     "judge",
