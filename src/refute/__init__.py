@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         bench_async,
     )
     from refute.api.diffing import DiffResult, diff
+    from refute.api.failing import FailingResult, debug_failing
     from refute.api.filtering import FilterResult, filter_fixes
     from refute.api.fixes import RankedFixes, rank_fixes
     from refute.api.fixing import FixResult, fix, fix_async
@@ -82,6 +83,7 @@ _HOMES = {
     "refute.api.diffing": ("DiffResult", "diff"),
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.fixing": ("FixResult", "fix", "fix_async"),
+    "refute.api.failing": ("FailingResult", "debug_failing"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.runs.executors": ("Executor",),
@@ -151,6 +153,7 @@ __all__ = [
     "DiffResult",
     "Executor",
     "Expression",
+    "FailingResult",
     "FailingTest",
     "FilterResult",
     "Finding",
@@ -197,6 +200,7 @@ __all__ = [
     "cross_check",
     "debug",
     "debug_async",
+    "debug_failing",
     "diff",
     "filter_fixes",
     "fix",

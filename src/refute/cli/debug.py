@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.exit_statuses import status_of_states
 from refute.cli.functions import conclude, subject_options, watching
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import json_option, model_options
+from refute.cli.options import FILE, json_option, model_options
 from refute.cli.output import consoles, print_json
+from refute.cli.output import show as show_result
 
 if TYPE_CHECKING:
     from refute.function.parallel import Found
@@ -21,6 +24,12 @@ __all__ = ["command"]
 
 @click.command("debug", cls=MethodCommand, levels=("function",))
 @subject_options
+@click.option(
+    "--failing",
+    type=FILE,
+    metavar="FILE",
+    help="Of pytest --refute-debug: what failing tests suspect.",
+)
 @click.option("--ask", is_flag=True, help="Ask which output is right where fixes differ.")
 @click.option("--write", is_flag=True, help="Apply the fix to the file (see --proposed).")
 @click.option("--proposed", is_flag=True, help="Let --write apply what is only proposed, too.")
@@ -28,6 +37,7 @@ __all__ = ["command"]
 @json_option
 def command(
     targets: tuple[str, ...],
+    failing: Path | None,
     ask: bool,
     write: bool,
     proposed: bool,
@@ -50,6 +60,8 @@ def command(
     from refute.report import terminal
     from refute.report.tables import print_fix
 
+    if failing is not None:
+        return _of_failing(failing, targets, as_json=as_json, **subject)
     out, err = consoles()
 
     def print_one(module: Module, one: Found, broad: bool) -> None:
@@ -69,3 +81,15 @@ def command(
     if write:
         result.write()
     return conclude(result.collected, fixing=True)
+
+
+def _of_failing(path: Path, targets: tuple[str, ...], *, as_json: bool, **subject: Any) -> int:
+    from refute.api.failing import debug_failing
+    from refute.errors import InputError
+
+    if targets:
+        raise InputError(f"{targets[0]}: with --failing, the failing tests say what is searched")
+    how = {name: subject[name] for name in ("python", "budget", "seed")}
+    result = debug_failing(path, **how)
+    show_result(result, as_json=as_json)
+    return status_of_states([result.state], fixing=True)

@@ -6,7 +6,7 @@ text for the module, and everything that imports the module sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
@@ -24,6 +24,7 @@ from refute.function.scenarios.fitting import misfits
 from refute.function.scenarios.observation import LIMITS
 from refute.hardening.mutants import Mutant
 from refute.hardening.subject import Subject
+from refute.sandbox import Limits
 from refute.sandbox.interpreter import Interpreter
 
 __all__ = ["Input", "Killer"]
@@ -86,33 +87,33 @@ class Killer:
         return [one for one in ones if self._is_worth_a_test(one)]
 
     def kills(self, one: Input, mutant: Mutant) -> bool:
-        """Whether an input that was found for a mutant tells another one of the same file too."""
-        if one.entry.after.path != mutant.file:
+        """Whether an input that was found for a mutant tells another one of the same function."""
+        if (one.mutant.file, one.mutant.qualname) != (mutant.file, mutant.qualname):
             return False
         module = replace(one.entry.after, text=mutant.text)
         place, scenario = one.entry.name_after, one.difference.scenario
         [seen] = self._sides.after.observe(module, place, [scenario], (), mutant.file, LIMITS)
         return kind_of_difference(one.difference.before, seen) in _TELLING
 
-    def is_steady(self, one: Input) -> bool:
-        """Whether both sides do the same each of `SEEDS` * `TIMES` times."""
-        entry, difference = one.entry, one.difference
-        scenarios = [difference.scenario] * TIMES
-        for seed in range(SEEDS):
+    def steady(self, inputs: Sequence[Input]) -> list[Input]:
+        """Those on which both sides do the same each of `SEEDS` * `TIMES` times."""
+        left = list(inputs)
+        for seed in range(SEEDS):  # of which each is a server of its own
             limits = replace(LIMITS, seed=seed)
-            before, after = self._sides.both(
-                lambda limits=limits: self._sides.before.observe(  # type: ignore[misc]
-                    entry.before, entry.name_before, scenarios, (), one.mutant.file, limits
-                ),
-                lambda limits=limits: self._sides.after.observe(  # type: ignore[misc]
-                    entry.after, entry.name_after, scenarios, (), one.mutant.file, limits
-                ),
-            )
-            if not all(is_stable(difference.before, again) for again in before):
-                return False
-            if not all(is_stable(difference.after, again) for again in after):
-                return False
-        return True
+            left = [one for one in left if self._is_same(one, limits)]
+        return left
+
+    def _is_same(self, one: Input, limits: Limits) -> bool:
+        entry, difference, sides = one.entry, one.difference, self._sides
+        scenarios, file = [difference.scenario] * TIMES, one.mutant.file
+        old, new = (entry.before, entry.name_before), (entry.after, entry.name_after)
+        before, after = sides.both(
+            lambda: sides.before.observe(*old, scenarios, (), file, limits),
+            lambda: sides.after.observe(*new, scenarios, (), file, limits),
+        )
+        pairs = [(difference.before, again) for again in before]
+        pairs += [(difference.after, again) for again in after]
+        return all(is_stable(one, again) for one, again in pairs)
 
     def _entries(self, function: ChangedFunction, mutant: Mutant) -> Iterator[Entry]:
         """What to call: a public function itself, then callers of its file; of a private one the

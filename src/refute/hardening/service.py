@@ -15,7 +15,7 @@ from refute.function.interpreters import interpreter_of
 from refute.hardening.killing import Input, Killer
 from refute.hardening.mutants import Mutant, mutants_of, sampled
 from refute.hardening.offering import Offer, as_offer, chosen, confirmed
-from refute.hardening.subject import Subject, open_subject
+from refute.hardening.subject import Subject, freshen, open_subject
 from refute.hardening.testing import Fate, Trial, run_on_mutants
 from refute.issue.checkout import Checkout, in_checkout
 from refute.recording.reading import read_recorded
@@ -28,6 +28,8 @@ MOST_FILES = 30
 """Test files that are run, the nearest."""
 _TESTS, _SEARCH = 0.4, 0.85
 """Shares of the budget after which no mutant is run on, and no input looked for, any more."""
+_RESERVE = 2
+"""Tests beyond those that are offered, for those that do not hold."""
 _SECONDS = 3.0
 """For one mutant's input."""
 
@@ -130,13 +132,13 @@ def harden(
         calls = tuple(read_recorded(recorded)) if recorded is not None else ()
         with spawn() as workspace:
             try:
-                subject.freshen(workspace)
+                freshen(workspace, root)
                 _run_tests(hardened, workspace, settings, start, say)
                 with Killer(subject, interpreter_of(root, python), calls, settings.seed) as killer:
                     found = _look_for_inputs(hardened, subject, killer, settings, start, say)
                     steady = _steady(found, killer, hardened, settings)
                 say("running the tests that were found")
-                subject.freshen(workspace)
+                freshen(workspace, root)
                 _offer(steady, hardened, workspace, settings)
             except KeyboardInterrupt:
                 hardened.interrupted = True
@@ -191,7 +193,9 @@ def _look_for_inputs(
         new = killer.find(mutant, min(_SECONDS, left))[:1]
         hardened.alike += not new
         inputs += new
-        kills.update((one, [mutant]) for one in new)
+        for one in new:
+            before = [other for other in living[:place] if killer.kills(one, other)]
+            kills[one] = [mutant, *before]
     offers = (
         as_offer(one, kills[one], one.mutant in unreached, subject.tree.root) for one in inputs
     )
@@ -201,18 +205,18 @@ def _look_for_inputs(
 def _steady(
     offers: Sequence[Offer], killer: Killer, hardened: Hardened, settings: Settings
 ) -> list[Offer]:
-    """The tests to offer, and some in reserve, of which no run was ever another."""
+    """The tests to offer, and a few in reserve, of which no run was ever another."""
+    most = settings.most + _RESERVE
     found: list[Offer] = []
     left = list(offers)
-    while left and len(found) < settings.most:
-        for one in chosen(left, settings.most - len(found)):
-            left.remove(one)
-            if killer.is_steady(one.input):
-                found.append(one)
-            else:
-                hardened.dropped["differs from run to run"] += 1
+    while left and len(found) < most:
+        tried = chosen(left, most - len(found))
+        steady = killer.steady([one.input for one in tried])
+        found += [one for one in tried if one.input in steady]
+        hardened.dropped["differs from run to run"] += len(tried) - len(steady)
         dead = {mutant for one in found for mutant in one.kills}
-        left = [one for one in left if not dead.issuperset(one.kills)]
+        left = [one for one in left if one not in tried and not dead.issuperset(one.kills)]
+    hardened.dropped += Counter()  # without what is none
     return found
 
 
@@ -220,5 +224,6 @@ def _offer(
     offers: Sequence[Offer], hardened: Hardened, workspace: Workspace, settings: Settings
 ) -> None:
     reaching = dict(zip(hardened.mutants, (fate.tests for fate in hardened.fates), strict=True))
-    kept = confirmed(offers, reaching, workspace, hardened.root, hardened.dropped)
+    where = workspace, hardened.root
+    kept = confirmed(offers, settings.most, reaching, *where, hardened.dropped)
     hardened.offers = chosen(kept, settings.most)

@@ -20,7 +20,7 @@ from refute.workspace.contract import Workspace
 from refute.workspace.repositories import find_clone
 from refute.workspace.snapshot import checkout_root, snapshot
 
-__all__ = ["Part", "Subject", "open_subject"]
+__all__ = ["Part", "Subject", "freshen", "open_subject"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,6 @@ class Subject:
     modules: Modules
     parts: tuple[Part, ...]
 
-    def freshen(self, workspace: Workspace) -> None:
-        """Bring a workspace to the tree as it is: with what a build made in the checkout and git
-        ignores (a generated `_version.py`), without which the package may not load."""
-        workspace.reset()
-        root = self.tree.root
-        for path in find_products(find_clone(str(root)).git_dir, root):
-            try:
-                workspace.write(path, rooted_files.take(str(root), path))
-            except OSError:
-                continue  # a link that leads out, too large
-
     def tests(self, most: int) -> tuple[str, ...]:
         """The test files that are near, the nearest first; by reading."""
         from refute.issue.context.neighbours import neighbouring_tests
@@ -66,6 +55,17 @@ class Subject:
             return self.tree.read(path, 1 << 20).decode()
         except (OSError, ValueError):
             return ""
+
+
+def freshen(workspace: Workspace, root: Path) -> None:
+    """Bring a workspace to the checkout as it is: with what a build made there and git ignores (a
+    generated `_version.py`), without which the package may not load."""
+    workspace.reset()
+    for path in find_products(find_clone(str(root)).git_dir, root):
+        try:
+            workspace.write(path, rooted_files.take(str(root), path))
+        except OSError:
+            continue  # a link that leads out, too large
 
 
 @contextmanager

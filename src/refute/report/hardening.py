@@ -89,11 +89,11 @@ def print_hardened(hardened: Hardened, console: Console) -> None:
     for one in hardened.offers:
         _print_offer(one, console)
     if hardened.offers:
-        console.print(Text(patch_of(hardened)))
+        console.print(Text(patch_of(hardened)), soft_wrap=True)
         said = "The tests pin what the code does today; nobody has said that it is right."
         console.print(Text(said, style="dim"))
     for line in _summary(hardened):
-        console.print(Text(line, style="bold"))
+        console.print(Text(line, style="bold"), soft_wrap=True)
 
 
 def _print_offer(one: Offer, console: Console) -> None:
@@ -102,9 +102,9 @@ def _print_offer(one: Offer, console: Console) -> None:
     where = f"{mutant.file}:{mutant.line} {mutant.qualname}"
     more = len(one.kills) - 1
     others = f", nor {more} other mutant{'s' * (more != 1)} that the test kills" if more else ""
-    console.print(Text.assemble((where, "bold"), f": {why}{others}"))
+    console.print(Text.assemble((where, "bold"), f": {why}{others}"), soft_wrap=True)
     before, after = mutant.shown
-    console.print(Text(f"  - {before}\n  + {after}"))
+    console.print(Text(f"  - {before}\n  + {after}"), soft_wrap=True)
 
 
 def _summary(hardened: Hardened) -> list[str]:
