@@ -58,6 +58,17 @@ class Plan:
         }
 
 
+BROKEN: Dict[str, str] = {}
+"""Files and classes of tests that could not be collected, and why."""
+
+
+def pytest_collectreport(report: Any) -> None:
+    """Of each file and class."""
+    if report.failed:
+        lines = [line for line in str(report.longrepr).splitlines() if line.strip()]
+        BROKEN[report.nodeid.partition("::")[0]] = lines[-1][:200] if lines else ""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: Any) -> bool:
     """Instead of running the tests once."""
@@ -66,6 +77,8 @@ def pytest_runtestloop(session: Any) -> bool:
     results = os.path.join(FOLDER, "results.jsonl")
     out = os.open(results, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     say(out, {"collected": len(session.items)})
+    for broken, why in BROKEN.items():
+        say(out, {"broken": broken, "why": why})
     if not plan.mutants:
         look_for_surroundings(session.items, out)
         return True

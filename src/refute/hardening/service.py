@@ -3,6 +3,7 @@ those that live, and a test for each that is worth one."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ __all__ = ["Hardened", "Settings", "harden"]
 MOST_MUTANTS = 200
 MOST_FILES = 30
 """Test files that are run, the nearest."""
-_TESTS, _SEARCH = 0.4, 0.85
+_TESTS, _SEARCH = 0.5, 0.85
 """Shares of the budget after which no mutant is run on, and no input looked for, any more."""
 _RESERVE = 2
 """Tests beyond those that are offered, for those that do not hold."""
@@ -133,7 +134,7 @@ def harden(
         with spawn() as workspace:
             try:
                 freshen(workspace, root)
-                _run_tests(hardened, workspace, settings, start, say)
+                _run_tests(hardened, subject, workspace, settings, start, say)
                 with Killer(subject, interpreter_of(root, python), calls, settings.seed) as killer:
                     found = _look_for_inputs(hardened, subject, killer, settings, start, say)
                     steady = _steady(found, killer, hardened, settings)
@@ -146,7 +147,7 @@ def harden(
 
 
 def _run_tests(
-    hardened: Hardened, workspace: Workspace, settings: Settings, start: float,
+    hardened: Hardened, subject: Subject, workspace: Workspace, settings: Settings, start: float,
     say: Callable[[str], None],
 ) -> None:  # fmt: skip
     mutants = hardened.mutants
@@ -165,6 +166,11 @@ def _run_tests(
         )
     hardened.trial = trial
     hardened.fates = [trial.fates[place] for place in range(len(mutants))]
+    texts = [subject.text(file) for file in trial.broken]
+    for place, mutant in enumerate(mutants):
+        word = re.compile(rf"\b{re.escape(mutant.qualname.rpartition('.')[2])}\b")
+        if hardened.fates[place].state == "unreached" and any(map(word.search, texts)):
+            hardened.fates[place] = Fate("not run")
 
 
 def _look_for_inputs(

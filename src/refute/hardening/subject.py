@@ -45,12 +45,13 @@ class Subject:
         """The test files that are near, the nearest first; by reading."""
         from refute.issue.context.neighbours import neighbouring_tests
 
-        texts = {path: self._text(path) for path in self.tree.files if path.endswith(".py")}
+        texts = {path: self.text(path) for path in self.tree.files if path.endswith(".py")}
         changed = list(dict.fromkeys(part.module.path for part in self.parts))
         hint = "\n".join(f"def {part.definition.name}" for part in self.parts)
         return neighbouring_tests(changed, texts, hint=hint, most=most)
 
-    def _text(self, path: str) -> str:
+    def text(self, path: str) -> str:
+        """The text of a file; "" where there is none that can be read."""
         try:
             return self.tree.read(path, 1 << 20).decode()
         except (OSError, ValueError):

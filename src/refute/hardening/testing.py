@@ -21,8 +21,8 @@ from refute.workspace.contract import Workspace
 __all__ = ["Fate", "State", "Trial", "asked_by", "run_on_mutants"]
 
 State = Literal["killed", "timeout", "survived", "unreached", "not run"]
-"""`unreached`: no test executes the statement. `not run`: no time was left, or the mutant could
-not be put in its place."""
+"""`unreached`: no test that passes executes the statement. `not run`: no time was left, or the
+mutant could not be put in its place, or tests that may reach it cannot be collected."""
 _STATES = frozenset(get_args(State))
 _FOLDER = ".refute-harden"
 _INSIDE = Path(__file__).with_name("inside.py")
@@ -53,6 +53,8 @@ class Trial:
     """Tests that do not, which say nothing of mutants."""
     left: int = 0
     """Tests that there was no time for."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """Test files that cannot be collected, and why."""
     reason: str = ""
     """Why there is no more of it, in a line."""
 
@@ -97,6 +99,8 @@ def run_on_mutants(
             case {"test": str(), "ok": bool(ok)}:
                 trial.tests += ok
                 trial.failing += not ok
+            case {"broken": str(file), "why": str(why)}:
+                trial.broken[file] = why
             case {"left": int(left)}:
                 trial.left = left
             case {"mutant": int(place), "state": str(state)} if state in _STATES:

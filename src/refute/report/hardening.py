@@ -18,7 +18,7 @@ _WORDS = {
     "killed": "killed",
     "timeout": "never end",
     "survived": "survive",
-    "unreached": "that no test reaches",
+    "unreached": "that no passing test reaches",
     "not run": "not run",
 }
 
@@ -51,6 +51,7 @@ def hardened_document(hardened: Hardened) -> dict[str, Any]:
             "pass": hardened.trial.tests,
             "do_not_pass": hardened.trial.failing,
             "not_run": hardened.trial.left,
+            "not_collected": hardened.trial.broken,
         },
         "looked_for_input": hardened.tried,
         "no_input_differs": hardened.alike,
@@ -98,7 +99,7 @@ def print_hardened(hardened: Hardened, console: Console) -> None:
 
 def _print_offer(one: Offer, console: Console) -> None:
     mutant = one.input.mutant
-    why = "no test reaches this" if one.covers else "tests run this, and none notices"
+    why = "no passing test reaches this" if one.covers else "tests run this, and none notices"
     where = f"{mutant.file}:{mutant.line} {mutant.qualname}"
     more = len(one.kills) - 1
     others = f", nor {more} other mutant{'s' * (more != 1)} that the test kills" if more else ""
@@ -118,6 +119,8 @@ def _summary(hardened: Hardened) -> list[str]:
     of = f"{drawn} of {possible} mutants" if drawn < possible else _many(drawn, "mutant")
     score = "" if hardened.score is None else f"; score {100 * hardened.score:.0f} %"
     lines = [f"{of} of {_many(hardened.functions, 'function')}: {parts}{score}"]
+    for file, why in hardened.trial.broken.items():
+        lines.append(f"{file} cannot be collected: {why}")
     if hardened.trial.left:
         left = _many(hardened.trial.left, "test")
         lines.append(f"{left} of the project's not run for lack of time: see --budget")
