@@ -27,12 +27,14 @@ if TYPE_CHECKING:
         bench_async,
     )
     from refute.api.diffing import DiffResult, diff
+    from refute.api.failing import FailingResult, debug_failing
     from refute.api.filtering import FilterResult, filter_fixes
     from refute.api.fixes import RankedFixes, rank_fixes
     from refute.api.fixing import FixResult, fix, fix_async
     from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
     from refute.api.gating import GateResult, HookAnswer, gate, gate_async, gate_hook
     from refute.api.grading import GradeResult, grade
+    from refute.api.hardening import HardenResult, harden
     from refute.api.issues import (
         ReproduceResult,
         VetResult,
@@ -85,6 +87,7 @@ _HOMES = {
     "refute.api.diffing": ("DiffResult", "diff"),
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
     "refute.api.fixing": ("FixResult", "fix", "fix_async"),
+    "refute.api.failing": ("FailingResult", "debug_failing"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_async", "gate_hook"),
     "refute.api.grading": ("GradeResult", "grade"),
@@ -97,6 +100,7 @@ _HOMES = {
         "hunt",
         "hunt_async",
     ),
+    "refute.api.hardening": ("HardenResult", "harden"),
     "refute.api.issues": (
         "ReproduceResult",
         "VetResult",
@@ -157,6 +161,7 @@ __all__ = [
     "DiffResult",
     "Executor",
     "Expression",
+    "FailingResult",
     "FailingTest",
     "FilterResult",
     "Finding",
@@ -167,6 +172,7 @@ __all__ = [
     "GateResult",
     "GradeResult",
     "HookAnswer",
+    "HardenResult",
     "HuntResult",
     "InitResult",
     "InputError",
@@ -206,6 +212,7 @@ __all__ = [
     "cross_check",
     "debug",
     "debug_async",
+    "debug_failing",
     "diff",
     "filter_fixes",
     "fix",
@@ -214,6 +221,7 @@ __all__ = [
     "gate_async",
     "gate_hook",
     "grade",
+    "harden",
     "hunt",
     "hunt_async",
     "init",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from refute.cli.exit_statuses import status_of_states
 from refute.cli.functions import conclude, read_targets, subject_options, watching
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import fail_on_option, form_options, model_options
+from refute.cli.options import FILE, fail_on_option, form_options, model_options
 from refute.cli.output import Form, consoles
+from refute.cli.output import show as show_result
 
 if TYPE_CHECKING:
     from refute.function.parallel import Found
@@ -21,6 +24,12 @@ __all__ = ["command"]
 
 @click.command("debug", cls=MethodCommand, levels=("function",))
 @subject_options
+@click.option(
+    "--failing",
+    type=FILE,
+    metavar="FILE",
+    help="Of pytest --refute-debug: what failing tests suspect.",
+)
 @click.option("--ask", is_flag=True, help="Ask which output is right where fixes differ.")
 @click.option("--write", is_flag=True, help="Apply the fix to the file (see --proposed).")
 @click.option("--proposed", is_flag=True, help="Let --write apply what is only proposed, too.")
@@ -29,6 +38,7 @@ __all__ = ["command"]
 @form_options
 def command(
     targets: tuple[str, ...],
+    failing: Path | None,
     ask: bool,
     write: bool,
     proposed: bool,
@@ -54,6 +64,8 @@ def command(
     from refute.report.formats.functions import case_of
     from refute.report.tables import print_fix
 
+    if failing is not None:
+        return _of_failing(failing, targets, form, **subject)
     out, err = consoles()
 
     def print_one(module: Module, one: Found, broad: bool) -> None:
@@ -74,3 +86,17 @@ def command(
     if write:
         result.write()
     return conclude(result.collected, fixing=True, fail_on=fail_on)
+
+
+def _of_failing(path: Path, targets: tuple[str, ...], form: Form, **subject: Any) -> int:
+    from refute.api.failing import debug_failing
+    from refute.errors import InputError
+
+    if targets:
+        raise InputError(f"{targets[0]}: with --failing, the failing tests say what is searched")
+    if form.name not in ("text", "json") or form.saved:
+        raise InputError("--failing: its result is shown as text or as json")
+    how = {name: subject[name] for name in ("python", "budget", "seed")}
+    result = debug_failing(path, **how)
+    show_result(result, as_json=form.name == "json")
+    return status_of_states([result.state], fixing=True)

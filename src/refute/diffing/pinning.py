@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from refute.diffing.comparison import Entry
 from refute.diffing.differences import Difference
 from refute.diffing.service import Compared, Diffed
 from refute.function.scenarios.inserting import insert
@@ -17,7 +18,15 @@ from refute.function.scenarios.writing import Context, Style, as_hypothesis, ren
 from refute.literals import NotLiteral
 from refute.syntax import bound_names, readable_module
 
-__all__ = ["Pin", "PinnedTest", "Side", "pinned_tests", "put_into_project", "together"]
+__all__ = [
+    "Pin",
+    "PinnedTest",
+    "Side",
+    "pinned_test",
+    "pinned_tests",
+    "put_into_project",
+    "together",
+]
 
 Side = Literal["before", "after"]
 Pin = Callable[[Compared, Difference], Side | None]
@@ -48,28 +57,38 @@ def pinned_tests(
         entry = one.comparison.entry
         if entry is None:
             continue
-        target, module = entry.name_after, entry.after
-        place = place_test(root, module.name, target) if placed else plain
-        context = _context(module.text)
+        place = place_test(root, entry.after.name, entry.name_after) if placed else plain
         for difference in one.comparison.differences:
             side = pin(one, difference)
             if side is None:
                 continue
             label = diffed.before if side == "before" else diffed.after
-            seen = difference.before if side == "before" else difference.after
-            try:
-                text = (as_hypothesis if hypothesis else render_test)(
-                    difference.scenario,
-                    seen,
-                    module=module.name,
-                    name=_test_name(target),
-                    style=place.style,
-                    comment=f"as {side}: {label}" if label != side else f"as {side}",
-                    context=context,
-                )
-            except NotLiteral:
-                continue
-            yield PinnedTest(module.name, target, text, place)
+            comment = f"as {side}: {label}" if label != side else f"as {side}"
+            test = pinned_test(entry, difference, side, place, comment, hypothesis=hypothesis)
+            if test is not None:
+                yield test
+
+
+def pinned_test(
+    entry: Entry, difference: Difference, side: Side, place: Placement, comment: str,
+    *, hypothesis: bool = False,
+) -> PinnedTest | None:  # fmt: skip
+    """A test in which one side of a difference is right; None where that side has no source.
+    `comment` says in the test where the value comes from."""
+    target, module = entry.name_after, entry.after
+    try:
+        text = (as_hypothesis if hypothesis else render_test)(
+            difference.scenario,
+            difference.before if side == "before" else difference.after,
+            module=module.name,
+            name=_test_name(target),
+            style=place.style,
+            comment=comment,
+            context=_context(module.text),
+        )
+    except NotLiteral:
+        return None
+    return PinnedTest(module.name, target, text, place)
 
 
 def together(tests: Iterable[PinnedTest], text: str = "") -> str:

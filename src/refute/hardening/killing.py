@@ -1,0 +1,152 @@
+"""Inputs on which a mutant that the tests let live behaves otherwise, made small.
+
+Both sides run in the sandbox on the checkout's own tree; the mutant's side is given the mutant's
+text for the module, and everything that imports the module sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any
+
+from refute.diffing.callers import callers
+from refute.diffing.changes import ChangedFunction, place_of
+from refute.diffing.comparison import Entry, Settings
+from refute.diffing.differences import Difference, is_stable, kind_of_difference
+from refute.diffing.engine import compare_function
+from refute.diffing.references import References
+from refute.diffing.sides import Sides
+from refute.diffing.usage import Usage
+from refute.function.scenarios.described import Described
+from refute.function.scenarios.fitting import misfits
+from refute.function.scenarios.observation import LIMITS
+from refute.hardening.mutants import Mutant
+from refute.hardening.subject import Subject
+from refute.sandbox import Limits
+from refute.sandbox.interpreter import Interpreter
+
+__all__ = ["Input", "Killer"]
+
+MOST_CALLERS = 2
+SEEDS, TIMES = 4, 5
+"""An input is run this often on both sides before it is offered: with so many seeds of hashes and
+of `random`, and so many times in one process each."""
+_TELLING = frozenset({"value", "exception", "effect", "output"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """A call that does something else on a mutant."""
+
+    mutant: Mutant
+    """The one that it was found for."""
+    entry: Entry
+    difference: Difference
+    """`before` is what the code does today."""
+
+
+class Killer:
+    """Finds inputs that tell mutants from the code. A context manager: ends its sandboxes."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        interpreter: Interpreter | None,
+        recorded: tuple[Any, ...],
+        seed: int,
+    ) -> None:
+        self.subject = subject
+        self.seed = seed
+        self._sides = Sides(subject.tree, subject.tree, interpreter)
+        self._usage = Usage(subject.tree, recorded)
+        self._references = References(subject.modules)
+
+    def __enter__(self) -> Killer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._sides.__exit__(kind, error, trace)
+
+    def find(self, mutant: Mutant, seconds: float) -> list[Input]:
+        """Inputs on which a mutant behaves otherwise and that are worth a test, plainest first.
+        Raises `SandboxUnavailable`."""
+        function = _as_change(mutant)
+        settings = Settings(seconds=seconds, seed=self.seed)
+        entries = self._entries(function, mutant)
+        found = compare_function(function, entries, self._sides, settings, self._usage)
+        if found.entry is None:
+            return []
+        ones = [Input(mutant, found.entry, one) for one in found.differences]
+        return [one for one in ones if self._is_worth_a_test(one)]
+
+    def kills(self, one: Input, mutant: Mutant) -> bool:
+        """Whether an input that was found for a mutant tells another one of the same function."""
+        if (one.mutant.file, one.mutant.qualname) != (mutant.file, mutant.qualname):
+            return False
+        module = replace(one.entry.after, text=mutant.text)
+        place, scenario = one.entry.name_after, one.difference.scenario
+        [seen] = self._sides.after.observe(module, place, [scenario], (), mutant.file, LIMITS)
+        return kind_of_difference(one.difference.before, seen) in _TELLING
+
+    def steady(self, inputs: Sequence[Input]) -> list[Input]:
+        """Those on which both sides do the same each of `SEEDS` * `TIMES` times."""
+        left = list(inputs)
+        for seed in range(SEEDS):  # of which each is a server of its own
+            limits = replace(LIMITS, seed=seed)
+            left = [one for one in left if self._is_same(one, limits)]
+        return left
+
+    def _is_same(self, one: Input, limits: Limits) -> bool:
+        entry, difference, sides = one.entry, one.difference, self._sides
+        scenarios, file = [difference.scenario] * TIMES, one.mutant.file
+        old, new = (entry.before, entry.name_before), (entry.after, entry.name_after)
+        before, after = sides.both(
+            lambda: sides.before.observe(*old, scenarios, (), file, limits),
+            lambda: sides.after.observe(*new, scenarios, (), file, limits),
+        )
+        pairs = [(difference.before, again) for again in before]
+        pairs += [(difference.after, again) for again in after]
+        return all(is_stable(one, again) for one, again in pairs)
+
+    def _entries(self, function: ChangedFunction, mutant: Mutant) -> Iterator[Entry]:
+        """What to call: a public function itself, then callers of its file; of a private one the
+        callers alone. Callers elsewhere would be given the module as the file has it."""
+        old = mutant.module
+        new = replace(old, text=mutant.text)
+        own = Entry(old, new, mutant.qualname, mutant.qualname)
+        if not function.is_private:
+            yield own
+        count = 0
+        for caller in callers(self._references, function):
+            name = caller.place.qualname
+            if caller.place.file == old.path and name in old.found.functions:
+                count += 1
+                yield Entry(old, new, name, name, caller=True)
+                if count == MOST_CALLERS:
+                    return
+
+    def _is_worth_a_test(self, one: Input) -> bool:
+        """Not what merely words an exception or hangs, nor how a wrong argument is refused."""
+        difference, entry = one.difference, one.entry
+        if difference.kind not in _TELLING or difference.before.misused:
+            return False
+        name = entry.called_before
+        described = self._sides.before.describe(entry.before, [name])
+        known = described.names.get(name) if isinstance(described, Described) else None
+        return known is None or not misfits(difference.scenario, known)
+
+
+def _as_change(mutant: Mutant) -> ChangedFunction:
+    """The mutant as a change of its function in one statement."""
+    definition = mutant.module.found.functions[mutant.qualname]
+    place = place_of(mutant.module, definition)
+    flags = definition.is_async, definition.is_generator, definition.is_private
+    lines = (mutant.edit.reached_by[0],)
+    return ChangedFunction(place, place, definition.kind, *flags, ("body",), lines, lines)

@@ -1,0 +1,181 @@
+"""Runs a project's tests on its mutants, in a workspace: one warm process for all of them.
+
+What `inside.py` writes down comes back as lines of text, and is read as data.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from refute.errors import WorkspaceUnavailable
+from refute.hardening.mutants import Mutant
+from refute.jsontext import parse_json
+from refute.workspace.contract import Workspace
+
+__all__ = ["Fate", "State", "Trial", "asked_by", "run_on_mutants"]
+
+State = Literal["killed", "timeout", "survived", "unreached", "not run"]
+"""`unreached`: no test that passes executes the statement. `not run`: no time was left, or the
+mutant could not be put in its place, or tests that may reach it cannot be collected."""
+_STATES = frozenset(get_args(State))
+_FOLDER = ".refute-harden"
+_INSIDE = Path(__file__).with_name("inside.py")
+_AFTER = 30.0
+"""Seconds for starting pytest and for collecting, besides those that the plan allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a mutant."""
+
+    state: State
+    by: str = ""
+    """Id of the test that killed it."""
+    tests: tuple[str, ...] = ()
+    """Ids of the tests that reach it and passed nevertheless."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """One run of a project's tests on mutants."""
+
+    fates: dict[int, Fate] = field(default_factory=dict)
+    """By the mutant's place in what was given."""
+    tests: int = 0
+    """Tests that pass on the code as it is."""
+    failing: int = 0
+    """Tests that do not, which say nothing of mutants."""
+    left: int = 0
+    """Tests that there was no time for."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """Test files that cannot be collected, and why."""
+    reason: str = ""
+    """Why there is no more of it, in a line."""
+
+    @property
+    def counts(self) -> Counter[State]:
+        """How many mutants there are of each state."""
+        return Counter(one.state for one in self.fates.values())
+
+
+def run_on_mutants(
+    workspace: Workspace,
+    files: Sequence[str],
+    mutants: Sequence[Mutant],
+    *,
+    seconds: float,
+    jobs: int = 1,
+) -> Trial:
+    """Run the tests of `files` on each mutant, for at most about so many seconds, two fifths of
+    them for the code as it is. Raises `WorkspaceUnavailable`."""
+    plan = {
+        "files": {one.file: one.module.text for one in mutants},
+        "mutants": [
+            {
+                "id": place,
+                "file": one.file,
+                "from": one.edit.reached_by[0],
+                "to": one.edit.reached_by[1],
+                "start": one.edit.start,
+                "end": one.edit.end,
+                "new": one.edit.new.decode(),
+            }
+            for place, one in enumerate(mutants)
+        ],
+        "first": 0.4 * seconds,
+        "seconds": seconds,
+        "jobs": jobs,
+    }
+    records, output = _run(workspace, files, plan, seconds)
+    trial = Trial()
+    for record in records:
+        match record:
+            case {"test": str(), "ok": bool(ok)}:
+                trial.tests += ok
+                trial.failing += not ok
+            case {"broken": str(file), "why": str(why)}:
+                trial.broken[file] = why
+            case {"left": int(left)}:
+                trial.left = left
+            case {"mutant": int(place), "state": str(state)} if state in _STATES:
+                if 0 <= place < len(mutants):
+                    by, tests = record.get("by"), record.get("tests")
+                    names = tuple(map(str, tests)) if isinstance(tests, list) else ()
+                    trial.fates[place] = Fate(_state(state), str(by or ""), names)
+    if not trial.tests:
+        trial.reason = _why(output) if not records else "none of the tests near passes"
+    for place in range(len(mutants)):
+        trial.fates.setdefault(place, Fate("not run" if trial.tests else "unreached"))
+    return trial
+
+
+def asked_by(workspace: Workspace, tests: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """What each test asks of the clock, the process or the machine while it runs: `time.time`.
+    Tests that were not seen to pass are left out. Raises `WorkspaceUnavailable`."""
+    plan = {"files": {}, "mutants": [], "first": 0.0, "seconds": 60.0, "jobs": 1}
+    records, _ = _run(workspace, tests, plan, 60.0)
+    return {
+        record["test"]: tuple(map(str, record["asked"]))
+        for record in records
+        if record.get("ok") is True
+        and isinstance(record.get("test"), str)
+        and isinstance(record.get("asked"), list)
+    }
+
+
+def _run(
+    workspace: Workspace, operands: Collection[str], plan: dict[str, Any], seconds: float
+) -> tuple[list[dict[str, Any]], str]:
+    """The records of one run, and what it printed. A project's own options of pytest are left
+    out at first (they may count coverage or start workers), and kept where nothing is collected
+    without them."""
+    output = ""
+    for options in ("-o addopts=", ""):
+        workspace.write(f"{_FOLDER}/refute_mutants.py", _INSIDE.read_bytes())
+        workspace.write(f"{_FOLDER}/plan.json", json.dumps(plan).encode())
+        words = [
+            f'PYTHONPATH="$PWD/{_FOLDER}${{PYTHONPATH:+:$PYTHONPATH}}"',
+            "exec python -m pytest -p refute_mutants -q --color=no",
+            "--continue-on-collection-errors",
+            '-o cache_dir="$TMPDIR/pytest-cache"',
+            options,
+            *map(shlex.quote, operands),
+        ]
+        done = workspace.run(" ".join(words), timeout=seconds + _AFTER)
+        output = done.output
+        records = list(_read(workspace))
+        if any(record.get("collected") for record in records):
+            return records, output
+    return [], output
+
+
+def _read(workspace: Workspace) -> Iterator[dict[str, Any]]:
+    try:
+        lines = workspace.read(f"{_FOLDER}/results.jsonl").splitlines()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WorkspaceUnavailable(f"the results cannot be read: {error}") from None
+    for line in lines:
+        try:
+            record = parse_json(line)
+        except ValueError:  # torn: who wrote it was ended
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _state(state: str) -> State:
+    return next(one for one in get_args(State) if one == state)
+
+
+def _why(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line or "error:" in line.lower()]
+    return (telling or lines or ["pytest printed nothing"])[-1][:200]
