@@ -22,6 +22,7 @@ from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import IssuePrediction
+from refute.workspace.contract import TestResult
 
 from ..projects import FIX, GOLDEN_TESTS, Project
 
@@ -74,9 +75,7 @@ def test_a_fix_that_its_tests_turn_green(project: Project, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("outdated", "tests", "green", "state", "said"),
     [
-        ("none", GOLDEN_TESTS, GREEN, "proposed", f"fixed ({INSIDE})"),
         ("1", GOLDEN_TESTS, GREEN, "fixed", f"existing tests demand: {INSIDE}"),
-        ("none", "", frozenset(), "cannot tell", INSIDE),
         ("all", "", frozenset(), "proposed", f"existing tests demand: {INSIDE}"),
     ],
 )
@@ -90,6 +89,17 @@ def test_existing_tests_that_a_fix_breaks(
     assert found.claim is not None
     assert found.claim.state == state, found.claim
     assert any(said in reason for reason in found.claim.reasons), found.claim
+
+
+def test_broken_tests_that_nobody_calls_wrong_are_named() -> None:
+    inside = TestResult(INSIDE, "tests/test_line.py", "failed")
+    vetted = Vetted("breaks tests", "1 test passed before the fix and fail now", broken=(inside,))
+    kinds = [Kind((RIGHT,))]
+    state, (reason,) = _claimed(kinds[0], kinds, Review(0, True, True), vetted, [])
+    assert state == "proposed"
+    assert reason.endswith(f"fail now ({INSIDE})")
+    blind = [Kind((replace(RIGHT, green=frozenset()),))]
+    assert _claimed(blind[0], blind, Review(0, True, True), vetted, [])[0] == "cannot tell"
 
 
 def test_a_test_that_another_fix_keeps_green_is_not_outdated() -> None:
