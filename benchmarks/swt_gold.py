@@ -25,8 +25,9 @@ from refute.figures import mean
 from refute.issue.grading.grade import Terms
 from refute.issue.grading.grade_records import RECORDS, GradeRecord, read_evidence, read_grade
 from refute.issue.grading.grade_summary import Summary, summarize
+from refute.issue.grading.growing import GradingTask
 from refute.issue.grading.statuses import statuses
-from refute.issue.grading.tasks import GradingSettings, GradingTask, default_jobs, grade_tasks
+from refute.issue.grading.tasks import GradingSettings, default_jobs, grade_tasks
 from refute.issue.predictions import Prediction, gold_predictions
 from refute.runs.journal import Journal
 from refute.runs.records import ErrorRecord

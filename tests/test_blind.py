@@ -34,7 +34,7 @@ GRADERS = {
         for name in (
             *("gold_check", "grade", "tasks", "reference_reports", "reference_logs"),
             *("grade_records", "grade_summary", "filtering", "attribution", "golden_lines"),
-            *("repair", "repair_tasks"),
+            *("repair", "repair_tasks", "growing"),
         )
     ),
     *(

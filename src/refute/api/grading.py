@@ -26,14 +26,13 @@ from refute.issue.grading.grade_summary import (
     best_records,
     summarize,
 )
+from refute.issue.grading.growing import GradingTask, check_growth
 from refute.issue.grading.reference_logs import grade_logs
 from refute.issue.grading.reference_reports import reference_report, write_reports
 from refute.issue.grading.reference_reports import summary as reference_summary
 from refute.issue.grading.tasks import (
     GradingSettings,
-    GradingTask,
     grade_tasks,
-    other_predictions,
 )
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
@@ -211,12 +210,7 @@ def grade_predictions(
     again = again or f"the same command and --run {directory}"
     header = settings.header(tasks, read_header(directory))
     with Run(directory, header, RECORDS, again=again) as run:
-        if left := sorted(run.records.keys() - {item.problem.id for item in items}):
-            told = f"holds grades of instances that {dataset} lacks, e.g. {left[0]}"
-            raise InputError(f"{directory}: {told}; give another folder")
-        if changed := other_predictions(run.records, tasks):
-            told = f"was started with another prediction for {changed[0]}"
-            raise InputError(f"{directory}: {told}; use the same ones, or another folder")
+        check_growth(directory, run.records, tasks, dataset)
         remark([f"{len(tasks)} instances into {directory}"])
         total = len(tasks)
         grade_tasks(run, tasks, settings, jobs=jobs, progress=lambda done: progress(done, total))

@@ -13,6 +13,7 @@ from typing import Any
 from refute.api.calling import Progress, Shown, silent
 from refute.datasets.swe import IssueItem
 from refute.figures import Figure
+from refute.issue.grading.growing import GradingTask, check_growth
 from refute.issue.grading.repair_tasks import (
     FIX_RECORDS,
     FixRecord,
@@ -23,10 +24,11 @@ from refute.issue.grading.repair_tasks import (
     summarize_fixes,
     write_results,
 )
-from refute.issue.grading.tasks import GradingTask, default_jobs
+from refute.issue.grading.tasks import default_jobs
 from refute.issue.predictions import Prediction
 from refute.issue.workspaces import check_engine
 from refute.remarks import remark
+from refute.runs.journal import read_header
 from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
 from refute.workspace.factory import Backend
@@ -97,7 +99,9 @@ def grade_repairs(
     settings = RepairSettings(dataset, predictions, model, timeout, workspace)
     directory = folder if isinstance(folder, Path) else folder(model)
     again = again or f"the same command and --run {directory}"
-    with Run(directory, settings.header(tasks), FIX_RECORDS, again=again) as run:
+    header = settings.header(tasks, read_header(directory))
+    with Run(directory, header, FIX_RECORDS, again=again) as run:
+        check_growth(directory, run.records, tasks, dataset)
         remark([f"{len(tasks)} instances into {directory}"])
         grade_fixes(
             run,

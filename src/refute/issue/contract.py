@@ -26,6 +26,8 @@ class DraftedFix:
     """The method's own order: more is better."""
     broken: tuple[str, ...] = ()
     """Existing tests near it that pass on the original code and fail with it."""
+    near: tuple[str, ...] = ()
+    """Existing test files that were run with it."""
     green: frozenset[str] = frozenset()
     """Tests of drafts that do not know it, none refused by a judge, that fail now and pass with it;
     each with the number of its draft in front, as in `3 tests/test_a.py::test_b`."""

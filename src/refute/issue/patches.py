@@ -111,9 +111,14 @@ def is_runner_file(path: str) -> bool:
 
 
 def knows_of_tests(patch: str) -> tuple[str, ...]:
-    """Names by which code can find out that it is tested, in lines that the diff adds, sorted."""
+    """Names by which code can find out that it is tested, in lines that the diff adds, sorted.
+
+    A runner's own code speaks of itself: what the folders of a changed file are called is none.
+    """
     added = (line for line in split_lines(patch) if line[:1] == "+" and line[:4] != "+++ ")
-    return tuple(sorted({match[1] for line in added for match in _OF_TESTS.finditer(line)}))
+    found = {match[1] for line in added for match in _OF_TESTS.finditer(line)}
+    own = {folder for path in touched_files(patch) for folder in path.split("/")[:-1]}
+    return tuple(sorted(found - own))
 
 
 def touched_files(patch: str) -> tuple[str, ...]:

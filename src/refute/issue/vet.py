@@ -8,7 +8,7 @@ where failures planted in the reproducing tests are not seen (`refute.issue.grad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -44,12 +44,27 @@ class Vetted:
     neighbours: tuple[str, ...] = ()
     """Existing test files that were run for regressions."""
     notes: tuple[str, ...] = ()
+    too_long: tuple[str, ...] = ()
+    """Existing test files near it that were not run, for they take too long."""
 
 
 def vet_fix(
-    fix: str, tests: str, workspace: Workspace, bounds: Bounds, *, most_neighbours: int = MOST
+    fix: str,
+    tests: str,
+    workspace: Workspace,
+    bounds: Bounds,
+    *,
+    most_neighbours: int = MOST,
+    first: Sequence[str] = (),
+    outdated: Collection[str] = (),
+    whole: float | None = None,
 ) -> Vetted:
     """Judge a fix (unified diff) by a test patch ("": none is known). Blocks while tests run.
+
+    `first`: existing test files to be run before others. `outdated`: ids of existing tests that
+    demand what the issue calls wrong; they are not held against the fix. `whole`: seconds that the
+    tests of an existing file may take (None: any); longer files are left out, and so are such as
+    would use up half of the time for a run together with those before them.
 
     Raises `WorkspaceUnavailable`. The workspace is clean afterwards.
     """
@@ -65,8 +80,12 @@ def vet_fix(
         return Vetted("does not apply", reason, notes=tuple(notes))
     if names := knows_of_tests(code):
         notes.append(f"the code of the fix mentions {', '.join(names)}: read why")
-    original = Original(workspace, bounds)
-    near = neighbouring_tests(touched_files(code), original.sources(), hint=fix)[:most_neighbours]
+    original = Original(workspace, bounds, whole=whole)
+    near = neighbouring_tests(touched_files(code), original.sources(), hint=fix)
+    near = tuple(dict.fromkeys((*first, *near)))[:most_neighbours]
+    near, too_long = (near, ()) if whole is None else _affordable(near, original, bounds)
+    if too_long:
+        notes.append(f"existing tests that take too long are not run: {', '.join(too_long)}")
     trial = original.attempt(tests) if tests.strip() else None
     before = original.base(near) if near else None
     own = test_files(tests)
@@ -74,9 +93,11 @@ def vet_fix(
     after = _run(workspace, (code,), near, bounds) if near else None
     notes += _vanished(before, after)
     broken = (*_broken(before, after), *_broken(trial.report if trial else None, fixed))
+    broken = tuple({one.id: one for one in broken if one.id not in outdated}.values())
     still = _still_failing(trial, fixed)
     verdict, reason = _verdict(trial, fixed, still, broken, (before, after))
     found = _vetted(verdict, reason, trial, still, broken, near, notes)
+    found = replace(found, too_long=too_long)
     if verdict != "fixed" or fixed is None:
         return found
     ids = {result.id for result in found.reproducing}
@@ -84,6 +105,21 @@ def vet_fix(
     patches = (code, tests)
     why = turned_green(workspace, patches, own, green, timeout=bounds.test_seconds)
     return replace(found, verdict="cannot tell", reason=why) if why else found
+
+
+def _affordable(
+    near: Sequence[str], original: Original, bounds: Bounds
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Files that there is time for, and the others."""
+    taken, others, seconds = [], [], 0.0
+    for path in near:
+        takes = original.base((path,)).seconds
+        if original.is_long(path) or seconds + takes > bounds.test_seconds / 2:
+            others.append(path)
+        else:
+            taken.append(path)
+            seconds += takes
+    return tuple(taken), tuple(others)
 
 
 def _verdict(

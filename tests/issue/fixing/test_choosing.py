@@ -84,6 +84,16 @@ def test_a_reviewers_answer(answer: str, review: Review | str) -> None:
     assert read_review(answer, 2) == review
 
 
+@pytest.mark.parametrize(
+    ("line", "places"),
+    [("1, 3-4", {0, 2, 3}), ("all of them", {0, 1, 2, 3, 4}), ("none", set()), ("2, 9", {1})],
+)
+def test_tests_that_a_reviewer_calls_outdated(line: str, places: set[int]) -> None:
+    review = read_review(f"BEST: 1\nOUTDATED: {line}", 1, 5)
+    assert isinstance(review, Review)
+    assert review.outdated == places
+
+
 def test_a_fix_is_handed_in_without_tests() -> None:
     test = (
         "diff --git a/tests/conftest.py b/tests/conftest.py\n--- a/tests/conftest.py\n"

@@ -14,35 +14,49 @@ from refute import cli
 from refute.api.fixing import FixResult
 from refute.issue.contract import DraftedFix, FixClaim, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded
-from refute.issue.fixing.proving import proven_fix
-from refute.methods import Bounds, Context
+from refute.issue.fixing.choosing import Kind, Review
+from refute.issue.fixing.proving import _claimed, proven_fix
+from refute.issue.vet import Vetted
+from refute.methods import Bounds
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import IssuePrediction
+from refute.workspace.contract import TestResult
 
 from ..projects import FIX, GOLDEN_TESTS, Project
 
 REVIEW = "BEST: 1\nCOMPLETE: yes\nDETERMINED: yes"
 GREEN = frozenset({"0 tests/test_line.py::test_above", "1 tests/test_line.py::test_above"})
+INSIDE = "tests/test_line.py::test_inside"
+BREAKS = FIX.replace(
+    "+        return high", "+        return high\n+    if value == 3:\n+        return 4"
+).replace("-6,5 +6,5", "-6,5 +6,7")
 RIGHT = DraftedFix(FIX, answers=2, score=2.0, green=GREEN)
 
 
 def proven(
-    project: Project, *fixes: DraftedFix, review: str = REVIEW, calls: int = 1
+    project: Project,
+    *fixes: DraftedFix,
+    review: str = REVIEW,
+    calls: int = 1,
+    tests: str = GOLDEN_TESTS,
+    asked: list[str] | None = None,
 ) -> Reproduction:
     def said(messages: list[Message], index: int) -> str:
         assert "def test_" not in messages[-1].content, "the reviewer sees no tests"
+        (asked if asked is not None else []).append(messages[-1].content)
         return review
 
     async def work() -> Reproduction:
         async with Session(ScriptedModel(said)) as session:  # type: ignore[arg-type]
             bounds = Bounds(calls=calls)
-            asker = session.asker(project.problem.id)
-            ctx = Context(workspace=project.spawn, model=asker, bounds=bounds, task="repair")
-            tests = IssuePrediction(project.problem.id, GOLDEN_TESTS)
-            found = Reproduction(tests, fixes=fixes)
-            return await proven_fix(project.problem, found, ctx, Bounded(asker, bounds))
+            asking = Bounded(session.asker(project.problem.id), bounds)
+            found = Reproduction(IssuePrediction(project.problem.id, tests), fixes=fixes)
+            with project.spawn() as workspace:
+                return await proven_fix(
+                    project.problem, found, asking, workspace, bounds, issue=project.problem.text
+                )
 
     return asyncio.run(work())
 
@@ -56,6 +70,60 @@ def test_a_fix_that_its_tests_turn_green(project: Project, tmp_path: Path) -> No
     assert found.claim.failing
     unsure = replace(found.claim, state="proposed")
     assert FixResult("m", found, unsure).write(tmp_path) == ()
+
+
+@pytest.mark.parametrize(
+    ("outdated", "tests", "green", "state", "said"),
+    [
+        ("1", GOLDEN_TESTS, GREEN, "fixed", f"existing tests demand: {INSIDE}"),
+        ("all", "", frozenset(), "proposed", f"existing tests demand: {INSIDE}"),
+    ],
+)
+def test_existing_tests_that_a_fix_breaks(
+    project: Project, outdated: str, tests: str, green: frozenset[str], state: str, said: str
+) -> None:
+    asked: list[str] = []
+    fix = replace(RIGHT, patch=BREAKS, green=green)
+    found = proven(project, fix, review=f"{REVIEW}\nOUTDATED: {outdated}", tests=tests, asked=asked)
+    assert f"1:{INSIDE}: failed in call" in asked[0]
+    assert found.claim is not None
+    assert found.claim.state == state, found.claim
+    assert any(said in reason for reason in found.claim.reasons), found.claim
+
+
+def test_broken_tests_that_nobody_calls_wrong_are_named() -> None:
+    inside = TestResult(INSIDE, "tests/test_line.py", "failed")
+    vetted = Vetted("breaks tests", "1 test passed before the fix and fail now", broken=(inside,))
+    kinds = [Kind((RIGHT,))]
+    state, (reason,) = _claimed(kinds[0], kinds, Review(0, True, True), vetted, [])
+    assert state == "proposed"
+    assert reason.endswith(f"fail now ({INSIDE})")
+    blind = [Kind((replace(RIGHT, green=frozenset()),))]
+    assert _claimed(blind[0], blind, Review(0, True, True), vetted, [])[0] == "cannot tell"
+
+
+def test_a_test_that_another_fix_keeps_green_is_not_outdated() -> None:
+    fix = replace(RIGHT, broken=(INSIDE,), near=("tests/test_line.py",))
+    other = replace(fix, patch="other", answers=1, broken=())
+    vetted = Vetted("fixed", "1 reproducing test failed before the fix and pass now")
+    review = Review(0, complete=True, determined=True)
+    alone = [Kind((fix,))]
+    assert _claimed(alone[0], alone, review, vetted, [INSIDE])[0] == "fixed"
+    both = [Kind((fix, other))]
+    state, (reason, _) = _claimed(both[0], both, review, vetted, [INSIDE])
+    assert state == "proposed"
+    assert f"keeps {INSIDE}" in reason
+
+
+def test_tests_that_take_too_long_are_named() -> None:
+    kinds = [Kind((RIGHT,))]
+    vetted = Vetted("fixed", "1 test turned green", too_long=("tests/test_slow.py",))
+    review = Review(0, complete=True, determined=True)
+    state, (reason,) = _claimed(kinds[0], kinds, review, vetted, [])
+    assert (state, reason) == (
+        "proposed",
+        "existing tests near it take too long: tests/test_slow.py",
+    )
 
 
 def test_without_a_fix_nothing_can_be_told(project: Project) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from refute.api.grading import grade_predictions
+from refute.api.grading import GradeResult, grade_predictions, tasks_of
+from refute.api.repairs import FixGradeResult, grade_repairs
 from refute.datasets.swe import IssueItem
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.issue.grading.grade import Evidence, grade_evidence
@@ -48,14 +50,22 @@ def item(number: int, text: str = "") -> IssueItem:
     return IssueItem(problem, IssueKey(problem.id, "", "", (), ()))
 
 
-def test_a_dataset_that_grew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refute.issue.grading.tasks.Processes", Here)
+@pytest.mark.parametrize("task", ["tests", "repair"])
+def test_a_dataset_that_grew(task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = "tasks" if task == "tests" else "repair_tasks"
+    monkeypatch.setattr(f"refute.issue.grading.{tasks}.Processes", Here)
     monkeypatch.setattr(Here, "done", [])
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
 
     def grades(items: list[IssueItem], dataset: str = "rows.jsonl") -> int:
-        result = grade_predictions(items, str(empty), dataset, folder=tmp_path / "run")
+        result: GradeResult | FixGradeResult
+        if task == "tests":
+            result = grade_predictions(items, str(empty), dataset, folder=tmp_path / "run")
+        else:
+            read = partial(tasks_of, items, str(empty))
+            folder = tmp_path / "run"
+            result = grade_repairs(items, str(empty), read, dataset, folder=folder, timeout=9)
         assert result.summary.statuses == {"empty": len(items)}
         return len(Here.done)
 

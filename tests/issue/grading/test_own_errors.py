@@ -13,7 +13,8 @@ from refute.errors import PatchRejected, WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.grade import Terms
 from refute.issue.grading.grade_records import GradeRecord
-from refute.issue.grading.tasks import GradingSettings, GradingTask, _work
+from refute.issue.grading.growing import GradingTask
+from refute.issue.grading.tasks import GradingSettings, _work
 from refute.issue.predictions import Prediction
 from refute.probe.reading import _report
 from refute.runs.records import ErrorRecord, as_data

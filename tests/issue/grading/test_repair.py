@@ -11,10 +11,10 @@ import pytest
 from refute.api.reporting import read_resolved
 from refute.datasets.swe import IssueItem
 from refute.errors import InputError
+from refute.issue.grading.growing import GradingTask
 from refute.issue.grading.repair import FixGrade, grade_fix
 from refute.issue.grading.repair_tasks import FixRecord, summarize_fixes, write_results
 from refute.issue.grading.states import StateStore
-from refute.issue.grading.tasks import GradingTask
 from refute.issue.predictions import Prediction, read_predictions
 from refute.runs.records import ErrorRecord
 

@@ -55,14 +55,21 @@ def run(
     return asyncio.run(work())
 
 
+KNOWN: dict[tuple[Path, str, str], dict[str, str]] = {}
+
+
 def outcomes(project: Project, patch: str, fix: str = "") -> dict[str, str]:
-    """How the tests of the patch's file end, on the original or the fixed code."""
-    with project.spawn() as workspace:
-        if fix:
-            workspace.apply(fix)
-        workspace.apply(patch)
-        report = workspace.run_tests(TestSelection(("tests/test_line.py",)), timeout=120)
-    return {result.id.rpartition("::")[2]: result.outcome for result in report.results}
+    """How the tests of the patch's file end, on the original or the fixed code. Many of the tests
+    below come to the same patch, which is run once."""
+    key = project.folder, patch, fix
+    if key not in KNOWN:
+        with project.spawn() as workspace:
+            if fix:
+                workspace.apply(fix)
+            workspace.apply(patch)
+            report = workspace.run_tests(TestSelection(("tests/test_line.py",)), timeout=120)
+        KNOWN[key] = {r.id.rpartition("::")[2]: r.outcome for r in report.results}
+    return KNOWN[key]
 
 
 def fails_and_turns_green(project: Project, found: Reproduction) -> bool:

@@ -25,6 +25,8 @@ FEWEST_DRAFTS = 2
 RIVAL = 0.5
 """Share of the best kind's answers from which another kind is a rival."""
 
+_OUTDATED = re.compile(r"^\W*OUTDATED\W+([^\n]*)", re.MULTILINE)
+_NUMBERS = re.compile(r"(\d{1,4})(?:\s*(?:-|to)\s*(\d{1,4}))?")
 _LINE = re.compile(r"^\W*(BEST|COMPLETE|DETERMINED)\W+([A-Za-z0-9]+)", re.MULTILINE)
 
 
@@ -80,17 +82,34 @@ class Review:
     """Whether it does all that the issue asks for."""
     determined: bool = False
     """Whether the issue says enough for any right fix to do the same."""
+    outdated: frozenset[int] = frozenset()
+    """Places of the existing tests that demand just what the issue calls wrong."""
 
 
-def read_review(answer: str, shown: int) -> Review | str:
-    """The last `BEST n`, `COMPLETE yes|no`, `DETERMINED yes|no` of an answer; `shown`: how many
-    fixes it was about. What is not said counts as no; a text: nothing of it can be read."""
+def read_review(answer: str, shown: int, tests: int = 0) -> Review | str:
+    """The last `BEST n`, `COMPLETE yes|no`, `DETERMINED yes|no`, `OUTDATED 1, 3-5|all|none` of an
+    answer; `shown`, `tests`: how many fixes and existing tests it was about. What is not said
+    counts as no; a text: nothing of it can be read."""
     said = {name: word.lower() for name, word in _LINE.findall(answer)}
     if not said:
         return "the answer of the review could not be read"
     best = said.get("BEST", "")
     place = int(best) - 1 if best.isdecimal() and 1 <= int(best) <= shown else None
-    return Review(place, said.get("COMPLETE") == "yes", said.get("DETERMINED") == "yes")
+    lines = _OUTDATED.findall(answer)
+    return Review(
+        place,
+        said.get("COMPLETE") == "yes",
+        said.get("DETERMINED") == "yes",
+        _places(lines[-1], tests) if lines else frozenset(),
+    )
+
+
+def _places(line: str, tests: int) -> frozenset[int]:
+    """Of those `tests`, from 0, that the line names by their numbers, from 1."""
+    if line.strip().lower().startswith("all"):
+        return frozenset(range(tests))
+    spans = [(int(a) - 1, int(b or a)) for a, b in _NUMBERS.findall(line)]
+    return frozenset(n for a, b in spans for n in range(max(a, 0), min(b, tests)))
 
 
 def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | str) -> list[str]:

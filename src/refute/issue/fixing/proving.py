@@ -1,42 +1,58 @@
 """From what redgreen found to a fix with a claim: choose, review, run, and say what it rests on.
 
 One more question at most: a reviewer who sees the issue and the best fixes, but neither the drafts
-of tests nor which fix passes them, so that its word is evidence of its own. Then the fix is vetted:
-its own tests before and after, more existing tests near it, failures planted (`refute.issue.vet`).
+of tests nor which fix passes them, so that its word is evidence of its own. It is also asked which
+of the existing tests that the best fix breaks demand just what the issue calls wrong. Then the fix
+is vetted: its own tests before and after, more existing tests near it, failures planted
+(`refute.issue.vet`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from refute.errors import ContextTooLong
 from refute.issue.contract import DraftedFix, FixClaim, FixState, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
+from refute.issue.drafting.original import WHOLE, failures_told, runnable_id
+from refute.issue.drafting.steady import scrubbed
 from refute.issue.drafting.submission import fix_submission
 from refute.issue.fixing.choosing import Kind, Review, kinds_of, read_review, shortcomings
 from refute.issue.patches import knows_of_tests
 from refute.issue.vet import Vetted, vet_fix
-from refute.methods import Context
+from refute.methods import Bounds
 from refute.models.contract import Message, Sampling
 from refute.problems import IssueProblem
 from refute.prompts import render
+from refute.workspace.contract import TestResult, Workspace
 
 __all__ = ["proven_fix"]
 
 MOST_REVIEWED = 3
 MOST_RIVALS = 2
+_MOST_BROKEN = 30
+"""Existing tests that the reviewer is asked about; of more than that a fix breaks too much."""
+_NAMED = 5
+"""Tests that a reason names."""
 _STRICT = Sampling(temperature=0.0, top_p=1.0, max_tokens=4096)
 
 
 async def proven_fix(
-    problem: IssueProblem, found: Reproduction, ctx: Context, asking: Bounded
+    problem: IssueProblem,
+    found: Reproduction,
+    asking: Bounded,
+    workspace: Workspace,
+    bounds: Bounds,
+    *,
+    issue: str,
 ) -> Reproduction:
     """The best of the fixes that were drafted with the tests in `found`, and what may be claimed.
 
     The prediction is the fix; it is "" where none was drafted that applies. `asking`: with what is
-    left of the issue's bounds. Raises `WorkspaceUnavailable`, and what `Asker.ask` raises.
+    left of the issue's bounds; `issue`: its text as a prompt shows it. Raises
+    `WorkspaceUnavailable`, and what `Asker.ask` raises.
     """
     kinds = kinds_of(found.fixes)
     if not kinds:
@@ -45,23 +61,28 @@ async def proven_fix(
         return replace(found, prediction=prediction, claim=FixClaim("cannot tell", (reason,)))
     steps = list(found.steps)
     shown = _shown(kinds)
-    review, said = await _review(problem, [fix.patch for fix in shown], asking)
+    vetting = _Vetting(found.prediction.patch, workspace, bounds)
+    broken = _by_function((await asyncio.to_thread(vetting, shown[0])).broken)
+    told = scrubbed(_told(broken), str(workspace.root))
+    review, said = await _review(issue, [fix.patch for fix in shown], told, len(broken), asking)
     if said is not None:
         steps.append({"kind": "fix review", "fixes": [f.patch for f in shown], "answer": said})
-    tests = found.prediction
-    first = _chosen(kinds, shown, review)
+    outdated = _outdated(review, broken)
+    first = _chosen(kinds, shown, review, outdated)
     order = [first, *(one for one in shown if one is not first)]
-    fix, vetted = await asyncio.to_thread(_first_that_holds, order, tests.patch, ctx)
+    fix, vetted = await asyncio.to_thread(_first_that_holds, order, vetting, outdated)
     kind = next(one for one in kinds if fix in one.members)
     kind = Kind((fix, *(one for one in kind.members if one is not fix)))
     if fix is not first:
         review = "the review chose another one, which its tests refuse"
-    state, reasons = _claimed(kind, kinds, fix, review, vetted)
+    excused = sorted(outdated & {result.id for result in vetting(fix).broken})
+    state, reasons = _claimed(kind, kinds, review, vetted, excused)
     rivals = [one.patch for one in shown if one is not fix][:MOST_RIVALS]
     failing = tuple(result.id for result in vetted.reproducing if vetted.verdict == "fixed")
-    claim = FixClaim(state, reasons, tests.patch, failing, tuple(rivals))
-    steps.append({"kind": "claim", "state": state, "reasons": list(reasons), "tests": tests.patch,
-                  "verdict": vetted.verdict})  # fmt: skip
+    claim = FixClaim(state, reasons, found.prediction.patch, failing, tuple(rivals))
+    steps.append({"kind": "claim", "state": state, "reasons": list(reasons),
+                  "tests": found.prediction.patch, "verdict": vetted.verdict,
+                  "outdated": excused})  # fmt: skip
     answers = sum(one.answers for one in found.fixes)
     sure = (kind.answers + 1) / (answers + 2)
     prediction = replace(
@@ -72,6 +93,24 @@ async def proven_fix(
     return replace(found, prediction=prediction, steps=tuple(steps), claim=claim)
 
 
+class _Vetting:
+    """Vets fixes by one test patch, in one workspace; each at most twice."""
+
+    def __init__(self, tests: str, workspace: Workspace, bounds: Bounds) -> None:
+        self._ground = tests, workspace, bounds
+        self._known: dict[tuple[str, frozenset[str]], Vetted] = {}
+
+    def __call__(self, fix: DraftedFix, outdated: frozenset[str] = frozenset()) -> Vetted:
+        """`outdated`: tests that are not held against it."""
+        outdated = outdated and outdated & {result.id for result in self(fix).broken}
+        key = fix.patch, outdated
+        if key not in self._known:
+            self._known[key] = vet_fix(
+                fix.patch, *self._ground, first=fix.near, outdated=outdated, whole=WHOLE
+            )
+        return self._known[key]
+
+
 def _shown(kinds: Sequence[Kind]) -> list[DraftedFix]:
     """The fixes that a reviewer chooses from: the best of each kind, then more of the best kind."""
     fixes = [kind.best for kind in kinds if kind.score > 0 or kind is kinds[0]]
@@ -79,64 +118,122 @@ def _shown(kinds: Sequence[Kind]) -> list[DraftedFix]:
     return fixes[:MOST_REVIEWED]
 
 
+def _by_function(broken: Sequence[TestResult]) -> list[tuple[TestResult, ...]]:
+    """Broken tests by their function: cases of one with other parameters are one question."""
+    functions: dict[str, list[TestResult]] = {}
+    for result in broken:
+        functions.setdefault(runnable_id(result.id), []).append(result)
+    return [tuple(results) for results in functions.values()][:_MOST_BROKEN]
+
+
+def _told(broken: Sequence[Sequence[TestResult]]) -> str:
+    """How existing tests fail with a fix; before each stands its number."""
+    numbered = [
+        replace(result, id=f"{number}:{result.id}")
+        for number, results in enumerate(broken, 1)
+        for result in results
+    ]
+    return failures_told(numbered)
+
+
 async def _review(
-    problem: IssueProblem, patches: Sequence[str], asking: Bounded
+    issue: str, patches: Sequence[str], told: str, tests: int, asking: Bounded
 ) -> tuple[Review | str, str | None]:
     """The reviewer's word and the answer; where the bounds leave no question, that and None."""
-    prompt = render("fix_review", issue=problem.text, patches=patches)
+    prompt = render("fix_review", issue=issue, patches=patches, broken=told)
     try:
         answer, *_ = await asking.ask([Message("user", prompt)], sampling=_STRICT)
     except (OutOfBounds, ContextTooLong):
         return "no question was left for a review", None
-    return read_review(answer.text, len(patches)), answer.text
+    return read_review(answer.text, len(patches), tests), answer.text
 
 
-def _chosen(kinds: Sequence[Kind], shown: Sequence[DraftedFix], review: Review | str) -> DraftedFix:
+def _outdated(review: Review | str, broken: Sequence[Sequence[TestResult]]) -> frozenset[str]:
+    """Ids of the broken tests that, by the reviewer's word, demand what the issue calls wrong."""
+    places = frozenset[int]() if isinstance(review, str) else review.outdated
+    return frozenset(result.id for place in places for result in broken[place])
+
+
+def _chosen(
+    kinds: Sequence[Kind],
+    shown: Sequence[DraftedFix],
+    review: Review | str,
+    outdated: Collection[str],
+) -> DraftedFix:
     """The reviewer's choice, unless it leaves accepted tests red that the best kind turns green."""
     first = kinds[0].best
     if isinstance(review, str) or review.best is None:
         return first
     chosen = shown[review.best]
-    return chosen if chosen.green >= first.green and not chosen.broken else first
+    return chosen if chosen.green >= first.green and set(chosen.broken) <= set(outdated) else first
 
 
 def _first_that_holds(
-    fixes: Sequence[DraftedFix], tests: str, ctx: Context
+    fixes: Sequence[DraftedFix],
+    vetting: Callable[[DraftedFix, frozenset[str]], Vetted],
+    outdated: frozenset[str],
 ) -> tuple[DraftedFix, Vetted]:
     """The first that the tests call fixed, with the verdict; else the first of all."""
     found = []
-    with ctx.workspace() as workspace:
-        for fix in fixes:
-            vetted = vet_fix(fix.patch, tests, workspace, ctx.bounds)
-            if vetted.verdict in ("fixed", "cannot tell"):
-                return fix, vetted
-            found.append((fix, vetted))
+    for fix in fixes:
+        vetted = vetting(fix, outdated)
+        if vetted.verdict in ("fixed", "cannot tell"):
+            return fix, vetted
+        found.append((fix, vetted))
     return found[0]
 
 
 def _claimed(
     kind: Kind,
     kinds: Sequence[Kind],
-    fix: DraftedFix,
     review: Review | str,
     vetted: Vetted,
+    excused: Sequence[str],
 ) -> tuple[FixState, tuple[str, ...]]:
-    """The state, and why: what is wanting, or what it rests on."""
-    hurts = vetted.verdict == "breaks tests" and not fix.green
-    if vetted.verdict in ("does not apply", "not fixed") or hurts:
-        return "cannot tell", (vetted.reason, *vetted.notes)
-    wanting = [] if vetted.verdict == "fixed" else [vetted.reason]
+    """The state, and why: what is wanting, or what it rests on. `excused`: existing tests that it
+    breaks and that the review calls outdated."""
+    fix = kind.best
+    reason = vetted.reason
+    if vetted.verdict == "breaks tests":
+        reason = f"{reason} ({_names([result.id for result in vetted.broken])})"
+    tells = vetted.verdict == "fixed" or fix.green or excused
+    if vetted.verdict in ("does not apply", "not fixed") or not tells:
+        return "cannot tell", (reason, *vetted.notes)
+    wanting = [] if vetted.verdict == "fixed" else [reason]
     wanting += shortcomings(kind, kinds, review)
+    if spared := _spared(kind, kinds, excused):
+        wanting.append(f"another fix that turns the same tests green keeps {_names(spared)}")
+    if vetted.too_long and not vetted.neighbours:
+        wanting.append(f"existing tests near it take too long: {_names(vetted.too_long)}")
     if names := knows_of_tests(fix.patch):
         wanting.append(f"its code mentions {', '.join(names)}: read why")
+    said = f"by the review the issue calls wrong what existing tests demand: {_names(excused)}"
+    aside = [said] if excused else []
     if wanting:
-        nothing = vetted.verdict != "fixed" and not fix.green
-        return ("cannot tell" if nothing else "proposed"), tuple(wanting)
+        return "proposed", (*wanting, *aside)
     near = len(vetted.neighbours)
     return "fixed", (
         vetted.reason,
         f"accepted tests of {kind.drafts} drafts turn green, and {kind.answers} answers agree",
-        f"no test of {near} files near it breaks" if near else "there is no existing test near it",
+        f"no {'other ' if excused else ''}test of {near} files near it breaks"
+        if near
+        else "there is no existing test near it",
         "a review of the fix alone finds it complete, and the issue clear",
+        *aside,
         *vetted.notes,
     )
+
+
+def _spared(kind: Kind, kinds: Sequence[Kind], excused: Collection[str]) -> list[str]:
+    """Of the existing tests that are excused, those that another fix keeps green and yet turns
+    green what this one does: then not every right fix breaks them."""
+    fix = kind.best
+    fixes = [one for other in kinds for one in other.members]
+    rivals = [o for o in fixes if o.green >= fix.green and set(o.near) >= set(fix.near)]
+    return sorted({id for o in rivals for id in set(fix.broken) - set(o.broken)} & set(excused))
+
+
+def _names(tests: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(tests) - _NAMED} more" if len(tests) > _NAMED else ""
+    return ", ".join(tests[:_NAMED]) + more

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from refute.datasets.swe import IssueItem
 from refute.errors import WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
+from refute.issue.grading.growing import digest_of
 from refute.issue.grading.repair import (
     Meddles,
     RunStates,
@@ -30,7 +31,6 @@ from refute.issue.grading.repair import (
     states_run,
 )
 from refute.issue.grading.states import PatchedState, StateStore, test_files
-from refute.issue.grading.tasks import digest_of
 from refute.issue.grading.verdict import Status, judge
 from refute.issue.patches import touched_files
 from refute.issue.workspaces import spawner

@@ -19,9 +19,9 @@ from typing import Any
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.figures import Figure, mean
 from refute.issue.grading.attribution import attributed, golden_runs
+from refute.issue.grading.growing import GradingTask, content_of, grown, stands
 from refute.issue.grading.repair import FixGrade, FixStatus, grade_fix
 from refute.issue.grading.states import StateStore
-from refute.issue.grading.tasks import GradingTask, digest_of
 from refute.issue.predictions import Prediction, write_predictions
 from refute.issue.workspaces import spawner
 from refute.problems import IssueKey
@@ -61,6 +61,8 @@ class FixRecord:
     remark: str
     repo: str
     seconds: Number
+    content: str | None = None
+    """`content_of` what was graded; None: of an older version."""
 
 
 FIX_RECORDS = Schema("fix grade", FixRecord)
@@ -80,10 +82,11 @@ class RepairSettings:
     """Wall-clock seconds for one run of tests."""
     workspace: Backend = "local"
 
-    def header(self, tasks: Sequence[GradingTask]) -> dict[str, Any]:
-        """The settings with a digest of the instances and predictions."""
-        content = digest_of(*((task.item, task.prediction) for task in tasks))
-        return {"kind": "fix grades", **asdict(self), "content": content}
+    def header(
+        self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The settings; `started`: the header of a run that is there, which may have grown."""
+        return grown({"kind": "fix grades", **asdict(self)}, tasks, started)
 
 
 def gold_fixes(keys: Sequence[IssueKey]) -> dict[str, Prediction]:
@@ -108,6 +111,7 @@ def grade_fixes(
         partial(_start, settings, shared_slots(jobs)),
         Processes(jobs),
         progress=progress,
+        stands=stands,
         unavailable=WorkspaceUnavailable,
     )
 
@@ -135,7 +139,9 @@ def _work(
     except (WorkspaceUnavailable, InputError) as error:
         return ErrorRecord(id, " ".join(str(error).split()))
     seconds = round(time.monotonic() - start, 3)
-    return FixRecord(id=id, repo=problem.repo, seconds=seconds, **asdict(grade))
+    return FixRecord(
+        id=id, repo=problem.repo, seconds=seconds, content=content_of(task), **asdict(grade)
+    )
 
 
 # -- what they come to -----------------------------------------------------------------------------

@@ -8,7 +8,6 @@ run goes on.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from refute.datasets.swe import IssueItem
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
 from refute.issue.grading.gold_check import missing_fail_to_pass, works
@@ -30,6 +28,7 @@ from refute.issue.grading.grade_records import (
     grade_record,
     write_evidence,
 )
+from refute.issue.grading.growing import GradingTask, content_of, grown, stands
 from refute.issue.grading.states import StateStore
 from refute.issue.grading.verdict import Verdict
 from refute.issue.predictions import PatchType, Prediction, patch_of
@@ -48,24 +47,12 @@ from refute.workspace.factory import Backend
 
 __all__ = [
     "GradingSettings",
-    "GradingTask",
     "default_jobs",
-    "digest_of",
     "grade_tasks",
-    "other_predictions",
 ]
 
 _RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
-
-
-@dataclass(frozen=True, slots=True)
-class GradingTask:
-    """One instance with what was predicted for it."""
-
-    item: IssueItem
-    prediction: Prediction
-    """Its patch is "" where nothing was predicted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,46 +72,11 @@ class GradingSettings:
     def header(
         self, tasks: Sequence[GradingTask], started: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The settings. What each grade is of stands in its record, so a dataset may grow.
-
-        `started`: the header of a run that is there. It keeps the name of the dataset that it was
-        started with; one of an older version holds a digest of all instances and predictions.
-        """
+        """The settings; `started`: the header of a run that is there, which may have grown."""
         settings = asdict(self)
         if self.terms.executable == Terms().executable:
             del settings["terms"]["executable"]  # as runs were started with before there was it
-        header = {"kind": "grades", **settings}
-        if started is not None and started.get("kind") == "grades":
-            header["dataset"] = started.get("dataset")
-            if "content" in started:
-                header["content"] = digest_of(*((task.item, task.prediction) for task in tasks))
-        return header
-
-
-def other_predictions(
-    records: Mapping[str, GradeRecord | ErrorRecord], tasks: Sequence[GradingTask]
-) -> list[str]:
-    """Instances that have a grade of another prediction than the task's. What has changed of an
-    instance (its environment was put right) is graded anew."""
-    return [
-        task.item.problem.id
-        for task in tasks
-        if isinstance(record := records.get(task.item.problem.id), GradeRecord)
-        and record.content is not None
-        and record.content.partition("-")[2] != digest_of(task.prediction)
-    ]
-
-
-def _content(task: GradingTask) -> str:
-    return f"{digest_of(task.item)}-{digest_of(task.prediction)}"
-
-
-def digest_of(*parts: object) -> str:
-    """Of instances and predictions, as far as grades depend on them."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(repr(part).encode(errors="surrogatepass"))
-    return digest.hexdigest()[:32]
+        return grown({"kind": "grades", **settings}, tasks, started)
 
 
 def default_jobs() -> int:
@@ -159,7 +111,7 @@ def grade_tasks(
         partial(_start, settings, run.directory, slots),
         executor or Processes(jobs),
         progress=progress,
-        stands=lambda task, record: record.content in (None, _content(task)),
+        stands=stands,
         unavailable=WorkspaceUnavailable,
     )
 
@@ -201,7 +153,7 @@ def _work(
             check = GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
     seconds = time.monotonic() - start
     record = grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
-    return replace(record, content=_content(task))
+    return replace(record, content=content_of(task))
 
 
 def _grade(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -49,10 +50,15 @@ class Remembering:
         self, workspace: Workspace, memory: Path | None, seconds_left: Callable[[], float]
     ) -> None:
         self._inner = workspace
+        self._memory = memory
         self._cache = ReportCache(memory)
         self._seconds_left = seconds_left
         self._state: list[str] = []
         self._known: dict[str, TestReport] = {}
+
+    def unhurried(self) -> Remembering:
+        """The same workspace and memory, for runs that are not kept to the issue's seconds."""
+        return Remembering(self._inner, self._memory, lambda: math.inf)
 
     @property
     def root(self) -> Path:

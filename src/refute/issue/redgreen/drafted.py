@@ -39,6 +39,7 @@ def drafted_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> tup
                 fix.drawn,
                 scores.get(fix.number, 0.0),
                 tuple(result.id for result in fix.broken),
+                fix.near,
                 frozenset(green),
                 frozenset(red),
             )

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from refute.errors import ContextTooLong
 from refute.issue.context.commits import NO_HISTORY, read_history
+from refute.issue.context.long_issues import shown_issue
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.fixing.proving import proven_fix
@@ -23,6 +24,7 @@ from refute.issue.grading.states import test_files
 from refute.issue.methods.zeroshot import LEAST_TOKENS
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.cached_workspace import Remembering, memory_of
+from refute.issue.redgreen.doubts import Doubt, Doubts
 from refute.issue.redgreen.drafted import drafted_fixes
 from refute.issue.redgreen.edits_read import read_patches, read_readings, read_verdicts
 from refute.issue.redgreen.finalize import conclude
@@ -34,17 +36,11 @@ from refute.issue.redgreen.locate import (
     told_places,
     view_of,
 )
+from refute.issue.redgreen.pool import Pool
 from refute.issue.redgreen.questions import Questions
-from refute.issue.redgreen.ranking import (
-    Draft,
-    Ranked,
-    agreed,
-    behaviours,
-    ranking,
-    without_shared,
-)
+from refute.issue.redgreen.ranking import ranking
 from refute.issue.redgreen.rounds import PromptedQuestion, ask_round
-from refute.issue.redgreen.testbed import CandidateFix, TestBed
+from refute.issue.redgreen.testbed import TestBed
 from refute.methods import Bounds, Context, Given, method
 from refute.parameters import parameter
 from refute.problems import IssueProblem
@@ -54,20 +50,14 @@ __all__ = ["redgreen"]
 
 ROUNDS = 2
 """Of improving."""
-JUDGED = 4
-"""Drafts in one question to the judge, at most."""
-_SHOWN_FIXES = 2
-"""Behaviours of fixes that the judge is shown."""
-MOST_FIXES = 6
-"""That the drafts are tried on, by what they broke."""
 _FEWEST_TO_LOCATE = 4
 """Calls from which one is spent on choosing what to look at."""
 _SNIPPET_SECONDS = 180.0
 CONTEXT_TOKENS = 12_000
+_ISSUE_SHARE = 4
+"""The issue's text may have one token to so many of the context."""
 
 Result = TypeVar("Result")
-_Asked = tuple[str, tuple[int, ...], PromptedQuestion]
-"""Kind, the numbers of the drafts or of the fix that it is about, and the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +107,10 @@ async def redgreen(
         except OutOfBounds as error:
             work.step("bounds", said=str(error))
         found = await asyncio.to_thread(work.conclude)
-    return await proven_fix(problem, found, ctx, asking) if ctx.task == "repair" else found
+        if ctx.task != "repair":
+            return found
+        proof = workspace.unhurried()
+        return await proven_fix(problem, found, asking, proof, bounds, issue=work.issue)
 
 
 class _Work:
@@ -133,6 +126,7 @@ class _Work:
         given: Given,
     ) -> None:
         self.problem = problem
+        self.issue = shown_issue(problem.text, options.context_tokens // _ISSUE_SHARE)
         self.bed = bed
         self.ask = ask
         self.bounds = bounds
@@ -144,12 +138,9 @@ class _Work:
         self.history = NO_HISTORY
         self.likely = Likely((), ())
         self.view = View((), (), ())
-        self.drafts: list[Draft] = []
-        self.fixes: list[CandidateFix] = []
         self.steps: list[dict[str, Any]] = []
-        self.meanings: list[object] = []
-        self.doubted: set[int] = set()
-        self.repaired: set[int] = set()
+        self.pool = Pool(bed, self.step)
+        self.doubts = Doubts()
 
     def step(self, kind: str, **what: Any) -> None:
         """Write a line of the journal."""
@@ -170,20 +161,21 @@ class _Work:
         ctx = Context(workspace=spawn, bounds=bounds)
         found = await snippet(self.problem, ctx=ctx)
         if found.prediction.patch:
-            await self._blocking(lambda: self._try(found.prediction.patch, "snippet"))
+            patch = found.prediction.patch
+            await self._blocking(lambda: self.pool.add_tests(patch, "snippet"))
 
     async def locate(self) -> None:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
         self.history = await self._blocking(lambda: read_history(self.problem))
-        seen = "\n".join(self.bed.told(draft.trial) for draft in self.drafts)
+        seen = "\n".join(self.bed.told(draft.trial) for draft in self.pool.drafts)
         self.likely = likely = await self._blocking(
             lambda: likely_files(issue, sources, self.history, seen)
         )
         answer = await self._blocking(lambda: told_places(issue, sources, seen))
         if not answer and self.ask.left >= _FEWEST_TO_LOCATE:
             prompt = await self._blocking(
-                lambda: locate_prompt(issue, sources, likely, self.tokens)
+                lambda: locate_prompt(self.issue, sources, likely, self.tokens)
             )
             self.say("asks which code to look at")
             ((answer, *_),) = [
@@ -194,7 +186,7 @@ class _Work:
     async def _look(self, answer: str) -> None:
         """Show what the answer chose, as far as there is room for it."""
         issue, sources = self.problem.text, self.bed.sources
-        seeds = [path for draft in self.drafts for path in test_files(draft.trial.patch)]
+        seeds = [path for draft in self.pool.drafts for path in test_files(draft.trial.patch)]
         first = next(iter((*self.tests, *seeds)), "")
         places = [f"CODE: {path}" for path in touched_files(self.proposal)]
         places += [f"TEST: {path}" for path in self.tests]
@@ -214,7 +206,7 @@ class _Work:
     async def draft(self) -> None:
         """Tests and fixes, each asked of somebody who knows nothing of the other."""
         if self.proposal.strip():
-            await self._blocking(lambda: self._fix(self.proposal, "given"))
+            await self._blocking(lambda: self._add_fix(self.proposal, "given"))
         options, left = self.options, self.ask.left
         samples = max(1, left - left // 3)  # about a third is left for the rest
         while True:
@@ -230,7 +222,7 @@ class _Work:
                 # the model's context is smaller than ours: show half as much, and ask again
                 self.tokens //= 2
                 if self.tokens < LEAST_TOKENS:
-                    if not self.drafts:
+                    if not self.pool.drafts:
                         raise
                     answers = [[] for _ in routes]
                     break
@@ -240,14 +232,14 @@ class _Work:
         for (route, _), texts in zip(routes, answers, strict=True):
             for text in texts:
                 await self._blocking(lambda t=text, r=route: self._read(t, r))  # type: ignore[misc]
-        await self._blocking(self._cross)
+        await self._blocking(self.pool.cross)
 
     async def improve(self) -> bool:
         """Ask about what is in doubt, while an answer can change the outcome.
 
         False: nothing was asked.
         """
-        asked = await self._blocking(self._doubts)
+        asked = await self._blocking(lambda: self.doubts.of(self.pool, self.questions))
         if asked:
             self.say(f"asks again: {', '.join(sorted({kind for kind, _, _ in asked}))}")
         await self._answered(asked)
@@ -256,15 +248,15 @@ class _Work:
     def conclude(self) -> Reproduction:
         """The best draft without the tests that do not serve, run once more."""
         self.say("concludes")
-        fixes = self._behaviours()
-        for one in ranking(self.drafts, fixes):
+        drafts, fixes = self.pool.drafts, self.pool.behaviours()
+        for one in ranking(drafts, fixes):
             self.step(
                 "ranked", draft=one.draft.number, route=one.draft.route, tier=one.tier,
                 support=round(one.support, 3), kept=one.kept, dropped=one.dropped,
             )  # fmt: skip
-        prediction = conclude(self.problem.id, self.bed, self.drafts, fixes)
+        prediction = conclude(self.problem.id, self.bed, drafts, fixes)
         self.step("final", patch=prediction.patch, failing=list(prediction.tests))
-        drafted = drafted_fixes(self.drafts, self.fixes)
+        drafted = drafted_fixes(drafts, self.pool.fixes)
         return Reproduction(prediction, tuple(self.steps), fixes=drafted)
 
     # -- asking ------------------------------------------------------------------------------------
@@ -272,68 +264,17 @@ class _Work:
     @property
     def questions(self) -> Questions:
         """How to ask, with what is shown by now."""
-        return Questions(self.problem.text, self.view, self.bed)
-
-    def _doubts(self) -> list[_Asked]:
-        """What is to be asked; nothing where what there is agrees."""
-        order = ranking(self.drafts, self._behaviours())
-        if agreed(order):
-            return []
-        red = [draft for draft in self.drafts if draft.red and draft.route != "snippet"]
-        if not red:
-            return self._repairs()
-        if any(draft.ever_green for draft in red):
-            return self._judging(order)
-        asked = self._fix_repairs()
-        asked += [] if asked else self._disputes(order)
-        return asked or self._judging(order)
-
-    def _repairs(self) -> list[_Asked]:
-        """The first drafts that show nothing, until one of them was asked about."""
-        written = [draft for draft in self.drafts if draft.number not in self.doubted]
-        written.sort(key=lambda draft: (draft.route == "snippet", not draft.trial.applied))
-        self.doubted.update(draft.number for draft in written[:1])
-        return [("repair", (one.number,), self.questions.repair(one)) for one in written[:1]]
-
-    def _fix_repairs(self) -> list[_Asked]:
-        """Where no fix can be used: the one that breaks least."""
-        fixes = without_shared(self.fixes, self.drafts)
-        if any(not fix.rejected and not fix.broken for fix in fixes):
-            return []
-        fixes = [fix for fix in fixes if fix.number not in self.repaired]
-        fixes.sort(key=lambda fix: (bool(fix.rejected), len(fix.broken), fix.number))
-        self.repaired.update(fix.number for fix in fixes[:1])
-        return [("fix", (one.number,), self.questions.fix_repair(one)) for one in fixes[:1]]
-
-    def _disputes(self, order: Sequence[Ranked]) -> list[_Asked]:
-        """The best draft and the best fix, where no draft and no fix agree."""
-        drafts = [one.draft for one in order if one.draft.red and one.draft.route != "snippet"]
-        tried = self._tried()
-        drafts = (
-            [draft for draft in drafts if draft.number not in self.doubted][:1] if tried else []
-        )
-        self.doubted.update(draft.number for draft in drafts)
-        return [("dispute", (one.number,), self.questions.dispute(one, tried[0])) for one in drafts]
-
-    def _judging(self, order: Sequence[Ranked]) -> list[_Asked]:
-        """The question about the drafts that fail, where one was not judged yet."""
-        drafts = [one.draft for one in order if one.draft.red and one.draft.route != "snippet"]
-        if all(draft.accepted is not None for draft in drafts):
-            return []
-        drafts = drafts[:JUDGED]
-        fixes = [fix for fix in self._behaviours() if not fix.rejected][:_SHOWN_FIXES]
-        numbers = tuple(draft.number for draft in drafts)
-        return [("judge", numbers, self.questions.judge(drafts, fixes))]
+        return Questions(self.issue, self.view, self.bed)
 
     # -- answers -----------------------------------------------------------------------------------
 
-    async def _answered(self, asked: Sequence[_Asked]) -> None:
+    async def _answered(self, asked: Sequence[Doubt]) -> None:
         """Put the questions about drafts and fixes, and work in what comes."""
         answers = await ask_round(self.ask, [question for _, _, question in asked])
         for (kind, numbers, _), texts in zip(asked, answers, strict=True):
             for text in texts:
                 await self._blocking(lambda k=kind, n=numbers, t=text: self._take(k, n, t))  # type: ignore[misc]
-        await self._blocking(self._cross)
+        await self._blocking(self.pool.cross)
 
     def _take(self, kind: str, numbers: tuple[int, ...], text: str) -> None:
         """Work in one answer about drafts or, of kind `fix`, about a fix."""
@@ -345,7 +286,7 @@ class _Work:
         refused = [sorted(verdict.refused) for verdict in verdicts]
         self.step("judged", drafts=numbers, accepted=accepted, refused=refused, answer=text)
         for number, verdict in zip(numbers, verdicts, strict=True):
-            self.drafts[number] = self.drafts[number].judged(verdict)
+            self.pool.judge(number, verdict)
 
     def _read(self, text: str, route: str, parent: int | None = None) -> None:
         """Try what an answer holds."""
@@ -356,68 +297,12 @@ class _Work:
         self.step("answer", route=route, parent=parent, answer=text, problems=problems)
         for edited in edits:
             if edited.code and route in ("fix", "dispute"):
-                self._fix(edited.code, route)
+                self._add_fix(edited.code, route)
             if route != "fix":
-                self._try(edited.tests, route, parent, edited.problems)
+                self.pool.add_tests(edited.tests, route, parent, edited.problems)
 
-    def _try(
-        self,
-        patch: str,
-        route: str,
-        parent: int | None = None,
-        problems: tuple[str, ...] = (),
-    ) -> None:
-        if any(draft.trial.patch == patch for draft in self.drafts):
-            return
-        trial = self.bed.try_tests(patch)
-        draft = Draft(len(self.drafts), route, trial, problems, parent)
-        self.drafts.append(draft)
-        self.step(
-            "tried", draft=draft.number, route=route, parent=parent, patch=patch,
-            rejected=trial.rejected, failing=[r.id for r in trial.failing],
-        )  # fmt: skip
-
-    def _fix(self, patch: str, route: str) -> None:
-        """Try a fix, unless another spelling of it was tried already."""
-        meaning = self.bed.meaning(patch)
-        if meaning in self.meanings:
-            known = self.fixes[self.meanings.index(meaning)]
-            answers = known.answers | {self.answers}
-            self.fixes[known.number] = replace(known, answers=answers)
-            return
-        first = self.view.tests[:1]
-        fix = self.bed.try_fix(len(self.fixes), patch, first, self.answers)
-        self.meanings.append(meaning)
-        self.fixes.append(fix)
-        self.step(
-            "fix", fix=fix.number, route=route, patch=patch, rejected=fix.rejected,
-            broken=[result.id for result in fix.broken], near=fix.near, answer_of=self.answers,
-        )  # fmt: skip
-
-    # -- running -----------------------------------------------------------------------------------
-
-    def _tried(self) -> list[CandidateFix]:
-        """The fixes that drafts are tried on, those that broke least first."""
-        usable = sorted(
-            (fix for fix in without_shared(self.fixes, self.drafts) if fix.weight > 0),
-            key=lambda fix: (-fix.weight, fix.number),
-        )
-        return usable[:MOST_FIXES]
-
-    def _behaviours(self) -> list[CandidateFix]:
-        """One fix for each behaviour, those that can be used."""
-        return behaviours(self._tried(), self.drafts)
-
-    def _cross(self) -> None:
-        """Run each draft that fails on each fix, where that was not done."""
-        for fix in self._tried():
-            for draft in self.drafts:
-                if not draft.red or fix.number in draft.rows:
-                    continue
-                row = self.bed.cross(draft.trial, fix)
-                rows = {**draft.rows, fix.number: row}
-                self.drafts[draft.number] = replace(draft, rows=rows)
-                self.step("crossed", draft=draft.number, fix=fix.number, tests=dict(row))
+    def _add_fix(self, patch: str, route: str) -> None:
+        self.pool.add_fix(patch, route, self.answers, self.view.tests[:1])
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
         return await asyncio.to_thread(work)
