@@ -30,6 +30,7 @@ from refute.function.scenarios.receivers import (
     pairs_of,
 )
 from refute.function.scenarios.results import function_returned, uses
+from refute.function.scenarios.sizes import Bounds
 from refute.function.scenarios.varying import variations
 from refute.problems import Scenario
 from refute.sandbox.values import Incomplete
@@ -72,6 +73,7 @@ class Proposer:
     """How tests make objects of a class, by its id."""
     _tries: dict[tuple[str, str], Tries] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
+    _bounds: Bounds = field(default_factory=Bounds)
     _kept: list[Proposal] = field(default_factory=list)
     _lines: set[int] = field(default_factory=set)
     _stream: Iterator[Proposal | None] | None = None
@@ -109,7 +111,7 @@ class Proposer:
         misses = 0
         assert self._stream is not None
         for proposal in self._stream:
-            if proposal is None or proposal.scenario.source in self._seen:
+            if proposal is None or self._is_useless(proposal.scenario):
                 misses += 1
                 if misses > MOST_MISSES:
                     break
@@ -120,10 +122,16 @@ class Proposer:
                 break
         return found
 
+    def _is_useless(self, scenario: Scenario) -> bool:
+        """Whether it was proposed, or has a number with which a call like it never ended."""
+        return scenario.source in self._seen or self._bounds.exceeded(scenario)
+
     def learn(self, proposal: Proposal, seen: Observation) -> None:
         """Take what a proposal showed into account."""
         good = 0.0 if seen.misused or not seen.answered else 0.5 if seen.kind == "raised" else 1.0
         choices = proposal.choices
+        if seen.kind == "cut short":
+            self._bounds.learn(proposal.scenario)
         if seen.kind == "setup" and not choices:
             self._leave_out(proposal.scenario, seen.step)
         if seen.kind == "setup":  # the first statement makes the receiver
