@@ -4,7 +4,9 @@
 
 `wrong.jsonl`: fixes that apply and do not resolve their issue, as `refute grade --task repair`
 writes them. Each is compared with the golden patch, as `refute vet` compares fixes: an input is
-looked for on which they differ, with the calls to begin with that the tests near the change make.
+looked for on which they differ, with the calls to begin with that the tests near the change make;
+where there is none, these tests are run with both, and their calls of what differs compared
+("observed").
 `--tests`: runs of `refute bench` whose tests (of `--task repair`,
 those of the claim) are tried as well: a test separates the two where it passes with the golden one
 and does not pass with the wrong one. Needs REFUTE_REPOS; environments are made as for grading.
@@ -28,6 +30,7 @@ from refute.api.fixes import changes_of
 from refute.datasets.swe import IssueItem, load_issues
 from refute.issue.bench import RECORDS
 from refute.issue.grading.states import test_files
+from refute.issue.observed_calls import observed_differences
 from refute.issue.patches import split_fix
 from refute.issue.predictions import read_predictions
 from refute.issue.recorded_calls import record_calls
@@ -41,8 +44,8 @@ from refute.workspace.repositories import find_clone
 
 
 def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tuple[str, str, str]:
-    """What came of it ("differs", "no difference", "cannot tell"), the input or why there is none,
-    and what became of the calls that the tests near the change make."""
+    """What came of it ("differs", "observed", "no difference", "cannot tell"), the input or why
+    there is none, and what became of the calls that the tests near the change make."""
     base = prepared(item.problem, "local")
     folder = scratch / item.problem.id
     recorded = scratch / f"{item.problem.id}.jsonl"
@@ -66,6 +69,14 @@ def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tupl
         return "differs", shown[0].scenario.source, told
     if broken := next((one.broken for one in comparisons if one.broken), ""):
         return "differs", f"import of the module: {broken}", told
+    with open_workspace(base) as workspace:
+        fixes, functions = (wrong, item.key.patch), found.changes.functions
+        observed, why = observed_differences(fixes, functions, "", workspace, Bounds())
+    if observed:
+        one = observed[0]
+        call = f"{one.function}({one.given})" if one.function else "it"
+        return "observed", f"{one.test}: {call}: {one.before} | {one.after}", told
+    told = f"{told}; observed: {why or 'no difference'}"
     verdict = "cannot tell"
     if any(one.verdict == "no difference" for one in comparisons):
         verdict = "no difference"
@@ -151,9 +162,11 @@ def main() -> None:
     n = len(results)
     inputs = sum(found == "differs" for found, _ in results)
     unknown = sum(found == "cannot tell" for found, _ in results)
-    either = sum(found == "differs" or bool(told) for found, told in results)
+    observed = sum(found == "observed" for found, _ in results)
+    either = sum(found in ("differs", "observed") or bool(told) for found, told in results)
     print(
-        f"{n} wrong patches: {inputs} get a separating input, {either} an input or a test; "
+        f"{n} wrong patches: {inputs} get a separating input, {observed} more a call in the "
+        f"project's own tests; {either} any of these or a given test; "
         f"of {unknown} it cannot be told"
     )
 

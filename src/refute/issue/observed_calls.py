@@ -1,0 +1,213 @@
+"""What two fixes do in the project's own tests: where one of the functions that differ between them
+returns, raises or changes another thing in the same call, or a test ends otherwise.
+
+The last resort where no input could be built: only the tests of a project know how to make an
+application or a database. Both fixes run the same tests, each in a workspace; what differs must
+differ again in a second run of both. What comes back is text, which is shown and never believed.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from refute import recording
+from refute.errors import PatchRejected
+from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.drafting.original import FAILING, Original
+from refute.issue.grading.states import files_with_tests, test_files
+from refute.issue.patches import split_fix, touched_files
+from refute.methods import Bounds
+from refute.syntax import try_parse
+from refute.workspace.applying import applied
+from refute.workspace.contract import TestReport, TestSelection, Workspace
+
+if TYPE_CHECKING:
+    from refute.diffing.changes import ChangedFunction, Place
+
+__all__ = ["ObservedCall", "observed_differences"]
+
+MOST_FILES = 3
+"""Test files that are run."""
+MOST_SHOWN = 3
+SECONDS = 120.0
+"""For one run of the tests; the recipe's own limit where that is less."""
+_SOURCES = ".refute/sources"
+_FILE = ".refute/watched.jsonl"
+_NEEDED = ("__init__", "looking", "outlining", "watching")
+_LARGEST = 32 << 20
+_LONGEST = 100_000
+"""Characters of a line that is read."""
+_HERE = "(lambda: 0).__code__.co_filename"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCall:
+    """A call in a test of the project that came out otherwise, or a test that did."""
+
+    test: str
+    """The test, as its runner names it."""
+    function: str
+    """What was called; "": the test itself ended otherwise."""
+    given: str
+    """Its arguments, as short text."""
+    before: str
+    after: str
+    """What came of it with the first fix, and with the second one, as short text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of the tests with one fix."""
+
+    report: TestReport
+    calls: Mapping[tuple[str, str, int], tuple[str, str]]
+    """(test, function, number) -> what it was given, and what came of it."""
+
+
+def observed_differences(
+    fixes: tuple[str, str],
+    functions: Sequence[ChangedFunction],
+    tests: str,
+    workspace: Workspace,
+    bounds: Bounds,
+) -> tuple[tuple[ObservedCall, ...], str]:
+    """At most `MOST_SHOWN` differences of two fixes in the tests near them, the calls first; and
+    why there are none, where nothing could be run.
+
+    `functions`: what differs between the fixes. `tests`: a test patch, whose tests run as well.
+    Raises `WorkspaceUnavailable`. The workspace is clean afterwards.
+    """
+    codes = tuple(split_fix(fix)[1] for fix in fixes)
+    sources = Original(workspace, bounds).sources()
+    touched = touched_files("".join(codes))
+    near = neighbouring_tests(touched, sources, hint="".join(codes), most=MOST_FILES)
+    files = tuple(dict.fromkeys((*test_files(tests), *near)))
+    places = [one.before for one in functions], [one.after for one in functions]
+
+    def runs() -> list[_Run]:
+        return [
+            _run([code, tests], place, files, workspace, bounds)
+            for code, place in zip(codes, places, strict=True)
+        ]
+
+    try:
+        first = runs()
+        found = _different(first[0], first[1])
+        if not found:
+            return (), "" if any(one.report.results for one in first) else "no test near them runs"
+        again = {(one.test, one.function): one for one in _different(*runs())}
+    except PatchRejected as error:
+        return (), f"a patch does not apply: {error}"
+    stand = [one for one in found if _alike(one, again.get((one.test, one.function)))]
+    return tuple(stand[:MOST_SHOWN]), "" if stand else "what differed once did not again"
+
+
+def _alike(one: ObservedCall, again: ObservedCall | None) -> bool:
+    return again is not None and (one.before, one.after) == (again.before, again.after)
+
+
+def _run(
+    patches: Sequence[str],
+    places: Sequence[Place],
+    files: Sequence[str],
+    workspace: Workspace,
+    bounds: Bounds,
+) -> _Run:
+    with applied(workspace, *(patch for patch in patches if patch.strip())):
+        selected = files_with_tests(workspace, files)
+        _watched(places, workspace)
+        timeout = min(SECONDS, bounds.test_seconds)
+        report = workspace.run_tests(TestSelection(files=selected), timeout=timeout)
+        try:
+            told = workspace.read(_FILE)[:_LARGEST]
+        except FileNotFoundError:
+            told = b""
+    return _Run(report, _read(told))
+
+
+def _watched(places: Sequence[Place], workspace: Workspace) -> None:
+    """Add the line that watches to the end of each module with a function to watch."""
+    folder = Path(recording.__file__).parent
+    workspace.write(f"{_SOURCES}/refute/__init__.py", b"")
+    for name in _NEEDED:
+        data = (folder / f"{name}.py").read_bytes()
+        workspace.write(f"{_SOURCES}/refute/recording/{name}.py", data)
+    root = str(workspace.root)
+    start = (
+        "import sys\nsys.path.insert(0, sources)\n"
+        "try:\n    from refute.recording.watching import watch\n    watch(file, chosen, target)\n"
+        "except Exception: pass\nfinally: sys.path.remove(sources)\n"
+    )
+    for file in sorted({place.file for place in places}):
+        source = workspace.read(file).decode("utf-8", "surrogateescape")
+        chosen = _first_lines(source, [place for place in places if place.file == file])
+        if chosen is None:
+            continue
+        given = f'"sources": {f"{root}/{_SOURCES}"!r}, "target": {f"{root}/{_FILE}"!r}'
+        line = f'exec({start!r}, {{"file": {_HERE}, "chosen": {chosen!r}, {given}}})'
+        workspace.write(file, f"{source}\n{line}\n".encode("utf-8", "surrogateescape"))
+
+
+def _first_lines(source: str, places: Sequence[Place]) -> dict[str, str] | None:
+    """Where the code of each function begins, as its code object says: with the first decorator."""
+    tree = try_parse(source)
+    if tree is None:
+        return None
+    names = {place.line: place.qualname for place in places}
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno in names:
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found[str(first)] = names[node.lineno]
+    return found
+
+
+def _read(told: bytes) -> dict[tuple[str, str, int], tuple[str, str]]:
+    """What a run wrote down; lines that do not look like ours are left out."""
+    calls: dict[tuple[str, str, int], tuple[str, str]] = {}
+    for line in told.decode("utf-8", "replace").splitlines():
+        try:
+            row = json.loads(line) if len(line) < _LONGEST else None
+        except (ValueError, RecursionError):
+            continue
+        row = row if isinstance(row, dict) else {}
+        test, function, number = row.get("test"), row.get("function"), row.get("number")
+        outcome, given, changed = row.get("outcome"), row.get("given"), row.get("changed")
+        if (
+            isinstance(test, str)
+            and isinstance(function, str)
+            and isinstance(number, int)
+            and isinstance(outcome, str)
+            and isinstance(given, dict)
+            and isinstance(changed, dict)
+        ):
+            end = ("raises " if row.get("raised") is True else "") + outcome
+            end += "".join(f"; {name} becomes {text}" for name, text in changed.items())
+            arguments = ", ".join(f"{name}={text}" for name, text in given.items())
+            calls.setdefault((test, function, number), (arguments, end))
+    return calls
+
+
+def _different(one: _Run, other: _Run) -> list[ObservedCall]:
+    """The first call of each function in each test that came out otherwise, then the tests."""
+    found: dict[tuple[str, str], ObservedCall] = {}
+    for key, (given, end) in one.calls.items():
+        test, function, _ = key
+        if key in other.calls and end != other.calls[key][1]:
+            call = ObservedCall(test, function, given, end, other.calls[key][1])
+            found.setdefault((test, function), call)
+    ends = {result.id: _end(result.outcome) for result in other.report.results}
+    for result in one.report.results:
+        before, after = _end(result.outcome), ends.get(result.id)
+        if after is not None and after != before:
+            found[result.id, ""] = ObservedCall(result.id, "", "", before, after)
+    return list(found.values())
+
+
+def _end(outcome: str) -> str:
+    return "fails" if outcome in FAILING else outcome
