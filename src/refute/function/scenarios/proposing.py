@@ -31,6 +31,7 @@ from refute.function.scenarios.receivers import (
 )
 from refute.function.scenarios.results import function_returned, uses
 from refute.function.scenarios.sizes import Bounds
+from refute.function.scenarios.surroundings import variables_read, with_variables
 from refute.function.scenarios.varying import variations
 from refute.problems import Scenario
 from refute.sandbox.values import Incomplete
@@ -81,6 +82,8 @@ class Proposer:
     rng: Random = field(init=False)
     receivers: Receivers = field(init=False)
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
+    _variables: tuple[str, ...] = ()
+    """Of the environment, that it reads."""
     _results: dict[str, int] = field(default_factory=dict)
     """Source of a scenario whose result is used -> how many results deep it is itself."""
     _uses: deque[Proposal] = field(default_factory=deque)
@@ -103,6 +106,7 @@ class Proposer:
         self.receivers = Receivers(
             target, self.described, self.builder, self.rng, self._tries, self.texts, self.instances
         )
+        self._variables = variables_read(target.node)
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -266,7 +270,10 @@ class Proposer:
             if signature.kind == "type":
                 callee = self.builder.namer.name(f"{self.target.module}:{name}")
             call = call_of(callee, pairs, signature)
-            return Proposal(Scenario(call.source, call.setup, call.imports), tuple(choices))
+            around = self._around(turn)
+            imports, setup = joined([*around, call])
+            steps = (*(one.source for one in around), *setup)
+            return Proposal(Scenario(call.source, steps, imports), tuple(choices))
         receiver = self.receivers.drawn()
         if receiver is None:
             return None
@@ -279,6 +286,7 @@ class Proposer:
             call = Piece(f"{variable}.{last}")
         else:
             call = call_of(Piece(f"{variable}.{last}"), pairs, signature)
+        before = [*self._around(turn), *before]
         imports, setup = joined([receiver, *before, call])
         steps = (f"{variable} = {receiver.source}", *(one.source for one in before))
         choices += [("receiver", receiver.source), *more]
@@ -286,6 +294,12 @@ class Proposer:
         return Proposal(
             Scenario(call.source, (*steps[:1], *setup, *steps[1:]), imports), tuple(choices)
         )
+
+    def _around(self, turn: int) -> list[Piece]:
+        """What is set before a call, where it reads of its surroundings."""
+        if not self._variables or turn < 4 or self.rng.random() < 0.4:
+            return []
+        return [with_variables(self._variables, self.builder.constants[1], self.rng)]
 
     def _reached(self, receiver: Piece, row: Row, choices: list[tuple[str, str]]) -> Proposal:
         """What a descriptor does, as Python has it called: by the attribute of a class that holds
