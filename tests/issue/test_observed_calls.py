@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from refute.diffing.changes import ChangedFunction, Place
-from refute.issue.observed_calls import _read, observed_differences
+from refute.issue.observed_calls import _named_alike, _read, observed_differences
 from refute.methods import Bounds
 
 from .projects import FIX, GOLDEN_TESTS, Project
@@ -51,3 +51,11 @@ def test_what_comes_back_is_not_believed() -> None:
     ]
     told = "\n".join(lines).encode("utf-8", "surrogateescape")
     assert _read(told) == {("t", "f", 1): ("a=1", "raises None; a becomes 2")}
+
+
+def test_tests_in_a_folder_of_that_name_are_better_than_none() -> None:
+    test = "def test_it(): pass\n"
+    sources = dict.fromkeys(
+        ("tests/inspect/tests.py", "tests/other/tests.py", "a/inspect.py"), test
+    )
+    assert _named_alike(["core/inspect.py", "README"], sources) == ("tests/inspect/tests.py",)

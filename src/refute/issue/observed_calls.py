@@ -12,15 +12,15 @@ import ast
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from refute import recording
 from refute.errors import PatchRejected
 from refute.issue.context.neighbours import neighbouring_tests
 from refute.issue.drafting.original import FAILING, Original
-from refute.issue.grading.states import files_with_tests, test_files
-from refute.issue.patches import split_fix, touched_files
+from refute.issue.grading.states import files_with_tests, holds_tests, test_files
+from refute.issue.patches import is_test_file, split_fix, touched_files
 from refute.methods import Bounds
 from refute.syntax import try_parse
 from refute.workspace.applying import applied
@@ -86,6 +86,7 @@ def observed_differences(
     sources = Original(workspace, bounds).sources()
     touched = touched_files("".join(codes))
     near = neighbouring_tests(touched, sources, hint="".join(codes), most=MOST_FILES)
+    near = near or _named_alike(touched, sources)
     files = tuple(dict.fromkeys((*test_files(tests), *near)))
     places = [one.before for one in functions], [one.after for one in functions]
 
@@ -105,6 +106,20 @@ def observed_differences(
         return (), f"a patch does not apply: {error}"
     stand = [one for one in found if _alike(one, again.get((one.test, one.function)))]
     return tuple(stand[:MOST_SHOWN]), "" if stand else "what differed once did not again"
+
+
+def _named_alike(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[str, ...]:
+    """Tests in a folder that is called like a changed module, though other modules are too: better
+    than none."""
+    stems = {PurePosixPath(path).stem for path in touched}
+    found = [
+        path
+        for path, source in sources.items()
+        if stems.intersection(PurePosixPath(path).parts[:-1])
+        and is_test_file(path)
+        and holds_tests(source)
+    ]
+    return tuple(sorted(found)[:MOST_FILES])
 
 
 def _alike(one: ObservedCall, again: ObservedCall | None) -> bool:
