@@ -5,8 +5,15 @@ from __future__ import annotations
 import json
 
 from refute.diffing.changes import ChangedFunction, Place
-from refute.issue.observed_calls import _named_alike, _read, observed_differences
+from refute.issue.observed_calls import (
+    _different,
+    _named_alike,
+    _read,
+    _Run,
+    observed_differences,
+)
 from refute.methods import Bounds
+from refute.workspace.contract import TestReport, TestResult
 
 from .projects import FIX, GOLDEN_TESTS, Project
 
@@ -59,3 +66,14 @@ def test_tests_in_a_folder_of_that_name_are_better_than_none() -> None:
         ("tests/inspect/tests.py", "tests/other/tests.py", "a/inspect.py"), test
     )
     assert _named_alike(["core/inspect.py", "README"], sources) == ("tests/inspect/tests.py",)
+
+
+def test_tests_that_run_with_one_fix_alone_differ() -> None:
+    report = TestReport((TestResult("a::t", "a", "passed"),), "finished")
+    broken = TestReport((), "crashed", remark="the runner failed: TypeError")
+    [found] = _different(_Run(report, {}), _Run(broken, {}))
+    assert (found.before, found.after) == ("passed", "does not run: the runner failed: TypeError")
+    [found] = _different(_Run(broken, {}), _Run(report, {}))
+    assert (found.test, found.after) == ("a::t", "passed")
+    late = TestReport((), "timeout")
+    assert _different(_Run(report, {}), _Run(late, {})) == []

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ObservedCall", "observed_differences"]
 
-MOST_FILES = 3
-"""Test files that are run."""
+ROUNDS = (3, 9)
+"""Test files that are run: the nearest, then more where those show nothing."""
 MOST_SHOWN = 3
 SECONDS = 120.0
 """For one run of the tests; the recipe's own limit where that is less."""
@@ -85,27 +85,41 @@ def observed_differences(
     codes = tuple(split_fix(fix)[1] for fix in fixes)
     sources = Original(workspace, bounds).sources()
     touched = touched_files("".join(codes))
-    near = neighbouring_tests(touched, sources, hint="".join(codes), most=MOST_FILES)
+    near = neighbouring_tests(touched, sources, hint="".join(codes), most=sum(ROUNDS))
     near = near or _named_alike(touched, sources)
-    files = tuple(dict.fromkeys((*test_files(tests), *near)))
     places = [one.before for one in functions], [one.after for one in functions]
 
-    def runs() -> list[_Run]:
-        return [
+    def runs(files: Sequence[str]) -> tuple[_Run, _Run]:
+        first, second = (
             _run([code, tests], place, files, workspace, bounds)
             for code, place in zip(codes, places, strict=True)
-        ]
+        )
+        return first, second
 
+    why = "no test near them runs"
     try:
-        first = runs()
-        found = _different(first[0], first[1])
-        if not found:
-            return (), "" if any(one.report.results for one in first) else "no test near them runs"
-        again = {(one.test, one.function): one for one in _different(*runs())}
+        for files in _rounds(test_files(tests), near):
+            pair = runs(files)
+            found = _different(*pair)
+            if any(one.report.results for one in pair):
+                why = ""
+            if not found:
+                continue
+            again = {(one.test, one.function): one for one in _different(*runs(files))}
+            stand = [one for one in found if _alike(one, again.get((one.test, one.function)))]
+            if stand:
+                return tuple(stand[:MOST_SHOWN]), ""
+            why = "what differed once did not again"
     except PatchRejected as error:
         return (), f"a patch does not apply: {error}"
-    stand = [one for one in found if _alike(one, again.get((one.test, one.function)))]
-    return tuple(stand[:MOST_SHOWN]), "" if stand else "what differed once did not again"
+    return (), why
+
+
+def _rounds(given: Sequence[str], near: Sequence[str]) -> list[tuple[str, ...]]:
+    """The files of each round."""
+    first = tuple(dict.fromkeys((*given, *near[: ROUNDS[0]])))
+    rest = tuple(path for path in near[ROUNDS[0] :] if path not in first)
+    return [one for one in (first, rest) if one]
 
 
 def _named_alike(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[str, ...]:
@@ -119,7 +133,7 @@ def _named_alike(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[st
         and is_test_file(path)
         and holds_tests(source)
     ]
-    return tuple(sorted(found)[:MOST_FILES])
+    return tuple(sorted(found)[: sum(ROUNDS)])
 
 
 def _alike(one: ObservedCall, again: ObservedCall | None) -> bool:
@@ -209,18 +223,25 @@ def _read(told: bytes) -> dict[tuple[str, str, int], tuple[str, str]]:
 
 
 def _different(one: _Run, other: _Run) -> list[ObservedCall]:
-    """The first call of each function in each test that came out otherwise, then the tests."""
+    """The first call of each function in each test that came out otherwise, then the tests, then
+    that they run with one of the fixes alone."""
     found: dict[tuple[str, str], ObservedCall] = {}
     for key, (given, end) in one.calls.items():
         test, function, _ = key
         if key in other.calls and end != other.calls[key][1]:
             call = ObservedCall(test, function, given, end, other.calls[key][1])
             found.setdefault((test, function), call)
-    ends = {result.id: _end(result.outcome) for result in other.report.results}
+    outcomes = {result.id: _end(result.outcome) for result in other.report.results}
     for result in one.report.results:
-        before, after = _end(result.outcome), ends.get(result.id)
-        if after is not None and after != before:
+        before, after = _end(result.outcome), outcomes.get(result.id, "")
+        if after and after != before:
             found[result.id, ""] = ObservedCall(result.id, "", "", before, after)
+    for runs, broken in ((one.report, other.report), (other.report, one.report)):
+        passed = [result.id for result in runs.results if result.outcome == "passed"]
+        if passed and not broken.results and broken.status == "crashed":
+            ends = "passed", f"does not run: {broken.remark}"
+            before, after = ends if broken is other.report else ends[::-1]
+            found[passed[0], ""] = ObservedCall(passed[0], "", "", before, after)
     return list(found.values())
 
 
