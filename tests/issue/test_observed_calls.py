@@ -6,8 +6,9 @@ import json
 
 from refute.diffing.changes import ChangedFunction, Place
 from refute.issue.observed_calls import (
+    _beside,
     _different,
-    _named_alike,
+    _naming,
     _read,
     _Run,
     observed_differences,
@@ -60,12 +61,18 @@ def test_what_comes_back_is_not_believed() -> None:
     assert _read(told) == {("t", "f", 1): ("a=1", "raises None; a becomes 2")}
 
 
-def test_tests_in_a_folder_of_that_name_are_better_than_none() -> None:
-    test = "def test_it(): pass\n"
-    sources = dict.fromkeys(
-        ("tests/inspect/tests.py", "tests/other/tests.py", "a/inspect.py"), test
-    )
-    assert _named_alike(["core/inspect.py", "README"], sources) == ("tests/inspect/tests.py",)
+def test_more_tests_than_the_nearest() -> None:
+    """Those that name what differs, most often first, and those in a folder called like its
+    module."""
+    test = "def test_it(): "
+    sources = {
+        "tests/inspect/tests.py": test,
+        "tests/other/tests.py": test + "clamp(1)",
+        "tests/more/tests.py": test + "clamp(1) + clamp(2)",
+        "a/inspect.py": test + "clamp",
+    }
+    assert _beside(["core/inspect.py", "README"], sources) == ("tests/inspect/tests.py",)
+    assert _naming([CHANGED], sources) == ("tests/more/tests.py", "tests/other/tests.py")
 
 
 def test_tests_that_run_with_one_fix_alone_differ() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -86,7 +87,7 @@ def observed_differences(
     sources = Original(workspace, bounds).sources()
     touched = touched_files("".join(codes))
     near = neighbouring_tests(touched, sources, hint="".join(codes), most=sum(ROUNDS))
-    near = near or _named_alike(touched, sources)
+    near = tuple(dict.fromkeys((*near, *_naming(functions, sources), *_beside(touched, sources))))
     places = [one.before for one in functions], [one.after for one in functions]
 
     def runs(files: Sequence[str]) -> tuple[_Run, _Run]:
@@ -118,13 +119,23 @@ def observed_differences(
 def _rounds(given: Sequence[str], near: Sequence[str]) -> list[tuple[str, ...]]:
     """The files of each round."""
     first = tuple(dict.fromkeys((*given, *near[: ROUNDS[0]])))
-    rest = tuple(path for path in near[ROUNDS[0] :] if path not in first)
+    rest = tuple(path for path in near[ROUNDS[0] : sum(ROUNDS)] if path not in first)
     return [one for one in (first, rest) if one]
 
 
-def _named_alike(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[str, ...]:
-    """Tests in a folder that is called like a changed module, though other modules are too: better
-    than none."""
+def _naming(functions: Sequence[ChangedFunction], sources: Mapping[str, str]) -> tuple[str, ...]:
+    """Tests that name what differs, a class rather than its method, those that do so most first."""
+    words = {one.after.qualname.split(".")[-2:][0] for one in functions}
+    count = {
+        path: sum(len(re.findall(rf"\b{re.escape(word)}\b", source)) for word in words)
+        for path, source in sources.items()
+        if is_test_file(path) and holds_tests(source)
+    }
+    return tuple(sorted((path for path in count if count[path]), key=lambda one: -count[one]))
+
+
+def _beside(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[str, ...]:
+    """Tests in a folder that is called like a changed module, though other modules are too."""
     stems = {PurePosixPath(path).stem for path in touched}
     found = [
         path
@@ -133,7 +144,7 @@ def _named_alike(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[st
         and is_test_file(path)
         and holds_tests(source)
     ]
-    return tuple(sorted(found)[: sum(ROUNDS)])
+    return tuple(sorted(found))
 
 
 def _alike(one: ObservedCall, again: ObservedCall | None) -> bool:
