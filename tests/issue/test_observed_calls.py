@@ -6,6 +6,8 @@ import json
 
 from refute.diffing.changes import ChangedFunction, Place
 from refute.issue.observed_calls import (
+    ObservedCall,
+    _alike,
     _beside,
     _different,
     _naming,
@@ -78,9 +80,20 @@ def test_more_tests_than_the_nearest() -> None:
 def test_tests_that_run_with_one_fix_alone_differ() -> None:
     report = TestReport((TestResult("a::t", "a", "passed"),), "finished")
     broken = TestReport((), "crashed", remark="the runner failed: TypeError")
-    [found] = _different(_Run(report, {}), _Run(broken, {}))
+    [found] = _different(_Run(report, {}), _Run(broken, {})).values()
     assert (found.before, found.after) == ("passed", "does not run: the runner failed: TypeError")
-    [found] = _different(_Run(broken, {}), _Run(report, {}))
+    [found] = _different(_Run(broken, {}), _Run(report, {})).values()
     assert (found.test, found.after) == ("a::t", "passed")
     late = TestReport((), "timeout")
-    assert _different(_Run(report, {}), _Run(late, {})) == []
+    assert _different(_Run(report, {}), _Run(late, {})) == {}
+
+
+def test_a_random_token_hides_no_difference_and_is_none() -> None:
+    def call(before: str, after: str) -> ObservedCall:
+        return ObservedCall("t", "f", "", before, after)
+
+    one = call("{'token': 'x1', 'save': True}", "{'token': 'y2', 'save': False}")
+    assert _alike(one, call("{'token': 'z3', 'save': True}", "{'token': 'w4', 'save': False}"))
+    assert not _alike(call("'x1'", "'y2'"), call("'z3'", "'w4'"))
+    assert _alike(call("1", "1, 2"), call("1", "1, 2"))
+    assert not _alike(call("1", "1, 2"), call("1", "1, 3"))

@@ -61,13 +61,17 @@ class ObservedCall:
     """What came of it with the first fix, and with the second one, as short text."""
 
 
+_Key = tuple[str, str, int]
+"""Test, function, and which of its calls in the test."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
     """One run of the tests with one fix."""
 
     report: TestReport
-    calls: Mapping[tuple[str, str, int], tuple[str, str]]
-    """(test, function, number) -> what it was given, and what came of it."""
+    calls: Mapping[_Key, tuple[str, str]]
+    """What each was given, and what came of it."""
 
 
 def observed_differences(
@@ -106,10 +110,13 @@ def observed_differences(
                 why = ""
             if not found:
                 continue
-            again = {(one.test, one.function): one for one in _different(*runs(files))}
-            stand = [one for one in found if _alike(one, again.get((one.test, one.function)))]
+            again = _different(*runs(files))
+            stand: dict[tuple[str, str], ObservedCall] = {}
+            for key, one in found.items():
+                if key in again and _alike(one, again[key]):
+                    stand.setdefault((one.test, one.function), one)
             if stand:
-                return tuple(stand[:MOST_SHOWN]), ""
+                return tuple(stand.values())[:MOST_SHOWN], ""
             why = "what differed once did not again"
     except PatchRejected as error:
         return (), f"a patch does not apply: {error}"
@@ -147,8 +154,14 @@ def _beside(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[str, ..
     return tuple(sorted(found))
 
 
-def _alike(one: ObservedCall, again: ObservedCall | None) -> bool:
-    return again is not None and (one.before, one.after) == (again.before, again.after)
+def _alike(one: ObservedCall, again: ObservedCall) -> bool:
+    """Whether two runs show one difference; words that are others each time (a random token) are
+    none, but hide no other word."""
+    texts = one.before, again.before, one.after, again.after
+    words = [re.findall(r"\w+|\W", text) for text in texts]
+    if len({len(each) for each in words}) == 1:
+        return any(a == b and c == d and a != c for a, b, c, d in zip(*words, strict=True))
+    return (one.before, one.after) == (again.before, again.after)
 
 
 def _run(
@@ -207,9 +220,9 @@ def _first_lines(source: str, places: Sequence[Place]) -> dict[str, str] | None:
     return found
 
 
-def _read(told: bytes) -> dict[tuple[str, str, int], tuple[str, str]]:
+def _read(told: bytes) -> dict[_Key, tuple[str, str]]:
     """What a run wrote down; lines that do not look like ours are left out."""
-    calls: dict[tuple[str, str, int], tuple[str, str]] = {}
+    calls: dict[_Key, tuple[str, str]] = {}
     for line in told.decode("utf-8", "replace").splitlines():
         try:
             row = json.loads(line) if len(line) < _LONGEST else None
@@ -233,27 +246,25 @@ def _read(told: bytes) -> dict[tuple[str, str, int], tuple[str, str]]:
     return calls
 
 
-def _different(one: _Run, other: _Run) -> list[ObservedCall]:
-    """The first call of each function in each test that came out otherwise, then the tests, then
-    that they run with one of the fixes alone."""
-    found: dict[tuple[str, str], ObservedCall] = {}
+def _different(one: _Run, other: _Run) -> dict[_Key, ObservedCall]:
+    """The calls that came out otherwise, then the tests, then that they run with one of the fixes
+    alone."""
+    found: dict[_Key, ObservedCall] = {}
     for key, (given, end) in one.calls.items():
-        test, function, _ = key
         if key in other.calls and end != other.calls[key][1]:
-            call = ObservedCall(test, function, given, end, other.calls[key][1])
-            found.setdefault((test, function), call)
+            found[key] = ObservedCall(key[0], key[1], given, end, other.calls[key][1])
     outcomes = {result.id: _end(result.outcome) for result in other.report.results}
     for result in one.report.results:
         before, after = _end(result.outcome), outcomes.get(result.id, "")
         if after and after != before:
-            found[result.id, ""] = ObservedCall(result.id, "", "", before, after)
+            found[result.id, "", 0] = ObservedCall(result.id, "", "", before, after)
     for runs, broken in ((one.report, other.report), (other.report, one.report)):
         passed = [result.id for result in runs.results if result.outcome == "passed"]
         if passed and not broken.results and broken.status == "crashed":
             ends = "passed", f"does not run: {broken.remark}"
             before, after = ends if broken is other.report else ends[::-1]
-            found[passed[0], ""] = ObservedCall(passed[0], "", "", before, after)
-    return list(found.values())
+            found[passed[0], "", 0] = ObservedCall(passed[0], "", "", before, after)
+    return found
 
 
 def _end(outcome: str) -> str:
