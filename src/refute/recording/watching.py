@@ -111,10 +111,10 @@ def _told(kind: type, error: Any) -> str:
 
 
 def _test_of(frame: FrameType) -> str:
-    """The test that runs: as pytest says, else the outermost function that is called like one."""
+    """The test that runs: as pytest says, else the innermost function that is called like one."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
     at: FrameType | None = frame
-    while at is not None and not os.environ.get("PYTEST_CURRENT_TEST"):
+    while at is not None and not test:
         code = at.f_code
         if code.co_name.startswith("test") and "test" in code.co_filename:
             owner = (
