@@ -4,31 +4,42 @@
 
 `wrong.jsonl`: fixes that apply and do not resolve their issue, as `refute grade --task repair`
 writes them. Each is compared with the golden patch, as `refute vet` compares fixes: an input is
-looked for on which they differ, with the calls to begin with that the tests near the change make.
+looked for on which they differ, with the calls to begin with that the tests near the change make;
+where there is none, these tests are run with both, and their calls of what differs compared
+("observed").
 `--tests`: runs of `refute bench` whose tests (of `--task repair`,
 those of the claim) are tried as well: a test separates the two where it passes with the golden one
 and does not pass with the wrong one. Needs REFUTE_REPOS; environments are made as for grading.
 
 More of them, where nobody wrote any: `python benchmarks/wrong_patches.py ROWS --partial OUT` writes
-the golden patches of several hunks without one of these (drawn by the instance's name), which
-`refute grade ROWS OUT --task repair` then takes apart into right and wrong ones.
+the golden patches of several hunks without one of these (drawn by the instance's name), and
+`--slips OUT --seed N --count M` golden patches with a bug of `mutator.py` in a line that they add,
+of M instances drawn at random (`--without` files of predictions: of none of theirs; only where the
+project runs on Python 3.8 or newer). `refute grade ROWS OUT --task repair` then takes them apart
+into right and wrong ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
+import random
 import re
 import subprocess
 import tempfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
+
+from mutator import bugs
 
 from refute.api.fixes import changes_of
 from refute.datasets.swe import IssueItem, load_issues
 from refute.issue.bench import RECORDS
 from refute.issue.grading.states import test_files
-from refute.issue.patches import split_fix
+from refute.issue.observed_calls import observed_differences
+from refute.issue.patches import file_patches, split_fix
 from refute.issue.predictions import read_predictions
 from refute.issue.recorded_calls import record_calls
 from refute.issue.vet import vet_fix
@@ -41,8 +52,8 @@ from refute.workspace.repositories import find_clone
 
 
 def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tuple[str, str, str]:
-    """What came of it ("differs", "no difference", "cannot tell"), the input or why there is none,
-    and what became of the calls that the tests near the change make."""
+    """What came of it ("differs", "observed", "no difference", "cannot tell"), the input or why
+    there is none, and what became of the calls that the tests near the change make."""
     base = prepared(item.problem, "local")
     folder = scratch / item.problem.id
     recorded = scratch / f"{item.problem.id}.jsonl"
@@ -66,6 +77,14 @@ def by_input(item: IssueItem, wrong: str, scratch: Path, seconds: float) -> tupl
         return "differs", shown[0].scenario.source, told
     if broken := next((one.broken for one in comparisons if one.broken), ""):
         return "differs", f"import of the module: {broken}", told
+    with open_workspace(base) as workspace:
+        fixes, functions = (wrong, item.key.patch), found.changes.functions
+        observed, why = observed_differences(fixes, functions, "", workspace, Bounds())
+    if observed:
+        one = observed[0]
+        call = f"{one.function}({one.given})" if one.function else "it"
+        return "observed", f"{one.test}: {call}: {one.before} | {one.after}", told
+    told = f"{told}; observed: {why or 'no difference'}"
     verdict = "cannot tell"
     if any(one.verdict == "no difference" for one in comparisons):
         verdict = "no difference"
@@ -124,16 +143,105 @@ def write_partial(rows: str, out: Path) -> None:
                 file.write(json.dumps({**row, "model_patch": patch}) + "\n")
 
 
+def write_slips(rows: str, out: Path, seed: int, count: int, without: list[Path]) -> None:
+    """Predictions of golden patches with a bug in a line that they add, one an instance."""
+    known = {id for file in without for id in read_predictions(file)}
+    items = [one for one in load_issues(rows) if one.problem.id not in known and _is_recent(one)]
+    rng = random.Random(seed)
+    rng.shuffle(items)
+    made = 0
+    with out.open("w") as file:
+        for item in items:
+            patch = slip(item, rng) if made < count else ""
+            if patch:
+                made += 1
+                row = {"instance_id": item.problem.id, "model_name_or_path": f"slips-{seed}"}
+                file.write(json.dumps({**row, "model_patch": patch}) + "\n")
+
+
+def _is_recent(item: IssueItem) -> bool:
+    recipe = item.problem.recipe
+    version = recipe.python if recipe is not None else None
+    return version is not None and tuple(map(int, version.split(".")[:2])) >= (3, 8)
+
+
+def slip(item: IssueItem, rng: random.Random) -> str:
+    """The golden patch with a bug in a line that it adds to a function; "" where it adds none."""
+    clone = find_clone(item.problem.repo, None)
+    with tempfile.TemporaryDirectory() as scratch:
+        code = split_fix(item.key.patch)[1]
+        for part in file_patches(code):
+            if part.old is None or part.new != part.old or not part.new.endswith(".py"):
+                return ""
+            name = f"{item.problem.base_commit}:{part.old}"
+            git = ["git", "-C", str(clone.git_dir), "show", name]
+            text = subprocess.run(git, check=True, capture_output=True).stdout
+            for side in "ab":
+                Path(scratch, side, part.old).parent.mkdir(parents=True, exist_ok=True)
+                Path(scratch, side, part.old).write_bytes(text)
+        command = ["git", "apply", "-"]
+        subprocess.run(command, cwd=Path(scratch, "b"), input=code.encode(), check=True)
+        places = [
+            (Path(scratch, "b", part.new or ""), name, part.added)
+            for part in file_patches(code)
+            for name in _functions_with(Path(scratch, "b", part.new or ""), part.added)
+        ]
+        rng.shuffle(places)
+        for path, name, added in places:
+            text = path.read_bytes()
+            for bug in bugs(text, name, rng):
+                lines = {text[: edit[0]].count(b"\n") + 1 for edit in bug.edits}
+                if lines <= set(added):
+                    path.write_bytes(bug.into(text))
+                    command = [
+                        "git",
+                        "diff",
+                        "--no-index",
+                        "--src-prefix=",
+                        "--dst-prefix=",
+                        "a",
+                        "b",
+                    ]
+                    done = subprocess.run(command, cwd=scratch, capture_output=True, text=True)
+                    return done.stdout
+    return ""
+
+
+def _functions_with(path: Path, lines: Sequence[int]) -> list[str]:
+    """Qualified names of the functions of a file that hold some of the lines."""
+    found = []
+
+    def walk(body: list[ast.stmt], owner: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                walk(node.body, f"{owner}{node.name}.")
+            elif isinstance(node, ast.FunctionDef) and any(
+                node.lineno <= line <= (node.end_lineno or 0) for line in lines
+            ):
+                found.append(f"{owner}{node.name}")
+
+    walk(ast.parse(path.read_bytes()).body, "")
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows")
     parser.add_argument("wrong", nargs="*", type=Path)
     parser.add_argument("--partial", type=Path, help="write partial golden patches, and end")
+    parser.add_argument("--slips", type=Path, help="write golden patches with a bug, and end")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--without", nargs="*", type=Path, default=[])
     parser.add_argument("--tests", nargs="*", type=Path, default=[])
     parser.add_argument("--seconds", type=float, default=12.0, help="for one function")
     arguments = parser.parse_args()
     if arguments.partial is not None:
         write_partial(arguments.rows, arguments.partial)
+        return
+    if arguments.slips is not None:
+        options = arguments.seed, arguments.count, arguments.without
+        write_slips(arguments.rows, arguments.slips, *options)
         return
     tests = {id: text for run in arguments.tests for id, text in tests_of(run).items()}
     results = []
@@ -151,9 +259,11 @@ def main() -> None:
     n = len(results)
     inputs = sum(found == "differs" for found, _ in results)
     unknown = sum(found == "cannot tell" for found, _ in results)
-    either = sum(found == "differs" or bool(told) for found, told in results)
+    observed = sum(found == "observed" for found, _ in results)
+    either = sum(found in ("differs", "observed") or bool(told) for found, told in results)
     print(
-        f"{n} wrong patches: {inputs} get a separating input, {either} an input or a test; "
+        f"{n} wrong patches: {inputs} get a separating input, {observed} more a call in the "
+        f"project's own tests; {either} any of these or a given test; "
         f"of {unknown} it cannot be told"
     )
 

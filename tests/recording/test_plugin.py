@@ -345,6 +345,12 @@ def test_a_file_that_cannot_be_written_fails_no_test(tmp_path: Path) -> None:
     assert "1 passed" in output
 
 
+def test_it_is_said_where_no_test_ran(tmp_path: Path) -> None:
+    """A file that cannot be collected ends a session before its first test."""
+    (tmp_path / "test_it.py").write_text("import nowhere\n")
+    assert "nothing recorded: no test ran" in run(tmp_path, "--refute-record")
+
+
 def test_without_the_option_nothing_is_registered_or_loaded(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import sys\n"

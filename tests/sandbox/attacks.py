@@ -266,6 +266,16 @@ denied("programs", ISOLATED[1:], """[
     "import subprocess; subprocess.run([sys.executable, '-c', ''], check=True)",
     "import multiprocessing as m; p = m.Process(target=print); p.start()", "os.forkpty()",
 ]""")
+denied("programs, found again", ISOLATED[1:], """[
+    "run('/bin/sh')", "run(sys.executable)", "os.execv(sys.executable, [sys.executable, '-c', ''])",
+]""", prelude="""
+    import _posixsubprocess, importlib.util, subprocess
+    real = importlib.util.module_from_spec(importlib.util.find_spec('_posixsubprocess'))
+    assert real.fork_exec is not _posixsubprocess.fork_exec
+    def run(path):
+        subprocess._fork_exec = _posixsubprocess.fork_exec = real.fork_exec
+        subprocess.run([path, '-c', ''], check=True)
+""")
 denied("signals", ISOLATED, """[
     "os.kill(os.getppid(), 9) if os.getppid() > 1 else 1 / 0", "os.kill(1, 9) if os.getppid() > 1 else 1 / 0",
     "os.kill(os.getppid(), 19) if os.getppid() > 1 else 1 / 0",
@@ -476,6 +486,7 @@ denied("system calls", ("seccomp",), """[
     "call(135, 92, 0xffffffff) or call(135, 92, 8)", "call(157, 167, 4, 1, 0, 0, 0)",  # personality, prctl dumpable
     "call(157, 167, 1, 0, 0, 0, 0)", "call(157, 167, 36, 1, 0, 0, 0)", "call(154, -1, 0, 0, 0)",  # pdeathsig, subreaper, modify_ldt
     "call(435, 435, b'0' * 88, 88)", "call(56, 220, 17, 0, 0, 0, 0)",  # clone3, clone without CLONE_THREAD
+    "call(56, 220, 0x4011, 0, 0, 0, 0)", "call(59, 221, b'/bin/sh', 0, 0)", "call(322, 281, -100, b'/bin/sh', 0, 0, 0)",  # execve, execveat
     "call(56, 220, 0x10000011, 0, 0, 0, 0)", "call(58, -1)", "call(319, 279, b'x', 0)",  # vfork, memfd_create
     "call(41, 198, 2, 1, 0)", "call(42, 203, 3, b'0' * 16, 16)", "call(49, 200, 3, b'0' * 16, 16)",  # socket, connect, bind
     "call(169, 142, 0, 0, 0, 0)", "call(227, 112, 0, b'0' * 16)", "call(164, 170, b'0' * 16, 0)",  # reboot, clocks

@@ -72,6 +72,31 @@ def test_files_of_proc_that_packages_read_are_made_up(box: LocalSandbox) -> None
     ]
 
 
+STARTING = {
+    "subprocess.run(['git', 'describe']).returncode": "FileNotFoundError",
+    "subprocess.run(['git'], close_fds=False).returncode": "FileNotFoundError",
+    "subprocess.check_output('git describe', shell=True)": "CalledProcessError",
+    "subprocess.getstatusoutput('uname -a')": (127, ""),
+    "subprocess.run('cat', shell=True, input=b'x' * 200_000, capture_output=True).stdout": b"",
+    "os.system('git describe')": 127 << 8,
+    "os.popen('git describe').read()": "",
+    "os.waitpid(-1, 0)": "ChildProcessError",
+    "platform.processor()": "",
+    "os.fork()": "PermissionError",
+}
+
+
+def test_a_program_is_not_installed_rather_than_forbidden(box: LocalSandbox) -> None:
+    """Packages that ask `git` for their version while they are imported go on without it."""
+    if not box.protections()["seccomp"]:
+        pytest.skip("programs can be started here")
+    code = "import os, platform, subprocess\ndef f(x): return eval(x)"
+    outcomes = on(box, code, *(Call((text,)) for text in STARTING), limits=Limits(cpu=2, wall=9))
+    found = [o.value if isinstance(o, Returned) else getattr(o, "type", o) for o in outcomes]
+    assert dict(zip(STARTING, found, strict=True)) == STARTING
+    assert "'git'" in getattr(outcomes[0], "message", "")
+
+
 def test_a_screened_text_that_hangs_while_it_loads_has_what_the_first_of_its_module_took(
     box: LocalSandbox,
 ) -> None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ from refute.issue.patches import split_fix
 
 if TYPE_CHECKING:
     from refute.api.issues import VetResult
+    from refute.issue.observed_calls import ObservedCall
     from refute.report.formats.contract import Report
 
 __all__ = ["Pair", "RankedFixes", "changes_of", "rank_fixes"]
@@ -69,6 +70,8 @@ class Pair:
     second: int
     differences: tuple[Difference, ...] = ()
     """Inputs on which they differ, plainest first; `before` is the first fix's side."""
+    observed: tuple[ObservedCall, ...] = ()
+    """Where no input was found: calls in the project's own tests that came out otherwise."""
     alike: bool = False
     """Whether they were seen to do the same on inputs that reach what differs between them."""
     reason: str = ""
@@ -120,12 +123,14 @@ def rank_fixes(
 
     Parameters as of `refute.vet`. Ranked by verdict, then by how many of the others do the same,
     then as given. Inputs begin with the calls of `.refute/recorded.jsonl`; where there is none,
-    with those that the tests near the fixes make, which are run for it. Raises as `vet`.
+    with those that the tests near the fixes make, which are run for it. Where none tells two fixes
+    apart, these tests are run with both, and their calls of what differs compared. Raises as `vet`.
     """
     from refute.api.diffing import recorded_calls
     from refute.api.issues import read_fix, vet
     from refute.issue.checkout import Checkout, in_checkout
     from refute.issue.issue_text import read_issue
+    from refute.issue.observed_calls import observed_differences
     from refute.issue.recorded_calls import record_calls
     from refute.methods import Bounds
 
@@ -141,22 +146,27 @@ def rank_fixes(
         usable = [i for i, one in enumerate(results) if one.verdict != "does not apply"]
         with TemporaryDirectory(prefix="refute-fixes-") as scratch:
             calls = recorded_calls(Path(repo))
+            bounds = how.get("bounds", Bounds())
+            where = Checkout(Path(repo), path_of(python), how.get("runner"))
+            spawn = in_checkout(where, read_issue(str(issue)))[1]
             if calls is None and len(usable) > 1:
                 codes = "".join(texts[i] for i in usable)
-                bounds = how.get("bounds", Bounds())
                 target = Path(scratch, "recorded.jsonl")
-                where = Checkout(Path(repo), path_of(python), how.get("runner"))
-                with in_checkout(where, read_issue(str(issue)))[1]() as workspace:
+                with spawn() as workspace:
                     why = record_calls(codes, first.tests, workspace, bounds, target)
                 calls = None if why else target
-            pairs = [
-                _pair(
-                    i,
-                    j,
-                    changes_of(texts[i], Path(repo), path_of(python), texts[j], recorded=calls),
-                )
-                for i, j in combinations(usable, 2)
-            ]
+            pairs = []
+            for i, j in combinations(usable, 2):
+                found = changes_of(texts[i], Path(repo), path_of(python), texts[j], recorded=calls)
+                pair = _pair(i, j, found)
+                if not pair.differences and isinstance(found, Diffed):
+                    two, functions = (texts[i], texts[j]), found.changes.functions
+                    with spawn() as workspace:
+                        observed, _ = observed_differences(
+                            two, functions, first.tests, workspace, bounds
+                        )
+                    pair = replace(pair, observed=observed, alike=pair.alike and not observed)
+                pairs.append(pair)
         agreeing = [
             sum(p.alike for p in pairs if i in (p.first, p.second)) for i in range(len(fixes))
         ]
@@ -175,4 +185,4 @@ def _pair(first: int, second: int, found: Diffed | str) -> Pair:
     shown = tuple(d for one in found.functions for d in one.comparison.differences)
     verdicts = {one.comparison.verdict for one in found.functions}
     alike = bool(verdicts) and verdicts <= {"no difference", "see callers"}
-    return Pair(first, second, shown, alike and not shown)
+    return Pair(first, second, shown, alike=alike and not shown)

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from refute.function.scenarios.observation import Observation, same_value
+from refute.function.scenarios.observation import VARIES, Observation, same_value, settled
 from refute.problems import Scenario
 from refute.sandbox.values import Incomplete, Iterated, Opaque
 
-__all__ = ["Difference", "Kind", "is_stable", "kind_of_difference", "neutral"]
+__all__ = ["Difference", "Kind", "is_stable", "kind_of_difference", "neutral", "steady"]
 
 Kind = Literal["value", "exception", "effect", "output", "end", "message"]
 """What differs: what is returned; whether or what is raised; what the call changed; what it
@@ -90,6 +90,20 @@ def is_stable(one: Observation, again: Observation) -> bool:
         and one.error == again.error
         and (not one.answered or kind_of_difference(one, again) is None)
     )
+
+
+def steady(one: Observation, again: Observation) -> Observation | None:
+    """The observation without what is another in a second run of the same side: a counter of the
+    process in one field of an object. None where it is another altogether."""
+    if one.kind == "cut short" or (one.kind, one.error) != (again.kind, again.error):
+        return one if is_stable(one, again) else None
+    new = {name: value for name, _, value in again.changed}
+    if new.keys() != {name for name, _, _ in one.changed}:
+        return None
+    changed = tuple((name, old, settled(value, new[name])) for name, old, value in one.changed)
+    kept = replace(one, value=settled(one.value, again.value), changed=changed)
+    varies = any(part is VARIES for part in (kept.value, *(value for _, _, value in changed)))
+    return None if varies or not is_stable(kept, again) else kept
 
 
 def neutral(one: Observation, root: str) -> Observation:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from refute.diffing.changes import ChangedFunction, Place
 from refute.diffing.comparison import MOST_SHOWN, Comparison, Entry, Settings, Tried
-from refute.diffing.differences import Difference, Kind, is_stable, kind_of_difference
+from refute.diffing.differences import Difference, Kind, is_stable, kind_of_difference, steady
 from refute.diffing.modules import Module
 from refute.diffing.sides import Side, Sides
 from refute.diffing.usage import Usage, Used
@@ -276,12 +276,27 @@ class Search:
         key = (found, before.lines, after.lines)
         if key in self.groups and not self._betters(scenario, self.groups[key]):
             return False
-        old, new = self._once(scenario, _PATIENT if kind == "end" else _CONFIRMED)
-        stable = is_stable(before, old) and is_stable(after, new)
-        if not stable or kind_of_difference(old, new) != found:
+        seen = self._again(scenario, found, before, after)
+        if seen is None:
             return False
-        self.groups[key] = Difference(scenario, found, before, after, before.lines, after.lines)
+        self.groups[key] = Difference(scenario, found, *seen, before.lines, after.lines)
         return True
+
+    def _again(
+        self, scenario: Scenario, kind: Kind, before: Observation, after: Observation
+    ) -> tuple[Observation, Observation] | None:
+        """What both sides show again, with other hashes, also in a process where they did once;
+        None where they do not: what a process counts is no difference."""
+        if kind == "end":
+            old, new = self._once(scenario, _PATIENT)
+            same = is_stable(before, old) and is_stable(after, new)
+            return (before, after) if same and kind_of_difference(old, new) == kind else None
+        for old, new in zip(*self._observe([scenario, scenario], _CONFIRMED), strict=True):
+            one, other = steady(before, old), steady(after, new)
+            if one is None or other is None or kind_of_difference(one, other) != kind:
+                return None
+            before, after = one, other
+        return before, after
 
     def _once(self, scenario: Scenario, limits: Limits) -> tuple[Observation, Observation]:
         """Both sides' observation of one scenario, with the changed lines alone."""
@@ -323,11 +338,11 @@ class Search:
             return one
         small = shrink(one.scenario, keeps, seconds=max(0.5, self.settings.seconds * 0.3))
         before, after = self._once(small, LIMITS)
-        old, new = self._once(small, _CONFIRMED)
         kind = kind_of_difference(before, after)
-        if kind is None or not (is_stable(before, old) and is_stable(after, new)):
+        seen = None if kind is None else self._again(small, kind, before, after)
+        if kind is None or seen is None:
             return one if small.source != one.scenario.source else None
-        return Difference(small, kind, before, after, before.lines, after.lines)
+        return Difference(small, kind, *seen, before.lines, after.lines)
 
     def _missed(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         old = tuple(n for n in self.function.lines_before if n not in self.hit[0])

@@ -33,6 +33,7 @@ class Session:
         self._parts: list[str] = []
         self._written = time.monotonic()
         self._said = ""
+        self._ran = False
         packages = frozenset(option.refute_record_package) or packages_under(self._root)
         self._recorder = Recorder(self._limit)
         self._finder = Finder(packages, self._recorder.make_guard)
@@ -42,6 +43,7 @@ class Session:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Any:
+        self._ran = True
         self._recorder.begin(item.nodeid)
         yield
         self._recorder.end()
@@ -102,6 +104,8 @@ class Session:
             return
         file = os.path.relpath(self._file, self._root)
         self._said = f"recorded {len(records)} calls of {len(recorded)} functions: {file}"
+        if not (records or self._parts or self._ran):
+            self._said = "nothing recorded: no test ran, see above why"
 
     def _import_paths(self) -> list[str]:
         """The folders below the root that Python imports from, as the tests had them."""

@@ -28,7 +28,8 @@ IMPORTING, CALLING, FULL = 0, 1, 2  # phases
 replaying: Any = None
 loading: Any = None
 observing: Any = None
-"""The modules `replay`, `loading` and `observing`; the server sets them."""
+spawning: Any = None
+"""The modules `replay`, `loading`, `observing` and `spawning`; the server sets them."""
 path_code: list[str] = []
 """Lines of path files that install finders; the server sets them."""
 
@@ -38,6 +39,7 @@ _SEQUENCES = frozenset({list, tuple, set, frozenset})
 
 def be_warm(head: bytes, copy: Any, greet: Any, codec: Any) -> None:
     """Import the module and be copied for each job; returns in a copy that has done its job."""
+    spawning.none_installed()
     loading.find_late(path_code)
     name, filename, codes = marshal.loads(head)
     text = codes[0] if isinstance(codes[0], str) else None
@@ -68,6 +70,7 @@ def run_job(payload: bytes, head: int, view: Any, codec: Any, imported: Any = No
     capacity = len(view)
     codes, programs, blob, count, limit = marshal.loads(payload[head:])
     if imported is None:
+        spawning.none_installed()
         loading.find_late(path_code)
         codes[:0] = marshal.loads(payload[:head])[2] if head else []
         ready = None

@@ -30,7 +30,8 @@ _FIXED = (*_ATOMS, type, types.BuiltinFunctionType, types.FunctionType, types.Mo
 
 
 def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -> tuple[Any, ...]:
-    """Run (setup, expression, imports, lines, file) in a namespace and a directory of its own.
+    """Run (setup, expression, imports, lines, file) in a namespace, a directory and, what is left
+    of it, an environment of its own.
 
     Gives (kind, what, changed, printed, lines): kind "returned" with the value's node, "raised"
     with (type, names of its bases, message, whether the program was on its way), or "setup" with
@@ -41,6 +42,7 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
     """
     setup, expression, imports, lines, file = scenario
     before, directory = os.getcwd(), f"scenario-{id(scenario):x}"
+    environment = dict(os.environ)
     os.mkdir(directory)
     os.chdir(directory)
     streams, printed = (sys.stdout, sys.stderr), io.StringIO()
@@ -63,6 +65,9 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
     finally:
         loop.close()
         sys.stdout, sys.stderr = streams
+        if dict(os.environ) != environment:
+            os.environ.clear()
+            os.environ.update(environment)
         os.chdir(before)
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -2,8 +2,9 @@
 
 Loaded by path inside the sandbox: standard library only. The tables hold the system calls that
 CPython and its standard library need to compute, to use threads and to work with files in the
-private directory; everything else (sockets to anywhere, exec, mounts, ptrace, keyrings, bpf,
-io_uring, flock, setsockopt, ...) fails with EPERM.
+private directory; everything else (sockets to anywhere, mounts, ptrace, keyrings, bpf, io_uring,
+flock, setsockopt, ...) fails with EPERM. To start a program fails with ENOENT, as if it was not
+installed: that is what callers are ready for.
 """
 
 from __future__ import annotations
@@ -57,14 +58,16 @@ _ALLOWED: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 
 _CLONE3 = (435, 435)
+_EXEC = ((59, 221), (322, 281))  # execve, execveat
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 
 _LD_ABS, _JEQ, _JSET, _RET = 0x20, 0x15, 0x45, 0x06
 _KILL, _ALLOW, _ERRNO, _ASK = 0x80000000, 0x7FFF0000, 0x00050000, 0x7FC00000
-_EPERM, _ENOSYS = 1, 38
+_EPERM, _ENOENT, _ENOSYS = 1, 2, 38
 _NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
 _CLONE_THREAD = 0x00010000
+_CLONE_VFORK = 0x00004000  # of `posix_spawn`
 _MAP_SHARED = 1
 FORK = 0x00008000 | 17
 """How a warm process forks: CLONE_PARENT, so that the copy is the server's child, and SIGCHLD."""
@@ -101,6 +104,9 @@ def _instruction(code: int, k: int, jump_true: int = 0, jump_false: int = 0) -> 
     return struct.pack("=HBBI", code, jump_true, jump_false, k)
 
 
+_NOT_THERE = _instruction(_RET, _ERRNO | _ENOENT)
+
+
 def _load(argument: int) -> bytes:
     """The low 32 bits of an argument of the call: all that the kernel takes of an int."""
     return _instruction(_LD_ABS, _ARGUMENT + 8 * argument)
@@ -131,6 +137,8 @@ def server_filter(machine: str) -> bytes:
     code += _instruction(_RET, _ERRNO | _ENOSYS)
     for number in numbers:
         code += _instruction(_JEQ, number, 0, 1) + _instruction(_RET, _ALLOW)
+    for row in _EXEC:
+        code += _instruction(_JEQ, row[column], 0, 1) + _NOT_THERE
     return code + _instruction(_RET, _ERRNO | _EPERM)
 
 
@@ -146,8 +154,7 @@ def program_filter(machine: str) -> Callable[[int], bytes]:
     """
     pid = 0x5EC0C0DE  # stands for the pid, no other number in the filter
     itself = _load(0) + _each((pid,))
-    # clone: a thread only
-    thread = _load(0) + _instruction(_JSET, _CLONE_THREAD, 0, 1) + _instruction(_RET, _ALLOW)
+    thread = _thread(_instruction(_RET, _ALLOW))
     template = _stricter(
         machine,
         ("clone", thread),
@@ -164,7 +171,7 @@ def warm_filter(machine: str) -> bytes:
     """The same for a warm process and its copies, but the server is asked where it depends on who
     calls, and told of what a copy would share with the next (see `warm`)."""
     ask = _instruction(_RET, _ASK)
-    thread = _load(0) + _instruction(_JSET, _CLONE_THREAD, 0, 1) + ask + _each((FORK,), _ASK)
+    thread = _thread(ask) + _each((FORK,), _ASK)
     shared = _load(3) + _instruction(_JSET, _MAP_SHARED, 0, 1) + ask + _instruction(_RET, _ALLOW)
     return _stricter(
         machine,
@@ -179,14 +186,25 @@ def warm_filter(machine: str) -> bytes:
     )
 
 
+def _thread(answer: bytes) -> bytes:
+    """Of `clone`: this answer for a thread, and no program behind the pause that spawning takes."""
+    thread = _load(0) + _instruction(_JSET, _CLONE_THREAD, 0, 1) + answer
+    return thread + _instruction(_JSET, _CLONE_VFORK, 0, 1) + _NOT_THERE
+
+
 def _stricter(machine: str, *rules: tuple[str, bytes]) -> bytes:
     """A filter that denies what no program needs, and where a rule of its own says nothing."""
     column = _COLUMN[machine]
     code = _prologue(machine)
     deny = _instruction(_RET, _ERRNO | _EPERM)
-    for name in ("fork", "vfork", "pidfd_open", "seccomp"):
+    for name, answer in (
+        ("fork", deny),
+        ("vfork", _NOT_THERE),
+        ("pidfd_open", deny),
+        ("seccomp", deny),
+    ):
         if _ALLOWED[name][column] >= 0:
-            code += _instruction(_JEQ, _ALLOWED[name][column], 0, 1) + deny
+            code += _instruction(_JEQ, _ALLOWED[name][column], 0, 1) + answer
     unix = _load(0) + _instruction(_JEQ, _AF_UNIX, 1, 0) + deny
     for name, body in (
         *rules,

@@ -70,6 +70,7 @@ class Server:
         self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
         self.child.observing = load_neighbour("observing")  # type: ignore[attr-defined]
+        self.child.spawning = load_neighbour("spawning")  # type: ignore[attr-defined]
         self.child.path_code = config["path_code"]  # type: ignore[attr-defined]
         self.warm = load_neighbour("warm")
         self.kept = self.warm.Kept()

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from refute.function.scenarios.observation import Observation, fingerprint, same_value
+from refute.function.scenarios.observation import (
+    VARIES,
+    Observation,
+    fingerprint,
+    same_value,
+    settled,
+)
 from refute.sandbox.values import Incomplete, Iterated, Opaque
 
 VALUES = [
@@ -44,3 +50,20 @@ def test_how_it_ended_and_what_it_changed_count() -> None:
     assert len({fingerprint(one) for one in seen}) == len(seen)
     moved = Observation("returned", 1, changed=(("self", [], [1, 2]),))
     assert fingerprint(moved) == fingerprint(seen[2]), "what it was before is the same call's"
+
+
+def test_what_varies_from_run_to_run_is_left_out() -> None:
+    one = Opaque((("n", 1), ("x", [1, {"k": 2}])), "<C>", "C")
+    again = Opaque((("n", 7), ("x", [1, {"k": 3}])), "<C>", "C")
+    kept = settled(one, again)
+    assert repr(kept) == "C(n=..., x=[1, {'k': ...}])"
+    assert same_value(kept, one)
+    assert same_value(kept, again)
+    assert not same_value(kept, Opaque((("n", 1), ("x", [2, {"k": 2}])), "<C>", "C"))
+    assert settled(one, one) is one
+    assert settled([1], [1, 2]) is VARIES
+
+
+def test_how_a_callable_is_made_is_nobodys_business() -> None:
+    assert same_value(Incomplete("", "function"), Incomplete("", "method"))
+    assert not same_value(Incomplete("", "function"), Incomplete("", "Node"))

@@ -19,7 +19,7 @@ from refute.sandbox.local import LocalSandbox
 
 SHOP = """
 from __future__ import annotations
-import abc, datetime, enum
+import abc, datetime, enum, os
 from dataclasses import dataclass
 from typing import Iterable, Literal, Optional, TypedDict, Callable
 
@@ -102,6 +102,15 @@ def _year(moment):
 def side(shape: Shape):
     assert isinstance(shape, Square)
     return shape.side
+
+class Table:
+    def __init__(self, a=1, b=2, c=None, d=4, e=5, f=6, g=7, h=8, i=9, j=0, k=1, row_styles=None):
+        self.row_styles = list(row_styles or ())
+    def style(self, index: int) -> str:
+        return f"styled {index}" if self.row_styles else "plain"
+
+def words():
+    return os.environ["SHOP_WORDS"].split()[: int(os.getenv("SHOP_MOST"))]
 
 class Metric:
     def distance(self, *words):
@@ -243,6 +252,22 @@ def test_what_a_base_class_leaves_open_is_called_on_its_subclasses(
 ) -> None:
     found = [one.seen for one in shown(shop, "Metric.closeness", 128) if one.seen.says]
     assert {one.value for one in found} > {1}
+
+
+def test_options_that_are_named_like_what_is_read_are_given(
+    shop: tuple[LocalSandbox, Path],
+) -> None:
+    found = [one.seen.value for one in shown(shop, "Table.style") if one.seen.says]
+    assert sum(one.startswith("styled") for one in found) > 2
+
+
+def test_variables_of_the_environment_are_set_for_one_scenario(
+    shop: tuple[LocalSandbox, Path],
+) -> None:
+    found = shown(shop, "words", 96)
+    assert any(one.seen.value for one in found)
+    plain = [one.seen for one in found if not one.proposal.scenario.setup]
+    assert {one.error for one in plain} == {"KeyError"}
 
 
 @pytest.mark.parametrize("name", ["Upper.__get__", "Upper.__set__"])

@@ -28,7 +28,7 @@ from refute.problems import Call, FunctionProblem
 from refute.sandbox.values import crosses
 from refute.syntax import Function
 
-__all__ = ["KINDS", "Row", "constants_of", "kind_of", "rows_for"]
+__all__ = ["KINDS", "Row", "constants_of", "hint_of", "kind_of", "rows_for"]
 
 Row = dict[str, Piece]
 """A piece for each parameter that is given."""
@@ -224,7 +224,9 @@ def _typed_rows(
 ) -> Iterator[Row]:
     """What is required, then one option at a time, then options drawn at random."""
     parameters = [one for one in signature.parameters or () if one.kind != KEYWORDS]
-    columns = {one.name: objects.get(one.name) or builder.of_type(_hint(one)) for one in parameters}
+    columns = {
+        one.name: objects.get(one.name) or builder.of_type(hint_of(one)) for one in parameters
+    }
     required = [one for one in parameters if not one.optional and one.kind != VARIADIC]
     if not all(columns[one.name] for one in required):
         return
@@ -275,7 +277,7 @@ def _other(option: Parameter, pieces: Sequence[Piece], builder: Builder, rng: Ra
     return rng.choice(values or pieces)
 
 
-def _hint(one: Parameter) -> TypeHint:
+def hint_of(one: Parameter) -> TypeHint:
     """The type of a parameter; where nothing says, that of its default."""
     if one.type != ("any",) or not one.optional or one.default is None:
         return one.type

@@ -23,12 +23,25 @@ from refute.sandbox import (
 from refute.sandbox.decoding import decode
 from refute.sandbox.values import Incomplete, Iterated, MalformedValue, Opaque, from_node
 
-__all__ = ["LIMITS", "Observation", "fingerprint", "observe", "read_observation", "same_value"]
+__all__ = [
+    "LIMITS",
+    "VARIES",
+    "Observation",
+    "fingerprint",
+    "observe",
+    "read_observation",
+    "same_value",
+    "settled",
+]
 
 LIMITS = Limits(cpu=0.5, loading=10.0, memory=1 << 30, output=4 << 20)
 """Of one scenario."""
 _WRONG_KIND = frozenset({"TypeError", "AttributeError", "NotImplementedError"})
 """Exceptions that mostly mean that an argument was not what the code is for."""
+
+_CALLABLE = frozenset({"function", "method", "builtin_function_or_method", "method-wrapper"})
+VARIES = Incomplete("...", "what varies by itself")
+"""In the place of a part that is another in each run; it equals anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +155,8 @@ def same_value(one: Any, other: Any, depth: int = 100) -> bool:
 
     Types of numbers count, the last digits of floats do not; objects are compared by type and
     fields (without any, by `repr`), private ones only where both have them; iterators by their
-    items; of what is not encoded as a whole only the type's name is known. Sets and dictionaries
-    have no order.
+    items; of what is not encoded as a whole only the type's name is known, and whether a callable
+    is a function or a method is nobody's business. Sets and dictionaries have no order.
     """
     if depth <= 0:
         return True
@@ -151,7 +164,8 @@ def same_value(one: Any, other: Any, depth: int = 100) -> bool:
         both = math.isnan(one) and math.isnan(other)
         return both or one == other or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     if isinstance(one, Incomplete) or isinstance(other, Incomplete):
-        return bool(getattr(one, "type", None) == getattr(other, "type", None))
+        kinds = {getattr(one, "type", None), getattr(other, "type", None)}
+        return len(kinds) == 1 or kinds <= _CALLABLE or VARIES.type in kinds
     if type(one) is not type(other):
         return False
     inner = depth - 1
@@ -180,6 +194,27 @@ def same_value(one: Any, other: Any, depth: int = 100) -> bool:
         return bool(one == other)
     except (RecursionError, ArithmeticError):
         return False
+
+
+def settled(one: Any, again: Any, depth: int = 100) -> Any:
+    """A value without the parts that are others in another run of the same: `VARIES` stands for an
+    item or a field, or for all of it where nothing less will do."""
+    if same_value(one, again, depth):
+        return one
+    if depth <= 0 or type(one) is not type(again):
+        return VARIES
+    inner = depth - 1
+    if isinstance(one, Opaque) and one.type == again.type:
+        other = dict(again.attributes)
+        if other.keys() == {name for name, _ in one.attributes}:
+            held = tuple((name, settled(part, other[name], inner)) for name, part in one.attributes)
+            shown = ", ".join(f"{name}={part!r}" for name, part in held)
+            return Opaque(held, f"{one.type}({shown})", one.type)
+    if isinstance(one, (list, tuple)) and len(one) == len(again):
+        return type(one)(settled(a, b, inner) for a, b in zip(one, again, strict=True))
+    if isinstance(one, dict) and one.keys() == again.keys():
+        return {key: settled(part, again[key], inner) for key, part in one.items()}
+    return VARIES
 
 
 # -- the same as a text, by which many observations are grouped ----------------------------------

@@ -30,6 +30,8 @@ from refute.function.scenarios.receivers import (
     pairs_of,
 )
 from refute.function.scenarios.results import function_returned, uses
+from refute.function.scenarios.sizes import Bounds
+from refute.function.scenarios.surroundings import variables_read, with_variables
 from refute.function.scenarios.varying import variations
 from refute.problems import Scenario
 from refute.sandbox.values import Incomplete
@@ -72,6 +74,7 @@ class Proposer:
     """How tests make objects of a class, by its id."""
     _tries: dict[tuple[str, str], Tries] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
+    _bounds: Bounds = field(default_factory=Bounds)
     _kept: list[Proposal] = field(default_factory=list)
     _lines: set[int] = field(default_factory=set)
     _stream: Iterator[Proposal | None] | None = None
@@ -79,6 +82,8 @@ class Proposer:
     rng: Random = field(init=False)
     receivers: Receivers = field(init=False)
     _made: dict[tuple[str, str], Piece] = field(default_factory=dict)
+    _variables: tuple[str, ...] = ()
+    """Of the environment, that it reads."""
     _results: dict[str, int] = field(default_factory=dict)
     """Source of a scenario whose result is used -> how many results deep it is itself."""
     _uses: deque[Proposal] = field(default_factory=deque)
@@ -101,6 +106,7 @@ class Proposer:
         self.receivers = Receivers(
             target, self.described, self.builder, self.rng, self._tries, self.texts, self.instances
         )
+        self._variables = variables_read(target.node)
         self._stream = self._proposals()
 
     def batch(self, count: int) -> list[Proposal]:
@@ -109,7 +115,7 @@ class Proposer:
         misses = 0
         assert self._stream is not None
         for proposal in self._stream:
-            if proposal is None or proposal.scenario.source in self._seen:
+            if proposal is None or self._is_useless(proposal.scenario):
                 misses += 1
                 if misses > MOST_MISSES:
                     break
@@ -120,10 +126,16 @@ class Proposer:
                 break
         return found
 
+    def _is_useless(self, scenario: Scenario) -> bool:
+        """Whether it was proposed, or has a number with which a call like it never ended."""
+        return scenario.source in self._seen or self._bounds.exceeded(scenario)
+
     def learn(self, proposal: Proposal, seen: Observation) -> None:
         """Take what a proposal showed into account."""
         good = 0.0 if seen.misused or not seen.answered else 0.5 if seen.kind == "raised" else 1.0
         choices = proposal.choices
+        if seen.kind == "cut short":
+            self._bounds.learn(proposal.scenario)
         if seen.kind == "setup" and not choices:
             self._leave_out(proposal.scenario, seen.step)
         if seen.kind == "setup":  # the first statement makes the receiver
@@ -258,7 +270,10 @@ class Proposer:
             if signature.kind == "type":
                 callee = self.builder.namer.name(f"{self.target.module}:{name}")
             call = call_of(callee, pairs, signature)
-            return Proposal(Scenario(call.source, call.setup, call.imports), tuple(choices))
+            around = self._around(turn)
+            imports, setup = joined([*around, call])
+            steps = (*(one.source for one in around), *setup)
+            return Proposal(Scenario(call.source, steps, imports), tuple(choices))
         receiver = self.receivers.drawn()
         if receiver is None:
             return None
@@ -271,6 +286,7 @@ class Proposer:
             call = Piece(f"{variable}.{last}")
         else:
             call = call_of(Piece(f"{variable}.{last}"), pairs, signature)
+        before = [*self._around(turn), *before]
         imports, setup = joined([receiver, *before, call])
         steps = (f"{variable} = {receiver.source}", *(one.source for one in before))
         choices += [("receiver", receiver.source), *more]
@@ -278,6 +294,12 @@ class Proposer:
         return Proposal(
             Scenario(call.source, (*steps[:1], *setup, *steps[1:]), imports), tuple(choices)
         )
+
+    def _around(self, turn: int) -> list[Piece]:
+        """What is set before a call, where it reads of its surroundings."""
+        if not self._variables or turn < 4 or self.rng.random() < 0.4:
+            return []
+        return [with_variables(self._variables, self.builder.constants[1], self.rng)]
 
     def _reached(self, receiver: Piece, row: Row, choices: list[tuple[str, str]]) -> Proposal:
         """What a descriptor does, as Python has it called: by the attribute of a class that holds

@@ -1,0 +1,271 @@
+"""What two fixes do in the project's own tests: where one of the functions that differ between them
+returns, raises or changes another thing in the same call, or a test ends otherwise.
+
+The last resort where no input could be built: only the tests of a project know how to make an
+application or a database. Both fixes run the same tests, each in a workspace; what differs must
+differ again in a second run of both. What comes back is text, which is shown and never believed.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from refute import recording
+from refute.errors import PatchRejected
+from refute.issue.context.neighbours import neighbouring_tests
+from refute.issue.drafting.original import FAILING, Original
+from refute.issue.grading.states import files_with_tests, holds_tests, test_files
+from refute.issue.patches import is_test_file, split_fix, touched_files
+from refute.methods import Bounds
+from refute.syntax import try_parse
+from refute.workspace.applying import applied
+from refute.workspace.contract import TestReport, TestSelection, Workspace
+
+if TYPE_CHECKING:
+    from refute.diffing.changes import ChangedFunction, Place
+
+__all__ = ["ObservedCall", "observed_differences"]
+
+ROUNDS = (3, 9)
+"""Test files that are run: the nearest, then more where those show nothing."""
+MOST_SHOWN = 3
+SECONDS = 120.0
+"""For one run of the tests; the recipe's own limit where that is less."""
+_SOURCES = ".refute/sources"
+_FILE = ".refute/watched.jsonl"
+_NEEDED = ("__init__", "looking", "outlining", "watching")
+_LARGEST = 32 << 20
+_LONGEST = 100_000
+"""Characters of a line that is read."""
+_HERE = "(lambda: 0).__code__.co_filename"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCall:
+    """A call in a test of the project that came out otherwise, or a test that did."""
+
+    test: str
+    """The test, as its runner names it."""
+    function: str
+    """What was called; "": the test itself ended otherwise."""
+    given: str
+    """Its arguments, as short text."""
+    before: str
+    after: str
+    """What came of it with the first fix, and with the second one, as short text."""
+
+
+_Key = tuple[str, str, int]
+"""Test, function, and which of its calls in the test."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of the tests with one fix."""
+
+    report: TestReport
+    calls: Mapping[_Key, tuple[str, str]]
+    """What each was given, and what came of it."""
+
+
+def observed_differences(
+    fixes: tuple[str, str],
+    functions: Sequence[ChangedFunction],
+    tests: str,
+    workspace: Workspace,
+    bounds: Bounds,
+) -> tuple[tuple[ObservedCall, ...], str]:
+    """At most `MOST_SHOWN` differences of two fixes in the tests near them, the calls first; and
+    why there are none, where nothing could be run.
+
+    `functions`: what differs between the fixes. `tests`: a test patch, whose tests run as well.
+    Raises `WorkspaceUnavailable`. The workspace is clean afterwards.
+    """
+    codes = tuple(split_fix(fix)[1] for fix in fixes)
+    sources = Original(workspace, bounds).sources()
+    touched = touched_files("".join(codes))
+    near = neighbouring_tests(touched, sources, hint="".join(codes), most=sum(ROUNDS))
+    near = tuple(dict.fromkeys((*near, *_naming(functions, sources), *_beside(touched, sources))))
+    places = [one.before for one in functions], [one.after for one in functions]
+
+    def runs(files: Sequence[str]) -> tuple[_Run, _Run]:
+        first, second = (
+            _run([code, tests], place, files, workspace, bounds)
+            for code, place in zip(codes, places, strict=True)
+        )
+        return first, second
+
+    why = "no test near them runs"
+    try:
+        for files in _rounds(test_files(tests), near):
+            pair = runs(files)
+            found = _different(*pair)
+            if any(one.report.results for one in pair):
+                why = ""
+            if not found:
+                continue
+            again = _different(*runs(files))
+            stand: dict[tuple[str, str], ObservedCall] = {}
+            for key, one in found.items():
+                if key in again and _alike(one, again[key]):
+                    stand.setdefault((one.test, one.function), one)
+            if stand:
+                return tuple(stand.values())[:MOST_SHOWN], ""
+            why = "what differed once did not again"
+    except PatchRejected as error:
+        return (), f"a patch does not apply: {error}"
+    return (), why
+
+
+def _rounds(given: Sequence[str], near: Sequence[str]) -> list[tuple[str, ...]]:
+    """The files of each round."""
+    first = tuple(dict.fromkeys((*given, *near[: ROUNDS[0]])))
+    rest = tuple(path for path in near[ROUNDS[0] : sum(ROUNDS)] if path not in first)
+    return [one for one in (first, rest) if one]
+
+
+def _naming(functions: Sequence[ChangedFunction], sources: Mapping[str, str]) -> tuple[str, ...]:
+    """Tests that name what differs, a class rather than its method, those that do so most first."""
+    words = {one.after.qualname.split(".")[-2:][0] for one in functions}
+    count = {
+        path: sum(len(re.findall(rf"\b{re.escape(word)}\b", source)) for word in words)
+        for path, source in sources.items()
+        if is_test_file(path) and holds_tests(source)
+    }
+    return tuple(sorted((path for path in count if count[path]), key=lambda one: -count[one]))
+
+
+def _beside(touched: Sequence[str], sources: Mapping[str, str]) -> tuple[str, ...]:
+    """Tests in a folder that is called like a changed module, though other modules are too."""
+    stems = {PurePosixPath(path).stem for path in touched}
+    found = [
+        path
+        for path, source in sources.items()
+        if stems.intersection(PurePosixPath(path).parts[:-1])
+        and is_test_file(path)
+        and holds_tests(source)
+    ]
+    return tuple(sorted(found))
+
+
+def _alike(one: ObservedCall, again: ObservedCall) -> bool:
+    """Whether two runs show one difference; words that are others each time (a random token) are
+    none, but hide no other word."""
+    texts = one.before, again.before, one.after, again.after
+    words = [re.findall(r"\w+|\W", text) for text in texts]
+    if len({len(each) for each in words}) == 1:
+        return any(a == b and c == d and a != c for a, b, c, d in zip(*words, strict=True))
+    return (one.before, one.after) == (again.before, again.after)
+
+
+def _run(
+    patches: Sequence[str],
+    places: Sequence[Place],
+    files: Sequence[str],
+    workspace: Workspace,
+    bounds: Bounds,
+) -> _Run:
+    with applied(workspace, *(patch for patch in patches if patch.strip())):
+        selected = files_with_tests(workspace, files)
+        _watched(places, workspace)
+        timeout = min(SECONDS, bounds.test_seconds)
+        report = workspace.run_tests(TestSelection(files=selected), timeout=timeout)
+        try:
+            told = workspace.read(_FILE)[:_LARGEST]
+        except FileNotFoundError:
+            told = b""
+    return _Run(report, _read(told))
+
+
+def _watched(places: Sequence[Place], workspace: Workspace) -> None:
+    """Add the line that watches to the end of each module with a function to watch."""
+    folder = Path(recording.__file__).parent
+    workspace.write(f"{_SOURCES}/refute/__init__.py", b"")
+    for name in _NEEDED:
+        data = (folder / f"{name}.py").read_bytes()
+        workspace.write(f"{_SOURCES}/refute/recording/{name}.py", data)
+    root = str(workspace.root)
+    start = (
+        "import sys\nsys.path.insert(0, sources)\n"
+        "try:\n    from refute.recording.watching import watch\n    watch(file, chosen, target)\n"
+        "except Exception: pass\nfinally: sys.path.remove(sources)\n"
+    )
+    for file in sorted({place.file for place in places}):
+        source = workspace.read(file).decode("utf-8", "surrogateescape")
+        chosen = _first_lines(source, [place for place in places if place.file == file])
+        if chosen is None:
+            continue
+        given = f'"sources": {f"{root}/{_SOURCES}"!r}, "target": {f"{root}/{_FILE}"!r}'
+        line = f'exec({start!r}, {{"file": {_HERE}, "chosen": {chosen!r}, {given}}})'
+        workspace.write(file, f"{source}\n{line}\n".encode("utf-8", "surrogateescape"))
+
+
+def _first_lines(source: str, places: Sequence[Place]) -> dict[str, str] | None:
+    """Where the code of each function begins, as its code object says: with the first decorator."""
+    tree = try_parse(source)
+    if tree is None:
+        return None
+    names = {place.line: place.qualname for place in places}
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno in names:
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found[str(first)] = names[node.lineno]
+    return found
+
+
+def _read(told: bytes) -> dict[_Key, tuple[str, str]]:
+    """What a run wrote down; lines that do not look like ours are left out."""
+    calls: dict[_Key, tuple[str, str]] = {}
+    for line in told.decode("utf-8", "replace").splitlines():
+        try:
+            row = json.loads(line) if len(line) < _LONGEST else None
+        except (ValueError, RecursionError):
+            continue
+        row = row if isinstance(row, dict) else {}
+        test, function, number = row.get("test"), row.get("function"), row.get("number")
+        outcome, given, changed = row.get("outcome"), row.get("given"), row.get("changed")
+        if (
+            isinstance(test, str)
+            and isinstance(function, str)
+            and isinstance(number, int)
+            and isinstance(outcome, str)
+            and isinstance(given, dict)
+            and isinstance(changed, dict)
+        ):
+            end = ("raises " if row.get("raised") is True else "") + outcome
+            end += "".join(f"; {name} becomes {text}" for name, text in changed.items())
+            arguments = ", ".join(f"{name}={text}" for name, text in given.items())
+            calls.setdefault((test, function, number), (arguments, end))
+    return calls
+
+
+def _different(one: _Run, other: _Run) -> dict[_Key, ObservedCall]:
+    """The calls that came out otherwise, then the tests, then that they run with one of the fixes
+    alone."""
+    found: dict[_Key, ObservedCall] = {}
+    for key, (given, end) in one.calls.items():
+        if key in other.calls and end != other.calls[key][1]:
+            found[key] = ObservedCall(key[0], key[1], given, end, other.calls[key][1])
+    outcomes = {result.id: _end(result.outcome) for result in other.report.results}
+    for result in one.report.results:
+        before, after = _end(result.outcome), outcomes.get(result.id, "")
+        if after and after != before:
+            found[result.id, "", 0] = ObservedCall(result.id, "", "", before, after)
+    for runs, broken in ((one.report, other.report), (other.report, one.report)):
+        passed = [result.id for result in runs.results if result.outcome == "passed"]
+        if passed and not broken.results and broken.status == "crashed":
+            ends = "passed", f"does not run: {broken.remark}"
+            before, after = ends if broken is other.report else ends[::-1]
+            found[passed[0], "", 0] = ObservedCall(passed[0], "", "", before, after)
+    return found
+
+
+def _end(outcome: str) -> str:
+    return "fails" if outcome in FAILING else outcome
