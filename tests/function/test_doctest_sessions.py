@@ -119,7 +119,7 @@ def test_red_where_doctest_is_red(box: LocalSandbox, name: str) -> None:
     [
         (">>> g(f(2))\n3", "a name of its own"),
         (">>> import no_such_package\n>>> no_such_package.g(f(2))\n3", "a package is missing"),
-        (">>> f(open('none').read())\n3", "a file of its own"),
+        (">>> f(open('none').read())\n3", "a file or program of its own"),
         (">>> import datetime\n>>> f(datetime.datetime.now(), datetime.timedelta(0))\n"
          "datetime.datetime(2020, 1, 1)", "two runs"),
         (">>> import random\n>>> f(random.random())\n0.5", "two runs"),
@@ -131,7 +131,7 @@ def test_red_where_doctest_is_red(box: LocalSandbox, name: str) -> None:
         (">>> print f(2)\n3", "not Python"),
         (">>> f([1], [2])\n[1, 2]   \n>>> f(1)\n2", "layout"),
         (">>> f(1, None)\nTraceback (most recent call last):\nTypeError: unsupp...", "layout"),
-        (">>> f(b'', __import__('subprocess').check_output(['true']))\nb'x'", "sandbox"),
+        (">>> f(b'', __import__('subprocess').check_output(['true']))\nb'x'", "or program of its own"),
         (">>> f([1], ['a'])\n[1, u'a']", "layout"),
         (">>> import decimal\n>>> f(decimal.Decimal('1E9'), decimal.Decimal('x'))\n"
          "Traceback (most recent call last):\nInvalidOperation: bad", "layout"),

@@ -59,19 +59,26 @@ def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/list"},
     ]
-    lines = [json.dumps({"jsonrpc": "2.0", **one}) for one in messages]
-    done = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-m", "refute", "mcp", "-C", str(tmp_path)],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
-        check=False,
-    )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        answers = []
+        for message in messages:  # what waits for an answer when the input ends gets none
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            server.stdin.flush()
+            if "id" in message:
+                answers.append(json.loads(server.stdout.readline()))
+        server.stdin.close()
+        rest = server.stdout.read()
+        code = server.wait(60)
     assert [one["id"] for one in answers] == [1, 2]
     assert len(answers[1]["result"]["tools"]) == 6
-    assert done.returncode == 0
+    assert (rest, code) == ("", 0)
 
 
 def test_configurations_start_this_command() -> None:

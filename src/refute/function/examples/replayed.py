@@ -248,7 +248,7 @@ def _stable(one: Row, two: Row, step: DoctestStep) -> bool:
 
 _MISSING = {
     "NameError": "a name of its own is missing",
-    "FileNotFoundError": "a file of its own is missing",
+    "FileNotFoundError": "a file or program of its own is missing",
     "SyntaxError": "it is not Python of this version",
 }
 _FORBIDDEN = {"PermissionError", "ConnectionError", "gaierror", "MaxRetryError", "URLError"}
