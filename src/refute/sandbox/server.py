@@ -8,8 +8,8 @@ header, kills what overruns, and goes on behind the call that was cut short, in 
 
 Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
 of the payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail],
-...], "next": step, "tainted": bool, "left": wall seconds}``. The first datagram, sent unasked, is
-``{"protections": {...}}`` or ``{"failed": reason}``.
+...], "next": step, "tainted": bool, "left": wall seconds, "used": CPU seconds}``. The first
+datagram, sent unasked, is ``{"protections": {...}}`` or ``{"failed": reason}``.
 """
 
 from __future__ import annotations
@@ -151,9 +151,12 @@ class Server:
         header = self.child.HEADER
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
+        spent = _spent_by_children()
 
         def reply(following: int) -> dict[str, Any]:
-            return {"cuts": cuts, "next": following, "tainted": self.tainted, "left": self.left}
+            used = _spent_by_children() - spent
+            state = {"tainted": self.tainted, "left": self.left, "used": used}
+            return {"cuts": cuts, "next": following, **state}
 
         while start < total and self.left > 0:
             first = start
@@ -470,6 +473,12 @@ def _cpu_time(pid: int) -> float:
         return time.clock_gettime((~pid << 3) | 2)
     except (OSError, ValueError):
         return 0.0
+
+
+def _spent_by_children() -> float:
+    """CPU seconds of all processes that were waited for so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _limits(*wanted: tuple[str, int]) -> list[tuple[int, int]]:
