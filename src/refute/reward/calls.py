@@ -18,7 +18,7 @@ from refute.sandbox import (
 )
 from refute.sandbox.equality import matches
 
-__all__ = ["PASSED", "run_calls", "said"]
+__all__ = ["PASSED", "patience", "run_calls", "said", "short"]
 
 PASSED = TestResult(True)
 STOP_AFTER = 10
@@ -29,12 +29,17 @@ def run_calls(program: str, task: Task, box: Sandbox, *, partial: bool) -> list[
     """A result for each test. Raises `SandboxUnavailable`."""
     outcomes = run_within(
         Program(program, task.entry_point), task.calls, task.limits, box,
-        stop_after=STOP_AFTER if partial else 0, run_wall=task.run_seconds,
+        stop_after=patience(partial), run_wall=task.run_seconds,
     )  # fmt: skip
     return [
         PASSED if matches(outcome, expected) else TestResult(False, said(outcome))
         for outcome, expected in zip(outcomes, task.expected, strict=True)
     ]
+
+
+def patience(partial: bool) -> int:
+    """CPU seconds that tests which are cut short may waste."""
+    return STOP_AFTER if partial else 0
 
 
 _SHOWN = 160
@@ -45,11 +50,11 @@ def said(outcome: Outcome) -> str:
     """How a call ended, in one line for people."""
     match outcome:
         case Returned():
-            return f"wrong answer: returned {_short(repr(outcome)[len('Returned(') : -1])}"
+            return f"wrong answer: returned {short(repr(outcome)[len('Returned(') : -1])}"
         case Raised(type=kind, message=message, line=line, on_import=on_import):
             where = f" in line {line}" if line else ""
             when = "while the program was loaded: " if on_import else ""
-            return _short(f"{when}{kind}{where}: {message}" if message else f"{when}{kind}{where}")
+            return short(f"{when}{kind}{where}: {message}" if message else f"{when}{kind}{where}")
         case TimedOut(kind=kind):
             return "took too long" if kind == "cpu" else "slept or waited too long"
         case OutOfMemory():
@@ -60,6 +65,7 @@ def said(outcome: Outcome) -> str:
             return "not run"
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """One line of bounded length."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 3]}..."

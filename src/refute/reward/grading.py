@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from refute.errors import InputError
 from refute.reward.calls import run_calls
+from refute.reward.stdio import run_stdio
 from refute.reward.task import Kind, Task
 from refute.reward.verdict import TestResult, Verdict, verdict
 from refute.sandbox import Sandbox
@@ -14,7 +15,7 @@ from refute.sandbox.local import LocalSandbox
 
 __all__ = ["grade", "grade_async", "grade_in"]
 
-_RUNNERS: dict[Kind, Callable[..., list[TestResult]]] = {"calls": run_calls}
+_RUNNERS: dict[Kind, Callable[..., list[TestResult]]] = {"calls": run_calls, "stdio": run_stdio}
 
 
 def grade(

@@ -151,7 +151,8 @@ class LocalSandbox:
         heavy = tuple(name for name in heavies if any(_mentions(p.code, name) for p in programs))
         kind = heavy, limits.seed
         head = self._heads.of(programs[0])
-        rest = (*_programs(programs, head.codes), _calls(calls), len(calls), limits.output)
+        sent, rows = _programs(programs, head.codes)
+        rest = (sent, rows, _calls(calls), len(calls), limits.output, limits.alone)
         payload = head.content + marshal.dumps(rest)
         width = len(calls) + 1
         total = len(programs) * width
