@@ -39,7 +39,7 @@ its text (see `warm`)."""
 
 _LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
 _SHOT = ("killed", "signal 9 (SIGKILL)")
-SHOTS = 3  # at one step, until it is the program's doing and not an administrator's, or the kernel's
+SHOTS = 3  # at one step: then it is the program's doing, not an administrator's or the kernel's
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 NEXT = 1.0  # CPU seconds, at least, to load what another program has been loaded for or is like

@@ -50,6 +50,11 @@ class Bounds:
     """Elapsed seconds of a program."""
     datasets: tuple[str, ...] = ()
 
+    @property
+    def usual(self) -> float:
+        """Elapsed seconds of a program whose task states none."""
+        return min(self.seconds, Task.run_seconds)
+
     def check(self, task: Task) -> None:
         """Raises `InputError`."""
         times = [task.seconds, task.run_seconds, *(test.seconds or 0.0 for test in task.tests)]
@@ -139,8 +144,9 @@ def _program(
 
 
 def _task(data: Any, bounds: Bounds, place: str = "", kind: Kind | None = None) -> Task:
-    if kind is not None and isinstance(data, dict):
-        data = {"kind": kind, **data}
+    if isinstance(data, dict):
+        stated = {} if kind is None else {"kind": kind}
+        data = {"run_seconds": bounds.usual, **stated, **data}
     try:
         task = Task.from_json(data)
         bounds.check(task)
