@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from refute.function.oracle import run_within
 from refute.reward.task import Task
 from refute.reward.verdict import TestResult
@@ -18,7 +20,7 @@ from refute.sandbox import (
 )
 from refute.sandbox.equality import matches
 
-__all__ = ["PASSED", "patience", "run_calls", "said", "short"]
+__all__ = ["PASSED", "imports", "patience", "run_calls", "said", "short"]
 
 PASSED = TestResult(True)
 STOP_AFTER = 10
@@ -35,6 +37,15 @@ def run_calls(program: str, task: Task, box: Sandbox, *, partial: bool) -> list[
         PASSED if matches(outcome, expected) else TestResult(False, said(outcome))
         for outcome, expected in zip(outcomes, task.expected, strict=True)
     ]
+
+
+def imports(source: str) -> str:
+    """A comment that names what a text imports, beside code that is to load it: a sandbox sees by
+    it which server to use."""
+    return f"# {' '.join(sorted(set(_IMPORT.findall(source))))}\n"
+
+
+_IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 
 
 def patience(partial: bool) -> int:

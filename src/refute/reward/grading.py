@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from refute.errors import InputError
+from refute.reward.asserts import run_asserts
 from refute.reward.calls import run_calls
 from refute.reward.stdio import run_stdio
 from refute.reward.task import Kind, Task
@@ -15,7 +16,11 @@ from refute.sandbox.local import LocalSandbox
 
 __all__ = ["grade", "grade_async", "grade_in"]
 
-_RUNNERS: dict[Kind, Callable[..., list[TestResult]]] = {"calls": run_calls, "stdio": run_stdio}
+_RUNNERS: dict[Kind, Callable[..., list[TestResult]]] = {
+    "calls": run_calls,
+    "stdio": run_stdio,
+    "asserts": run_asserts,
+}
 
 
 def grade(
@@ -44,8 +49,6 @@ def grade_in(program: str, task: Task, box: Sandbox, *, partial: bool) -> Verdic
     """As `grade`, in a sandbox that is there."""
     if type(program) is not str:
         raise InputError(f"a program is a text, not {type(program).__name__}")
-    if task.kind not in _RUNNERS:
-        raise InputError(f"tasks of {task.kind} are not graded yet")
     before = box.cpu_seconds if isinstance(box, LocalSandbox) else 0.0
     results = _RUNNERS[task.kind](program, task, box, partial=partial)
     used = box.cpu_seconds - before if isinstance(box, LocalSandbox) else 0.0

@@ -12,7 +12,7 @@ from types import CodeType
 
 from refute.function.oracle import run_within
 from refute.problems import Call
-from refute.reward.calls import PASSED, patience, said, short
+from refute.reward.calls import PASSED, imports, patience, said, short
 from refute.reward.printed import same_output
 from refute.reward.task import Task, Test
 from refute.reward.verdict import TestResult
@@ -28,7 +28,7 @@ _PAYLOAD = 1 << 20
 
 def run_stdio(program: str, task: Task, box: Sandbox, *, partial: bool) -> list[TestResult]:
     """A result for each test. Raises `SandboxUnavailable`."""
-    script = Program(_script(), "run")
+    script = Program((_script(), imports(program)), "run")
     deadline = time.monotonic() + task.run_seconds
     results: list[TestResult] = []
     for chosen in _portions(task.tests):

@@ -93,6 +93,11 @@ class Task:
         )
 
     @cached_property
+    def asked(self) -> dict[int, Any]:
+        """What each test of the file of asserts was seen to ask of programs that passed it."""
+        return {}
+
+    @cached_property
     def limits(self) -> tuple[Limits, ...]:
         """What each test may use."""
         pairs = [(test.seconds or self.seconds, test.memory or self.memory) for test in self.tests]
