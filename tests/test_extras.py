@@ -95,7 +95,8 @@ def test_each_extra_is_declared_and_part_of_all() -> None:
         ("mcp", "refute mcp needs mcp: pip install 'refute[mcp]'"),
         (
             "serve",
-            "refute serve needs starlette, uvicorn, prometheus_client: pip install 'refute[serve]'",
+            "refute serve needs starlette, uvicorn, httptools, uvloop, prometheus_client: "
+            "pip install 'refute[serve]'",
         ),
         ("lsp", "refute lsp needs pygls, lsprotocol: pip install 'refute[lsp]'"),
         (

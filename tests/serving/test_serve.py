@@ -14,19 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("starlette", reason="the extra [serve] is not installed")
-pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
-pytest.importorskip("prometheus_client", reason="the extra [serve] is not installed")
-
 from jsonschema import Draft202012Validator
 
 from refute import reward
 from refute.errors import InputError, SandboxUnavailable
+from refute.extras import missing
 from refute.schemas import schema
 
 from .servers import ADD, RIGHT, SLEEPS, TOKENS, Server, descendants, serving, wait_for
 
+pytestmark = pytest.mark.skipif(bool(missing("serve")), reason="no extra [serve]")
 PRINTS = {"tests": [{"stdin": "1\n", "stdout": "2\n"}]}
 ASSERTS = {"entry_point": "f", "source": "def check(candidate):\n    assert candidate(1) == 2\n"}
 HOSTILE = [
@@ -115,6 +112,23 @@ def test_a_batch_is_streamed_in_its_order(server: Server) -> None:
     assert [one["index"] for one in lines] == [0, 1, 2, 3, 4]
     assert [one["verdict"]["passed"] for one in lines] == [True, False, True, True, False]
     assert times[2] - times[1] > 0.4  # nothing waited for the slow one but what is behind it
+
+
+def test_a_problem_of_a_dataset_by_its_id(tmp_path: Path) -> None:
+    row = {
+        "id": "t/1", "entry_point": "f", "code": "def f(x): return x", "reference": RIGHT,
+        "inputs": [[1], [2]],
+    }  # fmt: skip
+    (tmp_path / "own.jsonl").write_text(json.dumps(row) + "\n")
+    options = ("--dataset", "jsonl", "--data", str(tmp_path / "own.jsonl"), "--most-seconds", "9")
+    with serving("--jobs", "1", *options) as server:
+        for program, passed in ((RIGHT, True), ("def f(x): return x", False), (RIGHT, True)):
+            body = {"program": program, "dataset": "jsonl", "problem": "t/1"}
+            validate("Grade", body)
+            assert server.ask("/v1/grade", body).json["passed"] is passed
+        answer = server.ask("/v1/grade", {**body, "problem": "t/2"})
+        assert answer.status == 422
+        assert answer.error == "dataset jsonl: no problem 't/2' that can be read"
 
 
 def test_a_client_with_the_interface_of_a_grader(server: Server) -> None:
@@ -281,8 +295,7 @@ def test_sigterm_answers_what_was_asked_and_leaves_nothing(tmp_path: Path) -> No
     with serving("--jobs", "1") as server, ThreadPoolExecutor() as pool:
         answer = pool.submit(server.ask, "/v1/grade_batch", batch(SLEEPS, 2))
         wait_for(lambda: server.measure("refute_running") == 1)
-        below = server.children()
-        assert below
+        below = wait_for(server.children)
         server.process.send_signal(signal.SIGTERM)
         assert [one["verdict"]["passed"] for one in answer.result().lines] == [True, True]
         assert server.process.wait(20) == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError
+from refute.extras import missing
 from refute.serving.access import EVERYBODY, Tokens, read_tokens
 
 A, B = "a" * 32, "b" * 16
@@ -42,6 +43,7 @@ def test_a_bad_file_is_one_line_without_a_token(text: str, line: str) -> None:
     assert A[1:] not in str(error.value)
 
 
+@pytest.mark.skipif(bool(missing("serve")), reason="no extra [serve]")
 def test_others_may_not_ask_without_a_token(
     refute: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

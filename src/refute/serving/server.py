@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+import uvloop
 
 from refute.datasets import function_datasets, load
 from refute.errors import InputError, SandboxUnavailable
@@ -60,8 +61,13 @@ def serve(options: Options) -> None:
         lacking = gaps(box.protections())
     if set(lacking) - _HARMLESS:
         raise SandboxUnavailable(f"here programs could {', '.join(lacking)}")
-    with _bound(options) as listener, Grader(options.jobs, preload=options.preload) as grader:
-        asyncio.run(_serve(options, listener, grader))
+    with (
+        _bound(options) as listener,
+        Grader(options.jobs, preload=options.preload) as grader,
+        # asyncio's own writes head and body of an answer one by one, and is slower
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(_serve(options, listener, grader))
 
 
 def _check(options: Options) -> None:
@@ -98,10 +104,11 @@ def _bound(options: Options) -> socket.socket:
 
 
 async def _serve(options: Options, listener: socket.socket, grader: Grader) -> None:
+    bounds = Bounds(options.most_seconds, options.datasets)
     service = Service(
-        Verdicts(grader, Line(options.jobs, options.queue), options.data),
+        Verdicts(grader, Line(options.jobs, options.queue), bounds, options.data),
         options.tokens,
-        Bounds(options.most_seconds, options.datasets),
+        bounds,
         Held(_HELD * options.most_body),
         options.most_body,
     )
@@ -110,6 +117,7 @@ async def _serve(options: Options, listener: socket.socket, grader: Grader) -> N
         log_config=None,
         access_log=False,
         server_header=False,
+        http="httptools",
         lifespan="off",
         ws="none",
         timeout_keep_alive=_IDLE_SECONDS,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from refute.errors import Unavailable
+from refute.errors import DatasetError, InputError, Unavailable
 from refute.reward import Grader, Task, Test, Verdict
 from refute.serving.line import Job, Line
 from refute.serving.measures import Measures
-from refute.serving.requests import Named, Program
+from refute.serving.requests import Bounds, Named, Program
 
 __all__ = ["Verdicts"]
 
@@ -25,13 +26,16 @@ _MOST_TASKS = 2000
 class Verdicts:
     """What a server grades with. For one event loop."""
 
-    def __init__(self, grader: Grader, line: Line, data: Path | None = None) -> None:
+    def __init__(
+        self, grader: Grader, line: Line, bounds: Bounds, data: Path | None = None
+    ) -> None:
         """`data`: where datasets are (see `refute.datasets.load`)."""
         self.line = line
         self.measures = Measures(line)
         self.fit = True
         """Whether the last program that was to be graded found a sandbox."""
         self._grader = grader
+        self._bounds = bounds
         self._data = data
         self._tasks: OrderedDict[Named, Task] = OrderedDict()
         self._loading = asyncio.Lock()
@@ -76,9 +80,14 @@ class Verdicts:
         if found is None:
             async with self._loading:
                 where: dict[str, Any] = {"data": self._data}
-                found = await asyncio.to_thread(
-                    Task.of_dataset, named.dataset, named.problem, **where
-                )
+                try:
+                    found = await asyncio.to_thread(
+                        Task.of_dataset, named.dataset, named.problem, **where
+                    )
+                except DatasetError:  # its words name files of this machine
+                    line = f"dataset {named.dataset}: no problem {named.problem!r} that can be read"
+                    raise InputError(line) from None
+                found = replace(found, run_seconds=self._bounds.usual)
         while len(self._tasks) >= _MOST_TASKS:
             self._tasks.popitem(last=False)
         self._tasks[named] = found
