@@ -24,6 +24,8 @@ class Measures:
             "refute_requests", "Requests answered.", ("path", "status"), registry=to
         )
         self.verdicts = Counter("refute_verdicts", "Programs graded.", ("passed",), registry=to)
+        for passed in ("yes", "no"):
+            self.verdicts.labels(passed)
         self.unavailable = Counter(
             "refute_unavailable", "Programs that no sandbox could be had for.", registry=to
         )
