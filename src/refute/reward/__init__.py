@@ -15,6 +15,18 @@ from refute.reward.grading import grade, grade_async
 from refute.reward.pool import Grader
 from refute.reward.remote import Remote
 from refute.reward.task import Task, Test
+from refute.reward.testing import TestReward, grade_test
 from refute.reward.verdict import TestResult, Verdict
 
-__all__ = ["Grader", "Remote", "Task", "Test", "TestResult", "Verdict", "grade", "grade_async"]
+__all__ = [
+    "Grader",
+    "Remote",
+    "Task",
+    "Test",
+    "TestResult",
+    "TestReward",
+    "Verdict",
+    "grade",
+    "grade_async",
+    "grade_test",
+]

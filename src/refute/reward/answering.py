@@ -6,6 +6,7 @@ namespace; standard library only.
 
 from __future__ import annotations
 
+import builtins
 import operator
 import types
 from itertools import count, islice
@@ -26,8 +27,8 @@ def answer(source: str, operations: list[Any]) -> list[Any]:
     def of(tag: str, *parts: Any) -> Any:
         if tag == "r":
             return held[parts]
-        if tag == "b":
-            return getattr(__import__("builtins"), parts[0])
+        if tag == "b" and parts[0] in _BUILTINS:
+            return getattr(builtins, parts[0])
         raise TypeError(tag)
 
     answers = []
@@ -75,30 +76,55 @@ def _module(source: str) -> Any:
     return _loaded[0]
 
 
+_BUILTINS = (
+    "abs", "all", "any", "bool", "bytes", "complex", "dict", "divmod", "float", "frozenset", "int",
+    "len", "list", "max", "min", "ord", "pow", "round", "set", "sorted", "str", "sum", "tuple",
+)  # fmt: skip
+"""What a test may hand to the program: nothing by which it could look at its code."""
+
+
 def _done(module: Any, kind: str, name: str, args: list[Any], named: dict[str, Any]) -> Any:
+    wanted = args[1] if (kind, name) in (("do", "get"), ("do", "set")) else name
+    if kind != "method" and _is_inner(wanted):
+        raise AttributeError(wanted)
     if kind == "name":
         if not hasattr(module, name):
             raise NameError(f"name {name!r} is not defined")
-        return getattr(module, name)
+        return _no_module(getattr(module, name))
     if kind == "call":
         return args[0](*args[1:], **named)
+    if (kind, name) == ("do", "get"):
+        return _no_module(getattr(args[0], wanted))
     if kind == "iter":
         return list(islice(iter(args[0]), MOST_ITEMS))
     if kind == "next":
         return next(args[0])
     if kind == "method":  # of the type, as Python finds it for its operators
+        if name not in ("__enter__", "__exit__"):
+            raise AttributeError(name)
         return getattr(type(args[0]), name)(*args)
     return _FUNCTIONS[name](*args)
 
 
 _FUNCTIONS: dict[str, Any] = {
-    "get": getattr, "set": setattr, "len": len, "str": str, "repr": repr, "bool": bool, "abs": abs,
+    "set": setattr, "len": len, "str": str, "repr": repr, "bool": bool, "abs": abs,
     "isinstance": isinstance, "int": int, "float": float,
     **{name: getattr(operator, name) for name in (
         "eq", "lt", "le", "gt", "ge", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
         "matmul", "and_", "or_", "xor", "neg", "getitem", "setitem", "delitem",
     )},
 }  # fmt: skip
+
+
+def _is_inner(name: Any) -> bool:
+    """Whether an attribute leads to the code of the program rather than to what it does."""
+    return type(name) is not str or name.startswith("__") or name.endswith(("_frame", "_code"))
+
+
+def _no_module(value: Any) -> Any:
+    if isinstance(value, types.ModuleType):
+        raise AttributeError(f"{value.__name__} is a module")
+    return value
 
 
 def _none(value: Any) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ import ast
 import builtins
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -25,10 +25,11 @@ from refute.reward.calls import PASSED, imports, said, short
 from refute.reward.task import Task
 from refute.reward.verdict import TestResult
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox
+from refute.sandbox.contract import Code
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_module
 
-__all__ = ["Trial", "run_asserts", "trials_of", "try_all"]
+__all__ = ["Trial", "answers_of", "judge", "run_asserts", "trials_of", "try_all"]
 
 ROUNDS = 12
 """Times that a program is asked, where its answers decide what is asked next."""
@@ -55,8 +56,6 @@ class Trial:
     state: str = ""
     """"" while it goes on; passed, failed, left out."""
     reason: str = ""
-    outcome: Outcome | None = field(default=None, repr=False)
-    """How the program's process ended, where it did not answer."""
 
 
 def run_asserts(program: str, task: Task, box: Sandbox, *, partial: bool) -> list[TestResult]:
@@ -81,42 +80,60 @@ def trials_of(task: Task) -> list[Trial]:
 
 def try_all(program: str, trials: Sequence[Trial], task: Task, box: Sandbox) -> None:
     """Bring every trial to its end."""
-    names = names_of(task)
     deadline = time.monotonic() + task.run_seconds
-    _judge([trial for trial in trials if not trial.asked], names, task, box)
+    judge([trial for trial in trials if not trial.asked], task, box)
     for _ in range(ROUNDS):
         going = [trial for trial in trials if not trial.state]
-        limits = _limits(task, deadline)
-        if not going or limits is None:
+        left = deadline - time.monotonic()
+        if not going or left <= 0:
             break
-        calls = [Call((program, trial.asked)) for trial in going]
-        code = (*_code("crossing", "answering"), imports(program))
-        outcomes = box.run(Program(code, "answer"), calls, limits)
-        for trial, outcome in zip(going, outcomes, strict=True):
-            answers = _plain(outcome)
-            if type(answers) is list and len(answers) == len(trial.asked):
-                trial.answers = answers
+        found = answers_of(program, going, task, box, left)
+        for trial, answers in zip(going, found, strict=True):
+            if isinstance(answers, str):
+                trial.state, trial.reason = "failed", answers
             else:
-                trial.state, trial.reason = "failed", said(outcome)
-                if isinstance(outcome, Returned):
-                    trial.reason = "wrote over the result"
-        _judge([trial for trial in going if not trial.state], names, task, box)
+                trial.answers = answers
+        judge([trial for trial in going if not trial.state], task, box)
     for trial in trials:
         if not trial.state:
             trial.state, trial.reason = "failed", "the test found no end with this program"
 
 
-def _judge(trials: Sequence[Trial], names: list[str], task: Task, box: Sandbox) -> None:
+def answers_of(
+    program: str, trials: Sequence[Trial], task: Task, box: Sandbox, wall: float | None = None
+) -> list[list[Any] | str]:
+    """What a program answers to each test, in at most `wall` seconds; a text that says why it did
+    not."""
+    if not trials:
+        return []
+    limits = Limits(cpu=task.seconds, memory=task.memory, run_wall=wall)
+    code: tuple[Code, ...] = _code("crossing", "answering")
+    code = (*code, imports(f"{program}\n{task.source}"))
+    calls = [Call((program, trial.asked)) for trial in trials]
+    found: list[list[Any] | str] = []
+    for trial, outcome in zip(trials, box.run(Program(code, "answer"), calls, limits), strict=True):
+        answers = _plain(outcome)
+        if type(answers) is list and len(answers) == len(trial.asked):
+            found.append(answers)
+        else:
+            returned = isinstance(outcome, Returned)
+            found.append("wrote over the result" if returned else said(outcome))
+    return found
+
+
+def judge(trials: Sequence[Trial], task: Task, box: Sandbox) -> None:
     """Run the tests with what is answered so far. Raises `InputError`."""
     if not trials:
         return
     limits = Limits(cpu=task.seconds, memory=task.memory, loading=_LOADING)
+    names = names_of(task)
     calls = [
         Call((one.item.source, one.item.kind, one.item.name, names, one.asked, one.answers))
         for one in trials
     ]
-    code = (*_code("crossing", "stubs", "asking"), imports(task.source))
-    for trial, outcome in zip(trials, box.run(Program(code, "judge"), calls, limits), strict=True):
+    code: tuple[Code, ...] = _code("crossing", "stubs", "asking")
+    program = Program((*code, imports(task.source)), "judge")
+    for trial, outcome in zip(trials, box.run(program, calls, limits), strict=True):
         match _plain(outcome):
             case ("more", _, list() as asked):
                 trial.asked = asked
@@ -136,18 +153,12 @@ def _judge(trials: Sequence[Trial], names: list[str], task: Task, box: Sandbox) 
 
 
 _LOADING = 10.0
+"""CPU seconds that a test's imports may take."""
 
 
 def _called(task: Task, trial: Trial) -> str:
     name = trial.item.name or trial.item.kind
     return f"task {task.id}: test {name}" if task.id else f"task: test {name}"
-
-
-def _limits(task: Task, deadline: float) -> Limits | None:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        return None
-    return Limits(cpu=task.seconds, memory=task.memory, run_wall=left)
 
 
 def _plain(outcome: Outcome) -> Any:

@@ -99,15 +99,20 @@ class _Marks:
     def __getattr__(self, name: str) -> Any:
         def mark(*args: Any, **named: Any) -> Any:
             if len(args) == 1 and not named and callable(args[0]):
-                return args[0]
+                return keep_mark(args[0], name, (), {})
 
             def keep(test: Any) -> Any:
-                test.marks = [*getattr(test, "marks", []), (name, args, named)]
-                return test
+                return keep_mark(test, name, args, named)
 
             return keep
 
         return mark
+
+
+def keep_mark(test: Any, *mark: Any) -> Any:
+    """The test, with one more mark."""
+    test.marks = [*getattr(test, "marks", []), mark]
+    return test
 
 
 def _fixture(*args: Any, **named: Any) -> Any:
