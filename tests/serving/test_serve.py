@@ -101,7 +101,7 @@ def test_programs_that_print_and_files_of_asserts(server: Server) -> None:
 def test_a_wild_output_costs_this_side_next_to_nothing(
     server: Server, path: str, program: str, task: Any
 ) -> None:
-    """Reading 3 million values took a second; a word of digits and a letter, squares of its length."""
+    """To read 3 million values took a second; a word of digits and a letter, its length squared."""
     before = server.measure("process_cpu_seconds_total")
     verdict = server.ask(path, {"program": program, "task": task}).json
     assert not verdict["passed"]
