@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.reward import Grader, Remote, Task, Test
+from refute.testing.cheats import CHEATS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from soak import files
@@ -272,11 +273,13 @@ HONEST = [
 ]
 
 
+WILD = [(source, _TASK, False) for source in HOSTILE]
+WILD += [(one.source, one.task, False) for one in CHEATS if isinstance(one.task, Task)]
+
+
 def drawn(rng: random.Random) -> tuple[str, Task, bool]:
     """A program and whether it is right: 1 % hostile."""
-    if rng.random() < 0.01:
-        return rng.choice(HOSTILE), _TASK, False
-    return rng.choice(HONEST)
+    return rng.choice(WILD if rng.random() < 0.01 else HONEST)
 
 
 class Soak:
@@ -304,9 +307,9 @@ class Soak:
                 self.wrong += [f"no verdict: {error}"]
                 continue
             self.done["passed" if verdict.passed else "failed"] += 1
-            expected = "" if right else "wrong answer"
-            honest = task is _PRINTS or (program, task, right) in HONEST
-            if verdict.passed is not right or (honest and not verdict.reason.startswith(expected)):
+            honest = (program, task, right) in HONEST
+            expected = "wrong answer" if honest and not right else ""
+            if verdict.passed is not right or not verdict.reason.startswith(expected):
                 self.wrong.append(f"{program!r}: {verdict}")
             time.sleep(max(0.0, pause * rng.uniform(0.5, 1.5) - (time.monotonic() - began)))
 
