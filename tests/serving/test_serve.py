@@ -20,6 +20,7 @@ from refute import reward
 from refute.errors import InputError, SandboxUnavailable
 from refute.extras import missing
 from refute.schemas import schema
+from refute.testing.cheats import CHEATS
 
 from .servers import ADD, RIGHT, SLEEPS, TOKENS, Server, descendants, serving, wait_for
 
@@ -89,6 +90,22 @@ def test_programs_that_print_and_files_of_asserts(server: Server) -> None:
             answer = server.ask(path, {"program": program, "task": task})
             assert answer.json["passed"] is passed, answer.body
         assert server.ask(path, asked(RIGHT, {"kind": "calls", **ADD})).status == 422
+
+
+def test_cheats_are_not_paid_and_their_twins_are(server: Server) -> None:
+    """Some of each kind; `benchmarks/serve.py cheats` tries all of them."""
+    some = CHEATS[4::16]
+    assert len({one.is_test for one in some}) == 2
+    with reward.Remote(server.url, TOKENS["ann"]) as remote:
+        for one in some:
+            for source, paid in ((one.source, False), (one.twin, True)):
+                if isinstance(one.task, reward.Task):
+                    found = remote.grade(source, one.task).reward
+                else:
+                    task = one.task
+                    how = {"entry_point": task.entry_point, "seconds": 1.0}
+                    found = remote.grade_test(source, task.reference, task.faulty, **how).both
+                assert (found > 0) is paid, one.name
 
 
 @pytest.mark.parametrize(
@@ -353,11 +370,18 @@ def test_sigterm_answers_what_was_asked_and_leaves_nothing(tmp_path: Path) -> No
         assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
 
 
-def test_a_killed_server_leaves_no_process() -> None:
+@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGTERM, signal.SIGTERM]])
+def test_a_killed_server_leaves_no_process(signals: list[signal.Signals]) -> None:
     with serving("--jobs", "2") as server:
-        server.ask("/v1/grade_batch", batch(RIGHT, 4))
+        connection = server.connect()
+        headers = {"Authorization": f"Bearer {TOKENS['ann']}"}
+        connection.request("POST", "/v1/grade_batch", json.dumps(batch(SLEEPS, 9)), headers)
+        wait_for(lambda: server.measure("refute_running") == 2)
         below = wait_for(server.children)
-        server.process.kill()
-        server.process.wait()
+        for number in signals:  # of those to end in good order the second one
+            server.process.send_signal(number)
+            time.sleep(0.1)
+        assert server.process.wait(2) in (-signal.SIGKILL, 128 + signal.SIGTERM)
+        connection.close()
         wait_for(lambda: not [pid for pid in below if Path(f"/proc/{pid}").exists()])
         assert not descendants(server.process.pid)

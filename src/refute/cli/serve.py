@@ -42,8 +42,8 @@ _TOKENS = "REFUTE_SERVE_TOKENS"
     help="Programs of one tenant that may wait; others are told to come again (429).",
 )  # fmt: skip
 @click.option(
-    "--preload", multiple=True, default=("numpy",), show_default=True, metavar="PACKAGE",
-    help="Import it once, for the programs that mention it; several times.",
+    "--preload", multiple=True, metavar="PACKAGE",
+    help="Import it once, for the programs that mention it (numpy); several times.",
 )  # fmt: skip
 @click.option(
     "--dataset", "datasets", multiple=True, metavar="NAME",

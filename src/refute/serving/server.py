@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import ipaddress
+import os
 import signal
 import socket
 import sys
@@ -31,6 +33,8 @@ __all__ = ["Options", "serve"]
 
 _HELD = 32
 """Bodies of the largest size that a tenant may have here at once."""
+_USUAL = ("numpy",)
+"""Imported once where it is installed."""
 _HARMLESS = {"see the names of your files"}
 """Of what is not protected, what a server goes on with."""
 _IDLE_SECONDS = 75
@@ -63,7 +67,7 @@ def serve(options: Options) -> None:
         raise SandboxUnavailable(f"here programs could {', '.join(lacking)}")
     with (
         _bound(options) as listener,
-        Grader(options.jobs, preload=options.preload) as grader,
+        Grader(options.jobs, preload=options.preload or _USUAL) as grader,
         # asyncio's own writes head and body of an answer one by one, and is slower
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
@@ -76,6 +80,9 @@ def _check(options: Options) -> None:
             f"--host {options.host}: others could ask without a token: give --token-file FILE or "
             "REFUTE_SERVE_TOKENS"
         )
+    for name in options.preload:
+        if not name.isidentifier() or importlib.util.find_spec(name) is None:
+            raise InputError(f"--preload {name}: no such package is installed")
     known = function_datasets()
     for name in options.datasets:
         if name not in known:
@@ -115,6 +122,7 @@ async def _serve(options: Options, listener: socket.socket, grader: Grader) -> N
     config = uvicorn.Config(
         application(service),
         log_config=None,
+        log_level="error",
         access_log=False,
         server_header=False,
         http="httptools",
@@ -147,9 +155,14 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         wanted = (signal.SIGINT, signal.SIGTERM)
         for number in wanted:
-            loop.add_signal_handler(number, self.handle_exit, number, None)
+            loop.add_signal_handler(number, self._end, number)
         try:
             yield
         finally:
             for number in wanted:
                 loop.remove_signal_handler(number)
+
+    def _end(self, number: int) -> None:
+        if self.should_exit:
+            os._exit(128 + number)  # sandboxes end with the process that they work for
+        self.should_exit = True
