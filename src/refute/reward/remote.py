@@ -141,14 +141,10 @@ class Remote(ManyAtOnce):
         """Status, seconds until the next try, and body."""
         connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if connection is None:
-            kinds: dict[str, Any] = {
-                "http": http.client.HTTPConnection,
-                "https": http.client.HTTPSConnection,
-            }
-            kind = kinds[self._parts.scheme]
-            connection = kind(self._parts.hostname, self._parts.port, timeout=_ANSWER_SECONDS)
+            kind = _WholeTLS if self._parts.scheme == "https" else _Whole
+            host = self._parts.hostname or ""
+            connection = kind(host, self._parts.port, timeout=_ANSWER_SECONDS)
             self._own.connection = connection
-        assert connection is not None
         try:
             connection.request("POST", self._parts.path.rstrip("/") + path, body, self._headers)
             response = connection.getresponse()
@@ -159,6 +155,26 @@ class Remote(ManyAtOnce):
             raise
         told = response.headers.get("Retry-After", "")
         return response.status, float(told) if told.isdecimal() else _PAUSE, answer
+
+
+class _Whole(http.client.HTTPConnection):
+    """Sends head and body of a request in one piece: the server wakes once for it, not twice."""
+
+    def request(self, *given: Any, **more: Any) -> None:
+        self._parts: list[bytes] | None = []
+        super().request(*given, **more)
+        whole, self._parts = b"".join(self._parts), None
+        self.send(whole)
+
+    def send(self, data: Any) -> None:
+        if self._parts is None:
+            super().send(data)
+        else:
+            self._parts.append(data)
+
+
+class _WholeTLS(_Whole, http.client.HTTPSConnection):
+    """The same, encrypted."""
 
 
 def _line(answer: bytes) -> str:

@@ -266,14 +266,15 @@ class _Lines(Response):
 async def _unless_gone(receive: Receive, work: asyncio.Future[Result]) -> Result:
     """What `work` comes to. Raises `ClientDisconnect` when the client does not wait for it."""
     gone = asyncio.ensure_future(_gone(receive))
-    waited: set[asyncio.Future[Any]] = {gone, work}
+    gone.add_done_callback(lambda _: work.cancel())
     try:
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        return await work
+    except asyncio.CancelledError:
+        if gone.done():
+            raise ClientDisconnect from None
+        raise
     finally:
         gone.cancel()
-    if not work.done():
-        raise ClientDisconnect
-    return work.result()
 
 
 async def _gone(receive: Receive) -> None:
