@@ -14,7 +14,7 @@ import os
 from itertools import count
 from typing import Any
 
-try:  # once, in the server: to load it took a copy half a millisecond, a fifth of a small program
+try:  # once, in the server: it takes a third of the time in which a program is made ready
     import _posixsubprocess
 except ImportError:
     _posixsubprocess = None  # type: ignore[assignment]
