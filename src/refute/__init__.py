@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         Trust,
         UnitTest,
     )
+    from refute.reward import Grader, Task, Test, TestResult, TestReward, Verdict, grade_test
     from refute.runs.executors import Executor
     from refute.sandbox import Limits, Outcome, Program, Sandbox
     from refute.sandbox.local import LocalSandbox
@@ -91,6 +92,15 @@ _HOMES = {
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
     "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_async", "gate_hook"),
     "refute.api.grading": ("GradeResult", "grade"),
+    "refute.reward": (
+        "Grader",
+        "Task",
+        "Test",
+        "TestResult",
+        "TestReward",
+        "Verdict",
+        "grade_test",
+    ),
     "refute.runs.executors": ("Executor",),
     "refute.api.functions": (
         "DebugResult",
@@ -171,6 +181,7 @@ __all__ = [
     "FunctionProblem",
     "GateResult",
     "GradeResult",
+    "Grader",
     "HardenResult",
     "HookAnswer",
     "HuntResult",
@@ -199,9 +210,14 @@ __all__ = [
     "SandboxUnavailable",
     "Scenario",
     "State",
+    "Task",
+    "Test",
+    "TestResult",
+    "TestReward",
     "Trust",
     "Unavailable",
     "UnitTest",
+    "Verdict",
     "VetResult",
     "Workspace",
     "__version__",
@@ -221,6 +237,7 @@ __all__ = [
     "gate_async",
     "gate_hook",
     "grade",
+    "grade_test",
     "harden",
     "hunt",
     "hunt_async",

@@ -68,7 +68,7 @@ def run_job(payload: bytes, head: int, view: Any, codec: Any, imported: Any = No
     """
     committed, step, _ = HEADER.unpack_from(view, 0)
     capacity = len(view)
-    codes, programs, blob, count, limit = marshal.loads(payload[head:])
+    codes, programs, blob, count, limit, alone = marshal.loads(payload[head:])
     if imported is None:
         spawning.none_installed()
         loading.find_late(path_code)
@@ -119,11 +119,12 @@ def run_job(payload: bytes, head: int, view: Any, codec: Any, imported: Any = No
             if body is _OUT_OF_MEMORY:
                 return
             continue
+        at = max(first - 1, 0)
         committed = _run_calls(
-            function, namespace, calls, max(first - 1, 0), base, view, capacity, committed, limit,
-            filename, codec,
+            function, namespace, calls[: at + 1] if alone else calls, at, base, view, capacity,
+            committed, limit, filename, codec,
         )  # fmt: skip
-        if committed < 0:
+        if committed < 0 or alone:
             return
         step = base + width
 

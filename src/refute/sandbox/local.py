@@ -64,7 +64,7 @@ _PRELOAD = (
     "re", "string", "typing",
 )  # fmt: skip
 """What most programs import; each module costs every fork a little, so rarer ones are left out."""
-_HEAVY = ("numpy",)
+HEAVY = ("numpy",)
 """Modules that a second server imports up front, used for programs that mention them."""
 
 
@@ -89,17 +89,22 @@ class LocalSandbox:
         import_path: Iterable[Path | str] = (),
         interpreter: Interpreter | None = None,
         measures: Iterable[str] = ALL_MEASURES,
+        preload: Iterable[str] = HEAVY,
     ) -> None:
         """`readable`: directories that programs may read besides the interpreter's own.
 
         `import_path`: directories put in front of `sys.path` (made readable too). `interpreter`:
         what programs run on; None: the one that runs this. `measures`: which of `ALL_MEASURES` to
-        try; fewer than all is for tests.
+        try; fewer than all is for tests. `preload`: modules that a server of its own imports up
+        front, for programs that mention them.
         """
         self._interpreter = this_interpreter() if interpreter is None else interpreter
         self._import_path = [str(Path(path).resolve()) for path in import_path]
         self._readable = [str(Path(path).resolve()) for path in readable]
         self._measures = frozenset(measures)
+        self._preload = tuple(preload)
+        self.cpu_seconds = 0.0
+        """Of the processes that ran programs so far."""
         self._servers: dict[_Kind, _Connection] = {}
         self._heads = _Heads()
         self._owner = os.getpid()
@@ -142,11 +147,12 @@ class LocalSandbox:
         if not programs:
             return []
         # Of a project's environment nothing is imported before the server has confined itself.
-        heavies = _HEAVY if self._interpreter.own else ()
+        heavies = self._preload if self._interpreter.own else ()
         heavy = tuple(name for name in heavies if any(_mentions(p.code, name) for p in programs))
         kind = heavy, limits.seed
         head = self._heads.of(programs[0])
-        rest = (*_programs(programs, head.codes), _calls(calls), len(calls), limits.output)
+        sent, rows = _programs(programs, head.codes)
+        rest = (sent, rows, _calls(calls), len(calls), limits.output, limits.alone)
         payload = head.content + marshal.dumps(rest)
         width = len(calls) + 1
         total = len(programs) * width
@@ -156,6 +162,7 @@ class LocalSandbox:
             server = self._server(kind)
             try:
                 start, tainted = server.job(payload, head, start, total, width, limits, answers)
+                self.cpu_seconds += server.cpu_seconds
             except (
                 BaseException
             ):  # also Ctrl-C: an answer under way must not meet the next question
@@ -217,6 +224,9 @@ class LocalSandbox:
 
 class _Connection:
     """One server process and the socket to it."""
+
+    cpu_seconds = 0.0
+    """Of the processes that did the last job."""
 
     def __init__(self, config: dict[str, Any], python: Interpreter) -> None:
         config["client"], config["heartbeat"] = os.getpid(), _SILENCE / 12
@@ -310,6 +320,7 @@ class _Connection:
             answers.cuts[step] = TimedOut(kind) if kind in ("cpu", "wall") else Killed(detail)
             answers.bodies[step] = None
         answers.left = reply["left"]
+        self.cpu_seconds = reply["used"]
         return reply["next"], reply["tainted"]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from refute.errors import SandboxUnavailable
@@ -127,11 +127,15 @@ class SandboxPool:
 
     async def do(self, job: Callable[[Sandbox], Result]) -> Result:
         """Run `job` in a thread of the pool, with that thread's sandbox; it may run twice."""
-        if self._closed:
-            raise SandboxUnavailable("the pool of sandboxes is closed")
         import asyncio
 
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._once, job)
+        return await asyncio.wrap_future(self.submit(job))
+
+    def submit(self, job: Callable[[Sandbox], Result]) -> Future[Result]:
+        """As `do`, for callers without an event loop."""
+        if self._closed:
+            raise SandboxUnavailable("the pool of sandboxes is closed")
+        return self._threads.submit(self._once, job)
 
     def _once(self, job: Callable[[Sandbox], Result]) -> Result:
         try:

@@ -8,8 +8,8 @@ header, kills what overruns, and goes on behind the call that was cut short, in 
 
 Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
 of the payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail],
-...], "next": step, "tainted": bool, "left": wall seconds}``. The first datagram, sent unasked, is
-``{"protections": {...}}`` or ``{"failed": reason}``.
+...], "next": step, "tainted": bool, "left": wall seconds, "used": CPU seconds}``. The first
+datagram, sent unasked, is ``{"protections": {...}}`` or ``{"failed": reason}``.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ first program is: its bytes at the payload's head, which it is recognised by, an
 its text (see `warm`)."""
 
 _LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
+_SHOT = ("killed", "signal 9 (SIGKILL)")
+SHOTS = 3  # at one step: then it is the program's doing, not an administrator's or the kernel's
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 NEXT = 1.0  # CPU seconds, at least, to load what another program has been loaded for or is like
@@ -151,9 +153,13 @@ class Server:
         header = self.child.HEADER
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
+        shots, shot_at = 0, -1
+        spent = _spent_by_children()
 
         def reply(following: int) -> dict[str, Any]:
-            return {"cuts": cuts, "next": following, "tainted": self.tainted, "left": self.left}
+            used = _spent_by_children() - spent
+            state = {"tainted": self.tainted, "left": self.left, "used": used}
+            return {"cuts": cuts, "next": following, **state}
 
         while start < total and self.left > 0:
             first = start
@@ -172,7 +178,11 @@ class Server:
                 break
             index, call = divmod(step, width)
             alone = step == first or (first % width == 0 and step == first + 1)
-            if not alone and (retry or end == _LEFT):
+            if end == _SHOT:
+                shots, shot_at = (shots + 1 if step == shot_at else 1), step
+            if end == _SHOT and retry and shots < SHOTS:
+                start = step
+            elif not alone and (retry or end == _LEFT):
                 start = step  # only a cut in a fresh process counts against a call
             elif call == 0 or phase == self.child.IMPORTING:
                 cuts.append([index * width, *end])
@@ -470,6 +480,12 @@ def _cpu_time(pid: int) -> float:
         return time.clock_gettime((~pid << 3) | 2)
     except (OSError, ValueError):
         return 0.0
+
+
+def _spent_by_children() -> float:
+    """CPU seconds of all processes that were waited for so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _limits(*wanted: tuple[str, int]) -> list[tuple[int, int]]:

@@ -1,0 +1,55 @@
+"""`grade`: one program, one verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from refute.errors import InputError
+from refute.reward.asserts import run_asserts
+from refute.reward.calls import run_calls
+from refute.reward.stdio import run_stdio
+from refute.reward.task import Kind, Task
+from refute.reward.verdict import TestResult, Verdict, verdict
+from refute.sandbox import Sandbox
+from refute.sandbox.local import LocalSandbox
+
+__all__ = ["grade", "grade_async", "grade_in"]
+
+_RUNNERS: dict[Kind, Callable[..., list[TestResult]]] = {
+    "calls": run_calls,
+    "stdio": run_stdio,
+    "asserts": run_asserts,
+}
+
+
+def grade(
+    program: str, task: Task, *, partial: bool = False, box: Sandbox | None = None
+) -> Verdict:
+    """What a program is worth by the task's tests.
+
+    `partial`: the reward is the share of tests that are passed; else it is 1.0 or 0.0, and tests
+    behind one that is cut short (time-out, crash) need not be run. `box`: None makes a sandbox for
+    this call; `Grader` keeps some. Raises `SandboxUnavailable`, which is never a verdict.
+    """
+    if box is not None:
+        return grade_in(program, task, box, partial=partial)
+    with LocalSandbox() as own:
+        return grade_in(program, task, own, partial=partial)
+
+
+async def grade_async(
+    program: str, task: Task, *, partial: bool = False, box: Sandbox | None = None
+) -> Verdict:
+    """As `grade`, in a thread, so that the event loop goes on."""
+    return await asyncio.to_thread(grade, program, task, partial=partial, box=box)
+
+
+def grade_in(program: str, task: Task, box: Sandbox, *, partial: bool) -> Verdict:
+    """As `grade`, in a sandbox that is there."""
+    if type(program) is not str:
+        raise InputError(f"a program is a text, not {type(program).__name__}")
+    before = box.cpu_seconds if isinstance(box, LocalSandbox) else 0.0
+    results = _RUNNERS[task.kind](program, task, box, partial=partial)
+    used = box.cpu_seconds - before if isinstance(box, LocalSandbox) else 0.0
+    return verdict(results, partial=partial, cpu_seconds=used)
