@@ -31,6 +31,7 @@ EXTRAS = {
     ),
     "mcp": Extra(("mcp",), "a server for agents: refute mcp"),
     "lsp": Extra(("pygls", "lsprotocol"), "a server for editors: refute lsp"),
+    "watch": Extra(("watchfiles",), "files are looked at when they are saved: refute watch"),
 }
 """Extra of pyproject.toml -> what it is, as far as code of refute imports it."""
 

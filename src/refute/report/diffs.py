@@ -160,6 +160,7 @@ def summary_line(diffed: Diffed) -> str:
     added, removed = len(diffed.changes.added), len(diffed.changes.removed)
     more = [f"{n} {word}" for n, word in ((added, "added"), (removed, "removed")) if n]
     nothing = "nothing new to show" if diffed.changes.functions else "no function or method changed"
+    nothing = "interrupted before there was a result" if diffed.interrupted else nothing
     whole = ", ".join(parts) or nothing
     return f"{diffed.before} -> {diffed.after}: {whole}" + (f"; {', '.join(more)}" if more else "")
 
