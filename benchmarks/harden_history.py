@@ -5,8 +5,8 @@
 `CLONES` holds clones (bare or not) of boltons, more-itertools and humanize, by name; `ENV` has
 pytest, what their tests import, and humanize for its metadata. Commits since 2023 with one parent
 that change Python files of the package are drawn until, of each, `--count` changed code that can
-be mutated. Each is checked out, and hardened as `refute harden --since HEAD~1 --write` does. What
-is counted is executed outside of refute, by plain pytest in the clone: tests that pass, those that
+be mutated. Each is checked out, and hardened as `refute harden --since HEAD~1 --write` does; before
+them `--files` files of the newest commit, each whole. What is counted is executed outside of refute, by plain pytest in the clone: tests that pass, those that
 do so in twenty runs with ever other hashes, those that fail with their mutant in place of the code,
 and those that still pass with the package of the newest commit (a test that does not has pinned
 what was changed later, or what is gone). Style: the test stands in a file that there was, as that
@@ -27,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import refute
 from refute.errors import RefuteError
@@ -51,6 +52,18 @@ def drawn(clone: Path, package: str, seed: int) -> list[str]:
         if any(file.endswith(".py") and not file.endswith("_version.py") for file in files):
             commits.append(commit)
     return commits
+
+
+def work(
+    clone: Path, package: str, count: int, files: int, seed: int
+) -> Iterator[tuple[str, str | None]]:
+    """Files of the newest commit to be hardened whole, then commits."""
+    names = git(clone, "ls-files", f"{package}/*.py").split()
+    whole = [name for name in names if not Path(name).name.startswith("_")]
+    for name in random.Random(seed).sample(whole, len(whole)) if files else ():
+        yield git(clone, "rev-parse", "HEAD").strip(), name
+    for commit in drawn(clone, package, seed) if count else ():
+        yield commit, None
 
 
 def tests_of(path: Path) -> dict[str, bool]:
@@ -83,16 +96,18 @@ def unformatted(path: Path) -> int:
     return sum(line.startswith(("+", "-")) for line in done.stdout.splitlines())
 
 
-def hardened(folder: Path, python: Path, budget: float, seed: int, newest: str) -> Iterator[str]:
+def hardened(
+    folder: Path, newest: str, python: Path, *targets: str, **options: Any
+) -> Iterator[str]:
     """What is counted, one word each."""
     start = time.monotonic()
-    result = refute.harden(since="HEAD~1", repo=folder, python=python, budget=budget, seed=seed)
+    result = refute.harden(*targets, repo=folder, python=python, **options)
     seconds = time.monotonic() - start
     if result.score is None:
         return
     print(f"    {seconds:.0f} s, {len(result.offers)} tests, score {result.score}")
-    yield "commits"
-    yield from ["commits with tests"] * bool(result.offers)
+    yield "subjects"
+    yield from ["subjects with tests"] * bool(result.offers)
     yield from ["over 60 s"] * (seconds > 60)
     yield from ["over five"] * (len(result.offers) > 5)
     before = {path: (tests_of(path), unformatted(path)) for path in result.hardened.files()}
@@ -158,6 +173,7 @@ def main() -> None:
     options.add_argument("clones", type=Path)
     options.add_argument("--python", type=Path, required=True)
     options.add_argument("--count", type=int, default=8)
+    options.add_argument("--files", type=int, default=0)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--budget", type=float, default=60)
     given = options.parse_args()
@@ -168,18 +184,22 @@ def main() -> None:
             git(Path(scratch), "clone", "-q", str((given.clones / name).resolve()), name)
             newest = git(folder, "rev-parse", "HEAD").strip()
             counts: Counter[str] = Counter()
-            for commit in drawn(folder, package, given.seed):
-                if counts["commits"] >= given.count:
-                    break
+            for commit, target in work(folder, package, given.count, given.files, given.seed):
+                if counts["subjects"] >= given.files + given.count * (target is None):
+                    continue
                 git(folder, "reset", "-q", "--hard")
                 git(folder, "clean", "-qfd")
                 git(folder, "checkout", "-q", "--force", commit)
                 shutil.rmtree(folder / ".refute", ignore_errors=True)
                 if name == "humanize":  # which its build makes
                     (folder / package / "_version.py").write_text('__version__ = "1"\n')
-                print(f"{name} {git(folder, 'log', '-1', '--format=%h %s').strip()}", flush=True)
+                subject = git(folder, "log", "-1", "--format=%h %s").strip()
+                print(f"{name} {target or ''} {subject}", flush=True)
                 try:
-                    counts.update(hardened(folder, given.python, given.budget, given.seed, newest))
+                    how = {"budget": given.budget, "seed": given.seed}
+                    how |= {"since": "HEAD~1"} if target is None else {}
+                    targets = [] if target is None else [str(folder / target)]
+                    counts.update(hardened(folder, newest, given.python, *targets, **how))
                 except RefuteError as error:
                     print(f"    {error}")
                     counts["refused"] += 1

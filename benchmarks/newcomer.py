@@ -172,11 +172,11 @@ def own_package(new: Newcomer) -> None:
 
 
 def problems(text: str) -> str:
-    """A function over the package's module as a problem: the fields that `docs/benchmarks.md` names."""
+    """A function over the package's module as a problem; `docs/benchmarks.md` names the fields."""
     row = {
         "id": "subset",
         "entry_point": "subset",
-        "description": "All items of a are in b.\n\n>>> subset([1], [1])\nTrue\n>>> subset([1], [2])\nFalse",
+        "description": "All in b?\n\n>>> subset([1], [1])\nTrue\n>>> subset([1], [2])\nFalse",
         "code": f"{text}\n\ndef subset(a: list, b: list) -> bool:\n"
         "    return len(OrderedSet(a).difference(b)) <= 1\n",
         "reference": "def subset(a, b):\n    return set(a) <= set(b)\n",
