@@ -21,8 +21,9 @@ HOMES = {"accelerate": "train", "pyarrow": "hub"}
 HOMES |= {name: extra for extra, one in EXTRAS.items() for name in one.packages}
 SERVERS = {name for extra in ("mcp", "lsp", "serve", "watch") for name in EXTRAS[extra].packages}
 """What a server is made of, whose modules only its command imports."""
-BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest"}
-"""Ourselves, what jinja2 needs, and the runner in whose process the probe is."""
+BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest", "numpy"}
+"""Ourselves, what jinja2 needs, the runner in whose process the probe is, and the array package of a
+program in the sandbox."""
 
 Run = Callable[..., tuple[int, str, str]]
 
