@@ -146,8 +146,9 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         host, port = (sockets or [])[0].getsockname()[:2]
         where = f"[{host}]" if ":" in host else host
-        asked = f"{self._options.jobs} sandboxes" + ", tokens" * bool(self._options.tokens)
-        sys.stderr.write(f"refute serve: listening on http://{where}:{port} ({asked})\n")
+        jobs = self._options.jobs
+        kept = f"{jobs} sandbox{'es' * (jobs > 1)}{', tokens' * bool(self._options.tokens)}"
+        sys.stderr.write(f"refute serve: listening on http://{where}:{port} ({kept})\n")
         sys.stderr.flush()
 
     @contextmanager
