@@ -14,6 +14,11 @@ import os
 from itertools import count
 from typing import Any
 
+try:  # once, in the server: it takes a third of the time in which a program is made ready
+    import _posixsubprocess
+except ImportError:
+    _posixsubprocess = None  # type: ignore[assignment]
+
 _SHELL = [b"/bin/sh"]
 _UNKNOWN = 127 << 8
 """What is waited for from a shell that does not find a command."""
@@ -23,9 +28,7 @@ _NO_PROCESS = 1 << 22
 
 def none_installed() -> None:
     """From now on `subprocess` (and `os.popen`, `asyncio`) finds no program in this process."""
-    try:
-        import _posixsubprocess
-    except ImportError:
+    if _posixsubprocess is None:
         return
     unheard: set[int] = set()
     numbers = count(_NO_PROCESS)
