@@ -13,14 +13,14 @@ a grader in the form that it takes: calls as asserts, as functions of pytest or 
 what a form cannot say is left out and counted. "died" is no reward where the caller has a time-out.
 
 CPU: user and system time, processes that it starts included, of grading the twins of `PRICED`
-`--repeat` times in one grader process, less one that imports the grader and grades nothing. Ratios
-are what to look at.
+`--repeat` times each, without the import of the grader. Ratios are what to look at.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import atexit
 import contextlib
 import importlib
 import io
@@ -66,8 +66,10 @@ def main() -> None:
     options.add_argument("--open-r1", type=Path)
     options.add_argument("--peer", default=sys.executable, help="python that the graders run on")
     options.add_argument("--only", choices=GRADERS, action="append")
-    options.add_argument("--repeat", type=int, default=3)
+    options.add_argument("--repeat", type=int, default=10)
+    options.add_argument("--every", type=int, default=1, help="only each N-th cheat")
     options.add_argument("--shown", action="store_true", help="print what became of every cheat")
+    options.add_argument("--cost-only", action="store_true", help="no cheats, only what it costs")
     options.add_argument("--as", dest="grader", choices=GRADERS, help=argparse.SUPPRESS)
     options.add_argument("--path", help=argparse.SUPPRESS)
     chosen = options.parse_args()
@@ -91,10 +93,14 @@ def measured(name: str, path: Path | None, chosen: argparse.Namespace) -> dict[s
     from refute.testing.cheats import CHEATS
 
     programs = [one for one in CHEATS if not one.is_test]
+    if chosen.cost_only:
+        each = cost(name, path, chosen, programs)
+        print(f"{name}: {each:.1f} ms of CPU a program", flush=True)
+        return {"ms_of_cpu": round(each, 2)}
     cheats: Counter[str] = Counter()
     twins: Counter[str] = Counter()
     paid = []
-    for one in programs:
+    for one in programs[:: chosen.every]:
         ends = [ask(name, path, chosen, source, one.task) for source in (one.twin, one.source)]
         if ends[0] == "not said":
             continue
@@ -104,10 +110,7 @@ def measured(name: str, path: Path | None, chosen: argparse.Namespace) -> dict[s
             paid.append(one.name)
         if chosen.shown or ends[0] != "paid":
             print(f"  {name}: {one.name}: cheat {ends[1]}, twin {ends[0]}", flush=True)
-    wanted = PRICED_STDIO if name == "open-r1" else PRICED
-    priced = [(one.twin, one.task) for one in programs if one.name in wanted]
-    spent = {n: cost(name, path, chosen, priced, n) for n in (0, chosen.repeat)}
-    each = 1e3 * (spent[chosen.repeat] - spent[0]) / (chosen.repeat * len(priced))
+    each = cost(name, path, chosen, programs)
     asked = sum(cheats.values())
     print(
         f"{name}: {cheats['paid']} of {asked} cheats paid ({dict(cheats)}); "
@@ -137,7 +140,7 @@ def command(name: str, path: Path | None, chosen: argparse.Namespace, folder: st
 
 def ask(name: str, path: Path | None, chosen: argparse.Namespace, source: str, task: Any) -> str:
     """What one grader says to one program."""
-    data = json.dumps({"program": source, "task": task.to_json(), "repeat": 1})
+    data = json.dumps({"program": source, "task": task.to_json(), "repeat": 0})
     with tempfile.TemporaryDirectory() as folder:
         try:
             done = subprocess.run(
@@ -155,20 +158,21 @@ def ask(name: str, path: Path | None, chosen: argparse.Namespace, source: str, t
 ANSWER = "the grader says: "
 
 
-def cost(
-    name: str, path: Path | None, chosen: argparse.Namespace, priced: list[Any], repeat: int
-) -> float:
-    """CPU seconds of grading some programs so many times."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    for source, task in priced:
-        data = json.dumps({"program": source, "task": task.to_json(), "repeat": repeat})
+def cost(name: str, path: Path | None, chosen: argparse.Namespace, programs: list[Any]) -> float:
+    """Milliseconds of CPU for grading a twin."""
+    wanted = PRICED_STDIO if name == "open-r1" else PRICED
+    priced = [one for one in programs if one.name in wanted]
+    spent = 0.0
+    for one in priced:
+        question = {"program": one.twin, "task": one.task.to_json(), "repeat": chosen.repeat}
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(
-                command(name, path, chosen, folder), input=data.encode(), capture_output=True,
-                timeout=10 * TIMEOUT, check=True,
+            done = subprocess.run(
+                command(name, path, chosen, folder), input=json.dumps(question).encode(),
+                capture_output=True, timeout=20 * TIMEOUT, check=True,
             )  # fmt: skip
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        line = next(x for x in done.stdout.decode().splitlines() if x.startswith(ANSWER))
+        spent += float(line[len(ANSWER) :])
+    return 1e3 * spent / (len(priced) * chosen.repeat)
 
 
 # -- the graders -----------------------------------------------------------------------------------
@@ -185,12 +189,28 @@ def be_grader(name: str, path: str) -> None:
         return
     with contextlib.redirect_stdout(io.StringIO()):
         grader = MAKERS[name](path)
-        passed = False
-        for _ in range(question["repeat"]):
-            passed = grader(question["program"], asked)
-    print(f"\n{ANSWER}{json.dumps(bool(passed))}", file=out, flush=True)
+        if question["repeat"]:
+            said = str(spent(grader, question["program"], asked, question["repeat"], name))
+        else:
+            said = json.dumps(bool(grader(question["program"], asked)))
+    print(f"\n{ANSWER}{said}", file=out, flush=True)
     out.close()
-    sys.stdout.flush()
+
+
+def spent(grader: Graded, program: str, asked: Any, repeat: int, name: str) -> float:
+    """CPU seconds of grading a program so many times, its grader imported. Those that run it in
+    their own process spoil that, and get a fork for each time, as from their callers."""
+    spoilt = name in ("rllm-livecodebench", "nemo-gym")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for times in [1] * repeat if spoilt else [repeat]:
+        pid = os.fork()
+        if pid == 0:
+            for _ in range(times):
+                grader(program, asked)
+            sys.exit(0)  # what it started is ended and counted
+        os.waitpid(pid, 0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def form(name: str, task: dict[str, Any]) -> Any:
@@ -257,6 +277,7 @@ def refute_grader(path: str) -> Graded:
     from refute.sandbox.local import LocalSandbox
 
     box = LocalSandbox()
+    atexit.register(box.close)
     return lambda program, task: grade(program, Task.from_json(task), box=box).reward > 0
 
 

@@ -14,7 +14,7 @@ import builtins
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -133,7 +133,7 @@ def judge(trials: Sequence[Trial], task: Task, box: Sandbox, *, alone: bool = Fa
         loading=_LOADING,
         alone=alone,
     )
-    names = names_of(task)
+    names = _names(task.source, task.entry_point)
     calls = [
         Call((one.item.source, one.item.kind, one.item.name, names, one.asked, one.answers))
         for one in trials
@@ -189,7 +189,11 @@ def _code(*names: str) -> tuple[CodeType, ...]:
 # -- reading the file ------------------------------------------------------------------------------
 
 
-@cache
+_KEPT = 1000
+"""Files that are read once."""
+
+
+@lru_cache(_KEPT)
 def items(source: str) -> tuple[Item, ...]:
     """The tests of a file. Raises `InputError`."""
     try:
@@ -218,9 +222,10 @@ def items(source: str) -> tuple[Item, ...]:
     return tuple(found)
 
 
-def names_of(task: Task) -> list[str]:
+@lru_cache(_KEPT)
+def _names(source: str, entry_point: str) -> list[str]:
     """The names that the file takes from the program, the entry point first."""
-    tree = parse_module(task.source)
+    tree = parse_module(source)
     read, bound = set(), set(dir(builtins)) | {"__name__", "__file__"}
     for node in ast.walk(tree):
         match node:
@@ -234,5 +239,5 @@ def names_of(task: Task) -> list[str]:
                 bound.add(other or name.partition(".")[0])
             case ast.ExceptHandler(name=str() as name):
                 bound.add(name)
-    first = [task.entry_point] if task.entry_point else []
-    return first + sorted(read - bound - {task.entry_point})
+    first = [entry_point] if entry_point else []
+    return first + sorted(read - bound - {entry_point})
