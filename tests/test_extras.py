@@ -19,7 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HOMES = {"accelerate": "train", "pyarrow": "hub"}
 """Modules that come with an extra's packages -> the extra."""
 HOMES |= {name: extra for extra, one in EXTRAS.items() for name in one.packages}
-SERVERS = {*EXTRAS["mcp"].packages, *EXTRAS["lsp"].packages}
+SERVERS = {name for extra in ("mcp", "lsp", "serve") for name in EXTRAS[extra].packages}
 """What a server is made of, whose modules only its command imports."""
 BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest"}
 """Ourselves, what jinja2 needs, and the runner in whose process the probe is."""
@@ -93,6 +93,11 @@ def test_each_extra_is_declared_and_part_of_all() -> None:
             "mbpp+: no data given: set --data or REFUTE_DATA, or pip install 'refute[hub]'",
         ),
         ("mcp", "refute mcp needs mcp: pip install 'refute[mcp]'"),
+        (
+            "serve",
+            "refute serve needs starlette, uvicorn, httptools, uvloop, prometheus_client: "
+            "pip install 'refute[serve]'",
+        ),
         ("lsp", "refute lsp needs pygls, lsprotocol: pip install 'refute[lsp]'"),
         (
             "train data rows.parquet -o out",

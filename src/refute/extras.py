@@ -31,6 +31,10 @@ EXTRAS = {
     ),
     "mcp": Extra(("mcp",), "a server for agents: refute mcp"),
     "lsp": Extra(("pygls", "lsprotocol"), "a server for editors: refute lsp"),
+    "serve": Extra(
+        ("starlette", "uvicorn", "httptools", "uvloop", "prometheus_client"),
+        "verdicts over HTTP: refute serve",
+    ),
 }
 """Extra of pyproject.toml -> what it is, as far as code of refute imports it."""
 

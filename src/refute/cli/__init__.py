@@ -42,6 +42,7 @@ _VERBS = {
     "data": "Build benchmarks of issues, and look at them.",
     "train": "Train a model to write unit tests that fail and are right (UTGen).",
     "mcp": "Serve agents over MCP, on stdin and stdout.",
+    "serve": "Serve verdicts on programs over HTTP: a reward that cannot be cheated.",
     "lsp": "Serve editors over the language server protocol, on stdin and stdout.",
     "methods": "List the methods that there are.",
     "datasets": "List the datasets that there are.",

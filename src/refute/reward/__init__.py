@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from refute.reward.grading import grade, grade_async
 from refute.reward.pool import Grader
+from refute.reward.remote import Remote
 from refute.reward.task import Task, Test
 from refute.reward.testing import TestReward, grade_test
 from refute.reward.verdict import TestResult, Verdict
 
 __all__ = [
     "Grader",
+    "Remote",
     "Task",
     "Test",
     "TestResult",

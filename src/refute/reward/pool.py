@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
@@ -15,42 +16,21 @@ from refute.reward.verdict import Verdict
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
 
-__all__ = ["Grader"]
+__all__ = ["Grader", "ManyAtOnce"]
 
 AHEAD = 3
 """Programs under way and waiting for each sandbox, at most: `grade_batch` asks for no more."""
 
 
-class Grader:
-    """Grades programs in several sandboxes. A context manager; safe to use from many threads.
+class ManyAtOnce(ABC):
+    """What asks for verdicts without waiting for them, in the three ways that callers wait."""
 
-    A sandbox whose server dies is replaced and its program is graded again; where the fresh one
-    fails, too, `SandboxUnavailable` is raised, which is never a verdict.
-    """
+    size: int
+    """How many programs are graded at once."""
 
-    def __init__(
-        self, size: int | None = None, *, partial: bool = False, preload: Iterable[str] = ("numpy",)
-    ) -> None:
-        """`size`: how many sandboxes; None: one for each processor. `partial`: see `grade`.
-        `preload`: packages that are imported once, for the programs that mention them."""
-        self.size = size or len(os.sched_getaffinity(0))
-        self._partial = partial
-        self._pool = SandboxPool(self.size, bound(LocalSandbox, preload=tuple(preload)))
-
-    def __enter__(self) -> Grader:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Wait for the programs under way and end the sandboxes; idempotent."""
-        self._pool.close()
-
+    @abstractmethod
     def submit(self, program: str, task: Task, *, partial: bool | None = None) -> Future[Verdict]:
         """Ask for a verdict and go on; as many as are asked for wait in memory."""
-        share = self._partial if partial is None else partial
-        return self._pool.submit(lambda box: grade_in(program, task, box, partial=share))
 
     def grade(self, program: str, task: Task, *, partial: bool | None = None) -> Verdict:
         """See `refute.reward.grade`."""
@@ -77,3 +57,35 @@ class Grader:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+class Grader(ManyAtOnce):
+    """Grades programs in several sandboxes. A context manager; safe to use from many threads.
+
+    A sandbox whose server dies is replaced and its program is graded again; where the fresh one
+    fails, too, `SandboxUnavailable` is raised, which is never a verdict.
+    """
+
+    def __init__(
+        self, size: int | None = None, *, partial: bool = False, preload: Iterable[str] = ("numpy",)
+    ) -> None:
+        """`size`: how many sandboxes; None: one for each processor. `partial`: see `grade`.
+        `preload`: packages that are imported once, for the programs that mention them."""
+        self.size = size or len(os.sched_getaffinity(0))
+        self._partial = partial
+        self._pool = SandboxPool(self.size, bound(LocalSandbox, preload=tuple(preload)))
+
+    def __enter__(self) -> Grader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for the programs under way and end the sandboxes; idempotent."""
+        self._pool.close()
+
+    def submit(self, program: str, task: Task, *, partial: bool | None = None) -> Future[Verdict]:
+        """See `ManyAtOnce.submit`."""
+        share = self._partial if partial is None else partial
+        return self._pool.submit(lambda box: grade_in(program, task, box, partial=share))

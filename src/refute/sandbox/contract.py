@@ -65,7 +65,8 @@ class Limits:
     ends; the rest is `NotRun`. Time in which the whole machine stood still does not count."""
     retry: bool = True
     """A call that is cut short in a process with others before it is made again in a fresh one, and
-    only then counts as cut short. False: at once, which may be the fault of those before it; and
+    only then counts as cut short; one that SIGKILL ends, which may come from outside, three times.
+    False: at once, which may be the fault of those before it; and
     an import has no more than four times what the module's first took (at least a CPU second)."""
     alone: bool = False
     """Each call is made in a process of its own, that has loaded the program for it."""

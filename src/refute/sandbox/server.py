@@ -38,6 +38,8 @@ first program is: its bytes at the payload's head, which it is recognised by, an
 its text (see `warm`)."""
 
 _LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
+_SHOT = ("killed", "signal 9 (SIGKILL)")
+SHOTS = 3  # at one step: then it is the program's doing, not an administrator's or the kernel's
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 NEXT = 1.0  # CPU seconds, at least, to load what another program has been loaded for or is like
@@ -151,6 +153,7 @@ class Server:
         header = self.child.HEADER
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
+        shots, shot_at = 0, -1
         spent = _spent_by_children()
 
         def reply(following: int) -> dict[str, Any]:
@@ -175,7 +178,11 @@ class Server:
                 break
             index, call = divmod(step, width)
             alone = step == first or (first % width == 0 and step == first + 1)
-            if not alone and (retry or end == _LEFT):
+            if end == _SHOT:
+                shots, shot_at = (shots + 1 if step == shot_at else 1), step
+            if end == _SHOT and retry and shots < SHOTS:
+                start = step
+            elif not alone and (retry or end == _LEFT):
                 start = step  # only a cut in a fresh process counts against a call
             elif call == 0 or phase == self.child.IMPORTING:
                 cuts.append([index * width, *end])
