@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -314,6 +315,33 @@ def test_a_killed_server_is_an_error_and_the_next_run_works() -> None:
         with pytest.raises(SandboxUnavailable):
             on(own, EVERY_END, Call(args=(1,)))
         sentinel(own)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_kill_from_outside_is_not_the_programs_end(times: int) -> None:
+    """`kill -9` of the process of a call: the call is made again. One that kills itself ends so."""
+    sleeps = "import time\ndef f(x):\n    time.sleep(0.3)\n    return x"
+    with LocalSandbox() as own:
+        sentinel(own)
+        server = own._servers[((), 0)].process.pid
+        others = children_of(server)
+
+        def shoot() -> None:
+            shot: set[int] = set()
+            while len(shot) < times:
+                found = children_of(server) - others - shot
+                for pid in found:
+                    os.kill(pid, signal.SIGKILL)
+                shot |= found
+                time.sleep(0.01)
+
+        thread = threading.Thread(target=shoot)
+        thread.start()
+        outcomes = on(own, sleeps, Call(args=(1,)), Call(args=(2,)))
+        thread.join()
+        assert [outcome.value for outcome in outcomes] == [1, 2]
+        (outcome,) = on(own, "import os\ndef f(x): os.kill(os.getpid(), 9)", Call(args=(1,)))
+        assert outcome == Killed("signal 9 (SIGKILL)")
 
 
 def test_numpy_has_a_worker_of_its_own(box: LocalSandbox) -> None:

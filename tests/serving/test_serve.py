@@ -87,10 +87,41 @@ def test_programs_that_print_and_files_of_asserts(server: Server) -> None:
     ):
         for program, passed in ((right, True), (right.replace("+ 1", "+ 2"), False)):
             answer = server.ask(path, {"program": program, "task": task})
-            if answer.status == 422 and "not graded yet" in answer.error:
-                pytest.skip(answer.error)
             assert answer.json["passed"] is passed, answer.body
         assert server.ask(path, asked(RIGHT, {"kind": "calls", **ADD})).status == 422
+
+
+def test_what_a_generated_test_is_worth(server: Server) -> None:
+    faulty = ["def f(x): return x", "def f(x): return x + (x < 9)"]
+    cases: list[tuple[Any, float, float, float]] = [
+        ({"args": [1], "expected": 2}, 0.5, 1.0, 0.5),
+        ({"args": [9], "expected": 10}, 1.0, 1.0, 1.0),
+        ({"args": [9], "expected": 11}, 1.0, 0.0, 0.0),
+        ("def check(f):\n    assert f(9) == 10\n", 1.0, 1.0, 1.0),
+        ("def check(f):\n    f(9)\n", 1.0, 0.0, 0.0),
+        ("import os; os._exit(0)", 0.0, 0.0, 0.0),
+        ("", 0.0, 0.0, 0.0),
+    ]
+    with reward.Remote(server.url, TOKENS["ann"]) as remote, reward.Grader(1) as grader:
+        for test, *worth in cases:
+            body = {"test": test, "reference": RIGHT, "faulty": faulty, "entry_point": "f"}
+            validate("GradeTest", body)
+            answer = server.ask("/v1/test_reward", body)
+            assert answer.status == 200, answer.body
+            validate("TestReward", answer.json)
+            assert [answer.json[name] for name in ("attack", "accuracy", "both")] == worth, test
+            given = (
+                test
+                if isinstance(test, str)
+                else reward.Test((test["args"][0],), expected=test["expected"])
+            )
+            here = grader.grade_test(given, RIGHT, faulty, entry_point="f")
+            assert here.to_json() == answer.json
+            assert remote.grade_test(given, RIGHT, faulty, entry_point="f") == here
+    body["faulty"] *= 10
+    assert server.ask("/v1/test_reward", body).error.startswith("21 programs of 2 s: ")
+    assert server.ask("/v1/test_reward", {**body, "faulty": []}).status == 422
+    assert server.ask("/v1/test_reward", {**body, "test": {"args": 1}}).status == 422
 
 
 def test_a_batch_is_streamed_in_its_order(server: Server) -> None:

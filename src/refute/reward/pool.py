@@ -6,12 +6,14 @@ import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial as bound
+from typing import Any
 
 from refute.reward.grading import grade_in
-from refute.reward.task import Task
+from refute.reward.task import Task, Test
+from refute.reward.testing import TestReward, grade_test
 from refute.reward.verdict import Verdict
 from refute.sandbox.local import LocalSandbox
 from refute.sandbox.pool import SandboxPool
@@ -32,6 +34,12 @@ class ManyAtOnce(ABC):
     def submit(self, program: str, task: Task, *, partial: bool | None = None) -> Future[Verdict]:
         """Ask for a verdict and go on; as many as are asked for wait in memory."""
 
+    @abstractmethod
+    def submit_test(
+        self, test: Test | str, reference: str, faulty: Sequence[str], **how: Any
+    ) -> Future[TestReward]:
+        """As `submit`, for a test; `how`: see `refute.reward.grade_test`."""
+
     def grade(self, program: str, task: Task, *, partial: bool | None = None) -> Verdict:
         """See `refute.reward.grade`."""
         return self.submit(program, task, partial=partial).result()
@@ -41,6 +49,18 @@ class ManyAtOnce(ABC):
     ) -> Verdict:
         """As `grade`, for coroutines."""
         return await asyncio.wrap_future(self.submit(program, task, partial=partial))
+
+    def grade_test(
+        self, test: Test | str, reference: str, faulty: Sequence[str], **how: Any
+    ) -> TestReward:
+        """See `refute.reward.grade_test`."""
+        return self.submit_test(test, reference, faulty, **how).result()
+
+    async def grade_test_async(
+        self, test: Test | str, reference: str, faulty: Sequence[str], **how: Any
+    ) -> TestReward:
+        """As `grade_test`, for coroutines."""
+        return await asyncio.wrap_future(self.submit_test(test, reference, faulty, **how))
 
     def grade_batch(
         self, pairs: Iterable[tuple[str, Task]], *, partial: bool | None = None
@@ -89,3 +109,9 @@ class Grader(ManyAtOnce):
         """See `ManyAtOnce.submit`."""
         share = self._partial if partial is None else partial
         return self._pool.submit(lambda box: grade_in(program, task, box, partial=share))
+
+    def submit_test(
+        self, test: Test | str, reference: str, faulty: Sequence[str], **how: Any
+    ) -> Future[TestReward]:
+        """See `ManyAtOnce.submit_test`."""
+        return self._pool.submit(lambda box: grade_test(test, reference, faulty, **how, box=box))

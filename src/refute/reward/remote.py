@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,8 @@ import msgspec
 
 from refute.errors import InputError, SandboxUnavailable
 from refute.reward.pool import ManyAtOnce
-from refute.reward.task import Task
+from refute.reward.task import Task, Test
+from refute.reward.testing import TestReward
 from refute.reward.verdict import Verdict
 
 __all__ = ["Remote"]
@@ -82,6 +84,21 @@ class Remote(ManyAtOnce):
             raise InputError(f"a program is a text, not {type(program).__name__}")
         share = self._partial if partial is None else partial
         return self._threads.submit(self._graded, program, task, share)
+
+    def submit_test(
+        self, test: Test | str, reference: str, faulty: Sequence[str], **how: Any
+    ) -> Future[TestReward]:
+        """See `ManyAtOnce.submit_test`; what the future raises: see `submit`."""
+        return self._threads.submit(self._tested, test, reference, faulty, how)
+
+    def _tested(
+        self, test: Test | str, reference: str, faulty: Sequence[str], how: dict[str, Any]
+    ) -> TestReward:
+        told = test if isinstance(test, str) else Task("f", (test,)).to_json()["tests"][0]
+        programs = [faulty] if isinstance(faulty, str) else list(faulty)
+        asked = {"test": told, "reference": reference, "faulty": programs, **how}
+        answer = self._asked("/v1/test_reward", json.dumps(asked).encode())
+        return msgspec.json.decode(answer, type=TestReward)
 
     def _graded(self, program: str, task: Task, partial: bool) -> Verdict:
         asked = json.dumps({"program": program, "partial": partial})

@@ -7,6 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,13 +19,19 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
-from refute.reward.task import Kind
 from refute.serving.access import Tokens
 from refute.serving.held import Full, Held, Share
 from refute.serving.line import Busy, Job, TooMany
 from refute.serving.measures import CONTENT_TYPE
 from refute.serving.openapi import document
-from refute.serving.requests import Bounds, Malformed, read_batch, read_one
+from refute.serving.requests import (
+    Asked,
+    Bounds,
+    Malformed,
+    read_batch,
+    read_one,
+    read_trial,
+)
 from refute.serving.verdicts import Verdicts
 
 __all__ = ["Service", "application"]
@@ -69,9 +76,10 @@ Handler = Callable[[Service, Request, str, ExitStack], Awaitable[Response]]
 def application(service: Service) -> Starlette:
     """The ASGI application."""
     asked: dict[str, Handler] = {
-        "/v1/grade": _grader(None),
-        "/v1/stdio": _grader("stdio"),
-        "/v1/assert": _grader("asserts"),
+        "/v1/grade": _one(read_one),
+        "/v1/stdio": _one(partial(read_one, kind="stdio")),
+        "/v1/assert": _one(partial(read_one, kind="asserts")),
+        "/v1/test_reward": _one(read_trial),
         "/v1/grade_batch": _grade_batch,
     }
     told_to_all: dict[str, Handler] = {"/healthz": _health, "/openapi.json": _openapi}
@@ -183,11 +191,13 @@ async def _body(service: Service, request: Request, share: Share) -> bytes:
 # -- what is asked ---------------------------------------------------------------------------------
 
 
-def _grader(kind: Kind | None) -> Handler:
+def _one(read: Callable[[bytes, Bounds], Asked]) -> Handler:
+    """Answers a request for one verdict."""
+
     async def grade(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
         body = await _body(service, request, stack.enter_context(service.held.share(tenant)))
-        program = await _read(read_one, body, service.bounds, kind)
-        (verdict,) = _enter(service, tenant, [service.verdicts.job(program)], stack)
+        asked = await _read(read, body, service.bounds)
+        (verdict,) = _enter(service, tenant, [service.verdicts.job(asked)], stack)
         return _json(await _unless_gone(request.receive, verdict))
 
     return grade
@@ -214,10 +224,10 @@ def _enter(
         ) from None
 
 
-async def _read(read: Callable[..., Result], body: bytes, *arguments: Any) -> Result:
+async def _read(read: Callable[[bytes, Bounds], Result], body: bytes, bounds: Bounds) -> Result:
     if len(body) < _LARGE:
-        return read(body, *arguments)
-    return await asyncio.to_thread(read, body, *arguments)
+        return read(body, bounds)
+    return await asyncio.to_thread(read, body, bounds)
 
 
 class _Lines(Response):

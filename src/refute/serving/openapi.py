@@ -15,6 +15,7 @@ _ASKED = {
     "/v1/grade": ("Grade", "Verdict", "One program by a task's tests, of any kind."),
     "/v1/stdio": ("Grade", "Verdict", "One program that reads an input and prints."),
     "/v1/assert": ("Grade", "Verdict", "One program by a file of asserts."),
+    "/v1/test_reward": ("GradeTest", "TestReward", "A generated test, by what it tells apart."),
     "/v1/grade_batch": ("GradeBatch", "BatchLine", "Many programs; a line for each, in order."),
 }
 """Path -> what is asked, what is answered, in words."""

@@ -9,10 +9,21 @@ import msgspec
 
 from refute.errors import InputError
 from refute.jsontext import parse_json
-from refute.reward import Task
+from refute.reward import Task, Test
 from refute.reward.task import Kind
 
-__all__ = ["MOST_MEMORY", "Bounds", "Malformed", "Named", "Program", "read_batch", "read_one"]
+__all__ = [
+    "MOST_MEMORY",
+    "Asked",
+    "Bounds",
+    "Malformed",
+    "Named",
+    "Program",
+    "Trial",
+    "read_batch",
+    "read_one",
+    "read_trial",
+]
 
 MOST_MEMORY = 4 << 30
 """Bytes that a program may ask for."""
@@ -40,6 +51,22 @@ class Program:
     task: Task | Named
     partial: bool
     """Whether the reward is the share of tests that are passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One generated test to be graded."""
+
+    test: Test | str
+    """A call, or the source of a file of asserts."""
+    reference: str
+    faulty: tuple[str, ...]
+    how: dict[str, Any]
+    """The other arguments of `refute.reward.grade_test`."""
+
+
+Asked = Program | Trial
+"""What a sandbox is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +115,47 @@ class _Batch(msgspec.Struct, forbid_unknown_fields=True):
     items: list[_One]
     tasks: dict[str, Any] = {}
     partial: bool = False
+
+
+class _Trial(msgspec.Struct, forbid_unknown_fields=True):
+    test: str | dict[str, Any]
+    reference: str
+    faulty: list[str]
+    entry_point: str = ""
+    atol: float = 0.0
+    checker: str | None = None
+    seconds: float = 2.0
+    memory: int = 1 << 30
+
+
+_ANY_TEST = "assert True"
+"""Stands for a file of asserts whose own words are not looked at yet."""
+
+
+def read_trial(body: bytes, bounds: Bounds) -> Trial:
+    """A request for what a test is worth. Raises `Malformed` and `InputError`."""
+    read = decoded(body, _Trial)
+    if not read.faulty:
+        raise InputError("`faulty` needs a program at least")
+    how: dict[str, Any] = {
+        name: getattr(read, name) for name in ("entry_point", "seconds", "memory")
+    }
+    compared: dict[str, Any] = {}
+    if isinstance(read.test, str):
+        parts: dict[str, Any] = {"kind": "asserts", "source": _ANY_TEST}
+    else:
+        compared = {"atol": read.atol, "checker": read.checker}
+        parts = {"kind": "calls", "tests": [read.test]}
+    task = _task({**parts, **how, **compared}, bounds)
+    programs = len(read.faulty) + 1
+    seconds = max(read.seconds, 0, *(test.seconds or 0 for test in task.tests))
+    if programs * seconds > bounds.seconds:
+        raise InputError(
+            f"{programs} programs of {seconds:g} s: this server gives {bounds.seconds:g} s to all "
+            "of them (--most-seconds); ask for less `seconds`, or of fewer"
+        )
+    test = read.test if isinstance(read.test, str) else task.tests[0]
+    return Trial(test, read.reference, tuple(read.faulty), {**how, **compared})
 
 
 def read_one(body: bytes, bounds: Bounds, kind: Kind | None = None) -> Program:

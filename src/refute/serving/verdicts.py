@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Awaitable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from refute.errors import DatasetError, InputError, Unavailable
-from refute.reward import Grader, Task, Test, Verdict
+from refute.reward import Grader, Task, Test, TestReward, Verdict
 from refute.serving.line import Job, Line
 from refute.serving.measures import Measures
-from refute.serving.requests import Bounds, Named, Program
+from refute.serving.requests import Asked, Bounds, Named, Trial
 
 __all__ = ["Verdicts"]
 
+Result = TypeVar("Result")
 _PROBE = Task(entry_point="f", tests=(Test((1,), expected=2),))
 _PROBE_PROGRAM = "def f(x):\n    return x + 1\n"
 _MOST_TASKS = 2000
@@ -40,14 +42,20 @@ class Verdicts:
         self._tasks: OrderedDict[Named, Task] = OrderedDict()
         self._loading = asyncio.Lock()
 
-    def job(self, program: Program) -> Job:
-        """What makes a program's verdict, for the line."""
+    def job(self, asked: Asked) -> Job:
+        """What makes the answer, for the line."""
 
-        async def verdict() -> Verdict:
-            task = program.task
+        async def verdict() -> Verdict | TestReward:
+            if isinstance(asked, Trial):
+                return await self._watched(
+                    self._grader.grade_test_async(
+                        asked.test, asked.reference, asked.faulty, **asked.how
+                    )
+                )
+            task = asked.task
             if isinstance(task, Named):
                 task = await self._task(task)
-            return await self._graded(program.source, task, program.partial)
+            return await self._graded(asked.source, task, asked.partial)
 
         return verdict
 
@@ -61,18 +69,23 @@ class Verdicts:
         return self.fit
 
     async def _graded(self, source: str, task: Task, partial: bool) -> Verdict:
+        verdict = await self._watched(self._grader.grade_async(source, task, partial=partial))
+        self.measures.verdicts.labels("yes" if verdict.passed else "no").inc()
+        self.measures.sandbox_seconds.inc(verdict.cpu_seconds)
+        return verdict
+
+    async def _watched(self, work: Awaitable[Result]) -> Result:
+        """The result; whether there was a sandbox is remembered."""
         began = time.perf_counter()
         try:
-            verdict = await self._grader.grade_async(source, task, partial=partial)
+            result = await work
         except Unavailable:
             self.fit = False
             self.measures.unavailable.inc()
             raise
         self.fit = True
         self.measures.seconds.observe(time.perf_counter() - began)
-        self.measures.verdicts.labels("yes" if verdict.passed else "no").inc()
-        self.measures.sandbox_seconds.inc(verdict.cpu_seconds)
-        return verdict
+        return result
 
     async def _task(self, named: Named) -> Task:
         """Kept for all tenants: it is of a public dataset. Raises `InputError`."""
