@@ -41,6 +41,7 @@ _VERBS = {
     "grade": "Grade predicted test patches: do they reproduce their issues?",
     "data": "Build benchmarks of issues, and look at them.",
     "train": "Train a model to write unit tests that fail and are right (UTGen).",
+    "cheats": "Try programs and tests that cheat on a grader: does it pay them?",
     "mcp": "Serve agents over MCP, on stdin and stdout.",
     "serve": "Serve verdicts on programs over HTTP: a reward that cannot be cheated.",
     "lsp": "Serve editors over the language server protocol, on stdin and stdout.",

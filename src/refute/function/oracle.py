@@ -124,14 +124,16 @@ def run_within(
 ) -> list[Outcome]:
     """Run the calls, each within its own limits; one run for each limits that occur.
 
-    `stop_after`: give up after so many seconds' worth of calls that were cut short, at least two.
+    `stop_after`: give up after so many seconds' worth of calls that were cut short, at least two;
+    0: after the first.
     `run_wall`: or after so many seconds in all.
     """
     outcomes: dict[int, Outcome] = {}
     for limits in dict.fromkeys(allowed):
         chosen = [i for i, own in enumerate(allowed) if own is limits or own == limits]
         some = calls if len(chosen) == len(calls) else [calls[i] for i in chosen]
-        patience = None if stop_after is None else max(2, math.ceil(stop_after / limits.cpu))
+        patience = stop_after and max(2, math.ceil(stop_after / limits.cpu))
+        patience = 1 if stop_after == 0 else patience
         began = time.monotonic()
         within = replace(limits, stop_after=patience, run_wall=run_wall)
         results = box.run(program, some, within)

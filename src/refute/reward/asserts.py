@@ -121,11 +121,12 @@ def answers_of(
     return found
 
 
-def judge(trials: Sequence[Trial], task: Task, box: Sandbox) -> None:
-    """Run the tests with what is answered so far. Raises `InputError`."""
+def judge(trials: Sequence[Trial], task: Task, box: Sandbox, *, alone: bool = False) -> None:
+    """Run the tests with what is answered so far, each `alone` in a process or all in one. Raises
+    `InputError`."""
     if not trials:
         return
-    limits = Limits(cpu=task.seconds, memory=task.memory, loading=_LOADING)
+    limits = Limits(cpu=task.seconds, memory=task.memory, loading=_LOADING, alone=alone)
     names = names_of(task)
     calls = [
         Call((one.item.source, one.item.kind, one.item.name, names, one.asked, one.answers))

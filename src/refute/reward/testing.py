@@ -23,6 +23,9 @@ from refute.sandbox.local import LocalSandbox
 
 __all__ = ["TestReward", "grade_test"]
 
+REPEATS = 4
+"""Times that a test which would be paid is run again on each program."""
+
 
 @dataclass(frozen=True, slots=True)
 class TestReward:
@@ -115,13 +118,17 @@ def _of_file(task: Task, reference: str, programs: Sequence[str], box: Sandbox) 
     if wrong is not None or not right:
         reason = wrong.reason if wrong is not None else "every test is skipped"
         return TestReward(_share(attacks), 0.0, 0.0, f"on the reference: {reason}")
-    fails = []
+    fails, failed = [], []
     for code, attacked in zip(programs, attacks, strict=True):
         trials = [Trial(trial.item, trial.asked) for trial in right]
         try_all(code, trials, task, box)
         fails.append(attacked and any(trial.state == "failed" for trial in trials))
+        failed += [[trial for trial in trials if trial.state == "failed" and trial.answers]]
     if not (any(fails) or _can_fail(right, task, box)):
         return TestReward(_share(attacks), 0.0, 0.0, "it passes on anything")
+    if any(_changes_its_mind(trials, task, box) for trials in (right, *failed)):
+        reason = "the same answers make it pass and fail"
+        return TestReward(_share(attacks), 0.0, 0.0, reason)
     return TestReward(_share(attacks), 1.0, _share(fails))
 
 
@@ -136,6 +143,14 @@ def _differ(right: Sequence[Trial], code: str, task: Task, box: Sandbox) -> bool
     return any(
         not equal(answers, trial.answers) for answers, trial in zip(found, asked, strict=True)
     )
+
+
+def _changes_its_mind(trials: Sequence[Trial], task: Task, box: Sandbox) -> bool:
+    """Whether tests end otherwise when they run again, each in a process of its own, on the same
+    answers: a coin would pass on the reference and fail on the others now and then."""
+    again = [replace(trial, state="") for trial in trials for _ in range(REPEATS)]
+    judge(again, task, box, alone=True)
+    return any(one.state != trials[index // REPEATS].state for index, one in enumerate(again))
 
 
 def _can_fail(right: Sequence[Trial], task: Task, box: Sandbox) -> bool:
