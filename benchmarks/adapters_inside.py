@@ -78,7 +78,7 @@ def by_verl(pairs: Sequence[Pair]) -> list[float]:
 
         async def one(index: int) -> float:
             ids = torch.tensor([[index]])
-            tensors = {"responses": ids, "prompts": ids, "attention_mask": torch.ones(1, 2)}
+            tensors = {"responses": ids, "prompts": ids, "attention_mask": torch.ones(1, 2).long()}
             data = DataProto(
                 TensorDict(tensors, batch_size=1),
                 {
@@ -181,9 +181,9 @@ def by_inspect_ai(pairs: Sequence[Pair]) -> list[float]:
             "refute/programs", task_args={"rows": str(_rows(folder, pairs))},
             model=get_model("mockllm/model", custom_outputs=say), log_dir=folder, display="none",
         )  # fmt: skip
-    if log.status != "success" or log.samples is None:
-        raise SystemExit(f"inspect: {log.error and log.error.message}")
-    found = {int(one.id): one.scores["refute_scorer"].value for one in log.samples}
+        if log.status != "success" or log.samples is None:
+            raise SystemExit(f"inspect: {log.error and log.error.message}")
+        found = {int(one.id): one.scores["refute_scorer"].value for one in log.samples}
     return [float(found[index]) for index in range(len(pairs))]
 
 
