@@ -21,7 +21,9 @@ INSTALLED = {
     "trl": [["torch"], ["-e", "{refute}[train]"]],
     "verl": [
         ["torch", "ray", "omegaconf", "hydra-core", "tensordict", "transformers", "codetiming"],
-        ["--no-deps", "verl"],  # its dependencies want a GPU
+        ["aiohttp", "orjson", "pandas", "pyarrow", "datasets", "peft", "dill", "cachetools"],
+        ["torchdata", "tensorboard", "wandb", "packaging"],
+        ["--no-deps", "verl"],  # its own dependencies pin versions of some of these
     ],
     "verifiers": [["verifiers"]],
     "nemo_gym": [["nemo-gym"]],
@@ -50,7 +52,7 @@ def main() -> int:
         where = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONWARNINGS": "ignore"}
         done = subprocess.run(
             [python, HERE / "adapters_inside.py", name, *args.cheat],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=where,
+            capture_output=True, text=True, env=where,
         )  # fmt: skip
         if done.returncode:
             print(f"{name:<12}failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")

@@ -146,7 +146,8 @@ def _mean(values: Sequence[float]) -> float:
 
 def mean_runs(runs: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, float]]:
     """Step by step over seeds."""
-    return [{key: _mean([one[key] for one in step]) for key in step[0]} for step in zip(*runs)]
+    steps = zip(*runs, strict=True)
+    return [{key: _mean([one[key] for one in step]) for key in step[0]} for step in steps]
 
 
 COLOURS = {"reward": "#555555", "right": "#1a7f37", "cheats": "#cf222e"}
@@ -173,7 +174,8 @@ def picture(panels: dict[str, list[dict[str, float]]]) -> str:
             )
             dash = ' stroke-dasharray="4 3"' if key == "reward" else ""
             parts.append(
-                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
+                f'<polyline points="{points}" fill="none" stroke="{colour}" '
+                f'stroke-width="2"{dash}/>'
             )
         middle, below = x + width / 2, top + height + 18
         parts.append(f'<text x="{middle}" y="{below}" text-anchor="middle">GRPO steps</text>')
@@ -211,7 +213,9 @@ def main() -> None:
         shown[name] = steps
         for when, some in (("first 10", steps[:10]), ("last 10", steps[-10:])):
             means = [_mean([one[key] for one in some]) for key in steps[0]]
-            cells = "".join(f"{value:>{w}.2f}" for value, w in zip(means, (7, 7, 8, 13)))
+            cells = "".join(
+                f"{value:>{w}.2f}" for value, w in zip(means, (7, 7, 8, 13), strict=True)
+            )
             print(f"{name:<30}{when:<9}{cells}")
     if args.svg:
         args.svg.write_text(picture(shown))
