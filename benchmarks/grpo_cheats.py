@@ -197,15 +197,18 @@ def picture(panels: dict[str, list[dict[str, float]]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--svg", type=Path)
     args = parser.parse_args()
+    import torch
+
     rewards = {
         "a reward that can be forged": graded_once(forgeable),
         "refute": graded_once(reward_func()),
     }
     shown = {}
+    torch.set_num_threads(1)  # the model is too small for more
     print(f"{len(PROGRAMS)} programs, {len(TASKS)} tasks, {args.steps} steps, {args.seeds} seeds")
     print(f"{'reward':<30}{'steps':<9}{'paid':>7}{'right':>7}{'cheats':>8}{'cheats paid':>13}")
     for name, reward in rewards.items():
@@ -213,10 +216,8 @@ def main() -> None:
         shown[name] = steps
         for when, some in (("first 10", steps[:10]), ("last 10", steps[-10:])):
             means = [_mean([one[key] for one in some]) for key in steps[0]]
-            cells = "".join(
-                f"{value:>{w}.2f}" for value, w in zip(means, (7, 7, 8, 13), strict=True)
-            )
-            print(f"{name:<30}{when:<9}{cells}")
+            cells = "{:>7.2f}{:>7.2f}{:>8.2f}{:>13.2f}".format(*means)
+            print(f"{name:<30}{when:<9}{cells}", flush=True)
     if args.svg:
         args.svg.write_text(picture(shown))
 
