@@ -30,6 +30,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -128,9 +129,10 @@ def rate(options: argparse.Namespace) -> int:
     """Verdicts for each CPU second, in turn."""
     pairs = programs(options.count)
     print(f"{len(pairs)} programs a round, {options.rounds} rounds, {options.clients} clients")
-    spent: dict[str, list[float]] = {"in process": [], "service": []}
-    walls: dict[str, list[float]] = {"in process": [], "service": []}
-    passed: dict[str, list[int]] = {"in process": [], "service": []}
+    names = ("in process", "service", "batches")
+    spent: dict[str, list[float]] = {name: [] for name in names}
+    walls: dict[str, list[float]] = {name: [] for name in names}
+    passed: dict[str, list[int]] = {name: [] for name in names}
     jobs = options.jobs
     with (
         Grader(jobs) as grader,
@@ -140,11 +142,14 @@ def rate(options: argparse.Namespace) -> int:
         for _ in (list(grader.grade_batch(pairs[:20])), list(remote.grade_batch(pairs[:200]))):
             pass  # warm
         for _ in range(options.rounds):
-            for name, asked, pid in (
-                ("in process", grader, os.getpid()), ("service", remote, process.pid),
-            ):  # fmt: skip
+            ways: list[tuple[str, Callable[[], Iterable[bool]], int]] = [
+                ("in process", lambda: (v.passed for v in grader.grade_batch(pairs)), os.getpid()),
+                ("service", lambda: (v.passed for v in remote.grade_batch(pairs)), process.pid),
+                ("batches", lambda: in_batches(url, pairs), process.pid),
+            ]
+            for name, graded, pid in ways:
                 cpu, wall = cpu_seconds(pid), time.monotonic()
-                passed[name].append(sum(one.passed for one in asked.grade_batch(pairs)))
+                passed[name].append(sum(graded()))
                 spent[name].append(cpu_seconds(pid) - cpu)
                 walls[name].append(time.monotonic() - wall)
     for name in spent:
@@ -156,6 +161,18 @@ def rate(options: argparse.Namespace) -> int:
     rounds = [a / b for a, b in zip(spent["in process"], spent["service"], strict=True)]
     print(f"service / in process: {ratio:.2f} (rounds {', '.join(f'{r:.2f}' for r in rounds)})")
     return int(ratio < 0.8 or passed["in process"] != passed["service"])
+
+
+def in_batches(url: str, pairs: list[Pair]) -> Iterator[bool]:
+    """By `/v1/grade_batch`, 100 programs at once."""
+    for start in range(0, len(pairs), 100):
+        some = pairs[start : start + 100]
+        tasks = {str(id(task)): task.to_json() for _, task in some}
+        items = [{"program": source, "task": str(id(task))} for source, task in some]
+        body = json.dumps({"items": items, "tasks": tasks}).encode()
+        with urllib.request.urlopen(f"{url}/v1/grade_batch", body) as response:
+            for line in response:
+                yield json.loads(line)["verdict"]["passed"]
 
 
 # -- the cost of a call ----------------------------------------------------------------------------

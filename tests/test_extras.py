@@ -19,10 +19,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HOMES = {"accelerate": "train", "pyarrow": "hub"}
 """Modules that come with an extra's packages -> the extra."""
 HOMES |= {name: extra for extra, one in EXTRAS.items() for name in one.packages}
-SERVERS = {name for extra in ("mcp", "lsp", "serve") for name in EXTRAS[extra].packages}
+SERVERS = {name for extra in ("mcp", "lsp", "serve", "watch") for name in EXTRAS[extra].packages}
 """What a server is made of, whose modules only its command imports."""
-BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest"}
-"""Ourselves, what jinja2 needs, and the runner in whose process the probe is."""
+BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest", "numpy"}
+"""Ourselves, what jinja2 needs, the runner in whose process the probe is, and the array package of a
+program in the sandbox."""
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -98,6 +99,7 @@ def test_each_extra_is_declared_and_part_of_all() -> None:
             "refute serve needs starlette, uvicorn, httptools, uvloop, prometheus_client: "
             "pip install 'refute[serve]'",
         ),
+        ("watch", "refute watch needs watchfiles: pip install 'refute[watch]'"),
         ("lsp", "refute lsp needs pygls, lsprotocol: pip install 'refute[lsp]'"),
         (
             "train data rows.parquet -o out",

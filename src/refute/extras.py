@@ -35,6 +35,7 @@ EXTRAS = {
         ("starlette", "uvicorn", "httptools", "uvloop", "prometheus_client"),
         "verdicts over HTTP: refute serve",
     ),
+    "watch": Extra(("watchfiles",), "files are looked at when they are saved: refute watch"),
 }
 """Extra of pyproject.toml -> what it is, as far as code of refute imports it."""
 

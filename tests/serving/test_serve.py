@@ -91,6 +91,24 @@ def test_programs_that_print_and_files_of_asserts(server: Server) -> None:
         assert server.ask(path, asked(RIGHT, {"kind": "calls", **ADD})).status == 422
 
 
+@pytest.mark.parametrize(
+    ("path", "program", "task"),
+    [
+        ("/v1/grade", "def f(x): return [True] * 3_000_000", {"run_seconds": 15, **ADD}),
+        ("/v1/stdio", "print('1' * 300_000 + 'x')", {**PRINTS, "checker": "floats"}),
+    ],
+)
+def test_a_wild_output_costs_this_side_next_to_nothing(
+    server: Server, path: str, program: str, task: Any
+) -> None:
+    """To read 3 million values took a second; a word of digits and a letter, its length squared."""
+    before = server.measure("process_cpu_seconds_total")
+    verdict = server.ask(path, {"program": program, "task": task}).json
+    assert not verdict["passed"]
+    assert verdict["reason"].startswith("wrong answer: ")
+    assert server.measure("process_cpu_seconds_total") - before < 0.4
+
+
 def test_what_a_generated_test_is_worth(server: Server) -> None:
     faulty = ["def f(x): return x", "def f(x): return x + (x < 9)"]
     cases: list[tuple[Any, float, float, float]] = [

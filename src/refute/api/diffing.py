@@ -177,7 +177,7 @@ def diff(
                     asking = _asked(found.functions, comparer, said, asked, effort)
                     found.functions = asyncio.run(asking)
         looked_at = len(found.functions)
-        if only is not None and not looked_at:
+        if only is not None and not looked_at and not found.interrupted:
             remark([f"nothing that changed lies in {', '.join(only) or 'an empty list'}"])
         found.functions = [new for one in found.functions if (new := fresh(one)) is not None]
         return DiffResult(found, looked_at - len(found.functions))

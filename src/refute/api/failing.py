@@ -21,6 +21,7 @@ from refute.function.source import read_source, unified_diff
 from refute.function.verbs import Fix
 from refute.issue.checkout import Checkout, in_checkout
 from refute.recording.spectra import Failing, Suspect, read_failing
+from refute.remarks import remark
 from refute.syntax import first_line, functions_in, readable_module
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.snapshot import checkout_root
@@ -149,22 +150,27 @@ def _mended(
     """Fixes for the failing tests of one file, until each is green or nothing is left to search."""
     left = {one.test for one, _ in tests}
     ranked = [name for row in zip_longest(*(names for _, names in tests)) for name in row if name]
-    found = []
-    for target in list(dict.fromkeys(ranked))[:MOST_SUSPECTS]:
+    found, searched = [], 0
+    for target in dict.fromkeys(ranked):
+        if not left or searched == MOST_SUSPECTS:
+            break
         blaming = [one for one, names in tests if target in names]
         red = [one.test for one in blaming if one.test in left]
         if not red:
             continue
         near = dict.fromkeys(test for one in blaming for test in one.passing)
         place, _, name = target.partition("::")
-        result = debug(f"{root / place}::{name}", tests=file, jobs=1, **how)
+        try:
+            result = debug(f"{root / place}::{name}", tests=file, jobs=1, **how)
+        except InputError as error:  # the tests call it through others alone, or it does not load
+            remark([f"{target} is not searched: {error}"])
+            continue
+        searched += 1
         for fix in result.fixes:
             one = _tried(fix, place, name, red, tuple(near), root, workspace)
             if one is not None:
                 found.append(one)
                 left -= set(one.green)
-        if not left:
-            break
     return found
 
 

@@ -31,6 +31,7 @@ _VERBS = {
     "debug": "Fix the function with generated tests; print the fix as a diff.",
     "diff": "Find inputs on which a change makes functions behave otherwise.",
     "harden": "Find mutants that the project's tests do not kill, and a test for each.",
+    "watch": "Look at Python files whenever they are saved: hunt, then diff.",
     "judge": "Rank candidate programs by generated tests (best of N).",
     "reproduce": "Write a test that fails now for the reason that an issue describes.",
     "fix": "Fix an issue; print the fix with the tests that show it.",

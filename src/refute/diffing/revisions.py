@@ -21,7 +21,7 @@ from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 from refute.workspace.snapshot import borrow_objects, checkout_root, snapshot
 
-__all__ = ["FileChange", "Revisions", "Tree", "open_patched", "open_revisions"]
+__all__ = ["FileChange", "Revisions", "Tree", "commit_of", "open_patched", "open_revisions"]
 
 _MOST_MESSAGES = 200
 _MOST_RENAMES = 1000
@@ -146,6 +146,11 @@ def open_patched(
             old = _written(root, products, store, known, scratch / "before", base)
         new = _written(root, products, store, after, scratch / "after", "patched")
         yield Revisions(root, old, new, _changed_files(store, known, after))
+
+
+def commit_of(repo: Path, revision: str) -> str:
+    """The full hash of a commit that people name. Raises `InputError`: no repository, no commit."""
+    return _resolve(_clone(repo), revision)
 
 
 def _clone(repo: Path) -> Clone:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from refute.diffing.differences import Difference
 from refute.diffing.service import Compared, Diffed
 from refute.function.formatting import value_source
 from refute.function.scenarios.observation import Observation
+from refute.report.fitting import FittingTable
 from refute.report.tables import CELL
 from refute.sandbox.values import Iterated
 
@@ -160,6 +160,7 @@ def summary_line(diffed: Diffed) -> str:
     added, removed = len(diffed.changes.added), len(diffed.changes.removed)
     more = [f"{n} {word}" for n, word in ((added, "added"), (removed, "removed")) if n]
     nothing = "nothing new to show" if diffed.changes.functions else "no function or method changed"
+    nothing = "interrupted before there was a result" if diffed.interrupted else nothing
     whole = ", ".join(parts) or nothing
     return f"{diffed.before} -> {diffed.after}: {whole}" + (f"; {', '.join(more)}" if more else "")
 
@@ -219,15 +220,11 @@ def _missed(one: Compared, console: Console) -> None:
 
 def differences_table(
     differences: Sequence[Difference], sides: tuple[str, str] = ("before", "after")
-) -> Table:
+) -> FittingTable:
     """`input | before | after`, a row for each."""
-    table = Table(show_edge=False, pad_edge=False, box=None, header_style="bold")
-    for name in ("input", *sides):
-        table.add_column(name, overflow="fold")
+    plain: Any = {"show_edge": False, "pad_edge": False, "box": None, "header_style": "bold"}
+    table = FittingTable(("input", *sides), **plain)
     for one in differences:
-        table.add_row(
-            Text(one.scenario.source[:CELL]),
-            Text(observed_source(one.before, one.kind)[:CELL]),
-            Text(observed_source(one.after, one.kind)[:CELL]),
-        )
+        observed = (observed_source(side, one.kind) for side in (one.before, one.after))
+        table.add(*(text[:CELL] for text in (one.scenario.source, *observed)))
     return table

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from refute.function.contract import FailingTest, Finding, State
 from refute.function.formatting import call_source, describe, expected_source
 from refute.function.verbs import Fix, Hunt
 from refute.problems import Trust
+from refute.report.fitting import FittingTable
 
 __all__ = ["print_fix", "print_hunt"]
 
@@ -115,33 +115,25 @@ def _alternatives(fix: Fix, console: Console) -> None:
         console.print(Text(f"  {number}. {'; '.join(candidate.edits)}", style="dim"))
 
 
-def _table(title: str, function: str, tests: Sequence[FailingTest]) -> Table:
-    table = _columns(title, ("call", "expected", "actual", "source"))
+def _table(title: str, function: str, tests: Sequence[FailingTest]) -> FittingTable:
+    table = FittingTable(("call", "expected", "actual", "source"), title)
     for item in tests:
         source = item.test.source
         if item.test.trust is Trust.PREDICTED:
             source = f"{source} ({item.test.confidence:.0%})"
         call, expected = call_source(item.test.call, function), expected_source(item.test)
         cells = (call, expected, describe(item.actual, item.test.call), source)
-        table.add_row(*(Text(_short(cell)) for cell in cells))
+        table.add(*map(_short, cells))
     return table
 
 
-def _findings(title: str, function: str, findings: Sequence[Finding]) -> Table:
+def _findings(title: str, function: str, findings: Sequence[Finding]) -> FittingTable:
     kinds = ", ".join(dict.fromkeys(item.kind for item in findings))
-    table = _columns(
-        f"{title}: {kinds} (nothing says what is right)", ("call", "found", "actual", "reason")
-    )
+    title = f"{title}: {kinds} (nothing says what is right)"
+    table = FittingTable(("call", "found", "actual", "reason"), title)
     for item in findings:
         cells = (call_source(item.call, function), item.kind, describe(item.actual), item.reason)
-        table.add_row(*(Text(_short(cell)) for cell in cells))
-    return table
-
-
-def _columns(title: str, names: Sequence[str]) -> Table:
-    table = Table(title=Text(title, style="bold"), title_justify="left", show_lines=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
+        table.add(*map(_short, cells))
     return table
 
 

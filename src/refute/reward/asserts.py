@@ -22,7 +22,7 @@ from typing import Any
 from refute.errors import InputError
 from refute.problems import Call
 from refute.reward.calls import PASSED, imports, said, short
-from refute.reward.task import Task
+from refute.reward.task import MOST_OUTPUT, Task
 from refute.reward.verdict import TestResult
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox
 from refute.sandbox.contract import Code
@@ -106,7 +106,7 @@ def answers_of(
     not."""
     if not trials:
         return []
-    limits = Limits(cpu=task.seconds, memory=task.memory, run_wall=wall)
+    limits = Limits(cpu=task.seconds, memory=task.memory, output=MOST_OUTPUT, run_wall=wall)
     code: tuple[Code, ...] = _code("crossing", "answering")
     code = (*code, imports(f"{program}\n{task.source}"))
     calls = [Call((program, trial.asked)) for trial in trials]
@@ -126,7 +126,13 @@ def judge(trials: Sequence[Trial], task: Task, box: Sandbox, *, alone: bool = Fa
     `InputError`."""
     if not trials:
         return
-    limits = Limits(cpu=task.seconds, memory=task.memory, loading=_LOADING, alone=alone)
+    limits = Limits(
+        cpu=task.seconds,
+        memory=task.memory,
+        output=MOST_OUTPUT,
+        loading=_LOADING,
+        alone=alone,
+    )
     names = names_of(task)
     calls = [
         Call((one.item.source, one.item.kind, one.item.name, names, one.asked, one.answers))

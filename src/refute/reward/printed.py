@@ -10,7 +10,7 @@ __all__ = ["PRINTED", "TOLERANCE", "same_output"]
 
 TOLERANCE = 1e-6
 """Of numbers, absolute or relative, where a task of "floats" states none."""
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 
 PrintedChecker = Callable[[str, str, float], bool]

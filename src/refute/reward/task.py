@@ -25,6 +25,11 @@ from refute.sandbox.local import LocalSandbox
 
 __all__ = ["Kind", "Task", "Test"]
 
+MOST_OUTPUT = 1 << 20
+"""Bytes of an output of which it is not known how large the right one is."""
+_SLACK, _LARGER = 8192, 16
+"""Bytes of an output, and how many times those of the largest that is expected, from which on it is
+wrong whatever it holds. To read millions of values would cost this side seconds, each time."""
 Kind = Literal["calls", "stdio", "asserts"]
 
 
@@ -100,8 +105,11 @@ class Task:
     @cached_property
     def limits(self) -> tuple[Limits, ...]:
         """What each test may use."""
+        most = Limits().output
+        if self.kind == "calls":
+            most = min(most, _SLACK + _LARGER * max(len(right.data) for right in self.expected))
         pairs = [(test.seconds or self.seconds, test.memory or self.memory) for test in self.tests]
-        made = {pair: Limits(cpu=pair[0], memory=pair[1]) for pair in set(pairs)}
+        made = {pair: Limits(cpu=pair[0], memory=pair[1], output=most) for pair in set(pairs)}
         return tuple(made[pair] for pair in pairs)
 
     @classmethod

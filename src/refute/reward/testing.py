@@ -16,7 +16,7 @@ from refute.function.grade import grade_tests
 from refute.problems import Call, FunctionKey, FunctionProblem, UnitTest
 from refute.reward.asserts import Trial, answers_of, judge, trials_of, try_all
 from refute.reward.calls import short
-from refute.reward.task import Task, Test
+from refute.reward.task import MOST_OUTPUT, Task, Test
 from refute.sandbox import Limits, Sandbox
 from refute.sandbox.equality import equal
 from refute.sandbox.local import LocalSandbox
@@ -76,7 +76,9 @@ def grade_test(
             )  # fmt: skip
     if isinstance(test, Test):
         task = Task(entry_point, (test,), "calls", atol=atol, checker=checker)
-        limits = Limits(cpu=test.seconds or seconds, memory=test.memory or memory)
+        limits = Limits(
+            cpu=test.seconds or seconds, memory=test.memory or memory, output=MOST_OUTPUT
+        )
         return _of_call(task, reference, programs, limits, box)
     try:
         task = Task(entry_point, (), "asserts", test, seconds=seconds, memory=memory)

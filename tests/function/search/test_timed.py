@@ -55,7 +55,7 @@ def test_large_functions_and_texts_end(name: str, box: LocalSandbox) -> None:
     before = time.process_time()
     with deeply_nested():
         search(problem(*LARGE[name]), box=box, budget=1.0)
-    assert time.process_time() - before < 4.0
+    assert time.process_time() - before < 20.0
 
 
 @pytest.mark.parametrize(

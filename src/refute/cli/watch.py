@@ -1,0 +1,79 @@
+"""`refute watch`: looks at what is saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from refute.cli.options import FILE, python_option
+from refute.cli.output import consoles, remark
+from refute.errors import InputError
+from refute.extras import need
+
+__all__ = ["command"]
+
+
+@click.command("watch")
+@click.argument("places", metavar="[FILE|FOLDER]...", nargs=-1, type=FILE)
+@click.option(
+    "--verb",
+    "verbs",
+    multiple=True,
+    type=click.Choice(["hunt", "debug", "diff"]),
+    help="What is run; repeated: in this order (hunt, then diff).",
+)
+@click.option(
+    "--since",
+    metavar="REF",
+    default="HEAD",
+    show_default=True,
+    help="What differs from this commit is looked at.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Time for one function (that of the verb).",
+)
+@python_option
+def command(
+    places: tuple[Path, ...],
+    verbs: tuple[str, ...],
+    since: str,
+    budget: float | None,
+    python: Path | None,
+) -> int:
+    """Look at Python files whenever they are saved (needs the extra: refute[watch]).
+
+    Of the files that were saved, what differs from --since is looked at by `refute hunt` and then
+    by `refute diff`, whose settings hold. Outside of a git repository `hunt` looks at all of a
+    file. Files of tests are left out. Ctrl-C ends it, with exit status 0.
+    """
+    need("watch", "refute watch")
+    from refute.diffing.revisions import commit_of
+    from refute.surfaces.watching import Looks, watch
+    from refute.workspace.snapshot import checkout_root
+
+    places = places or (Path(),)
+    for place in places:
+        if not place.exists():
+            raise InputError(f"{place}: no such file or folder")
+    root: Path | None = None
+    try:
+        root = checkout_root(places[0])
+    except InputError:
+        if "diff" in verbs:
+            raise
+    else:
+        commit_of(root, since)
+    given = {"--budget": budget, "--python": python}
+    looks = Looks(
+        verbs=verbs or (("hunt",) if root is None else ("hunt", "diff")),
+        since=since,
+        root=root,
+        options=tuple(f"{flag}={value}" for flag, value in given.items() if value is not None),
+    )
+    console = consoles()[1]
+    watch([place.resolve() for place in places], looks, lambda line: remark(console, [line]))
+    return 0
