@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from refute.cli.output import show
 from refute.errors import UNAVAILABLE
 
 __all__ = ["command"]
+
+_Command = Callable[..., int]
 
 
 @click.group("data")
@@ -123,4 +126,59 @@ def statistics_of(
     from refute.api.benchmarks import statistics
 
     show(statistics(rows, data=data, clones=clones, graded=graded), as_json=as_json)
+    return 0
+
+
+def _problems(made: str) -> Callable[[_Command], _Command]:
+    """The options of what is made of the problems of a dataset."""
+    options = [
+        click.argument("dataset"),
+        click.option(
+            "-o", "--output", type=FILE, required=True, metavar=made,
+            help="Rows, JSON lines." if made == "FILE" else "Folder of the tasks.",
+        ),
+        click.option(
+            "--answers", type=click.Choice(["program", "test"]), default="program",
+            show_default=True, help="What is asked for: the function, or asserts that find its "
+            "fault.",
+        ),
+        click.option("--data", type=FILE, metavar="PATH", help="Its file (or REFUTE_DATA)."),
+        click.option("--id", "ids", multiple=True, metavar="ID", help="Only this problem; again."),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N."),
+        json_option,
+    ]  # fmt: skip
+
+    def decorate(function: _Command) -> _Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+@command.command("rows")
+@_problems("FILE")
+def rows_of(as_json: bool, **what: Any) -> int:
+    """Write the problems of a dataset as rows for training by rewards.
+
+    Each row has a prompt and a task: the tests by which an answer is paid, as JSON. The adapters
+    for TRL, verl, verifiers, NeMo Gym, rLLM and Inspect read them (docs/training-rewards.md). Rows
+    hold the answer key: show a model the prompt alone.
+    """
+    from refute.api.exporting import write_rows
+
+    show(write_rows(**what), as_json=as_json)
+    return 0
+
+
+@command.command("export-harbor")
+@_problems("DIR")
+def export_harbor_of(as_json: bool, **what: Any) -> int:
+    """Write the problems of a dataset as Harbor task directories.
+
+    The tests are in the image of the verifier, which is another than the agent's.
+    """
+    from refute.api.exporting import export_harbor
+
+    show(export_harbor(**what), as_json=as_json)
     return 0

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from refute.adapters.scoring import text_of
 from refute.datasets import Item
 from refute.errors import LimitReached, Unavailable
 from refute.function.grade import TestVerdict, grade_tests
@@ -89,7 +90,7 @@ def reward_for(
         async def one(pair: tuple[Any, str]) -> float:
             completion, name = pair
             try:
-                return paid(await verdict_on(_text(completion), items[name], box), credits)
+                return paid(await verdict_on(text_of(completion), items[name], box), credits)
             except (Unavailable, LimitReached):
                 raise
             except Exception as error:  # a resumed run would meet the same answer for ever
@@ -99,10 +100,3 @@ def reward_for(
         return list(await together(map(one, zip(completions, problem, strict=True))))
 
     return verdict
-
-
-def _text(completion: Any) -> str:
-    """What the model wrote: a text, or a list that ends with the assistant's message."""
-    if isinstance(completion, str):
-        return completion
-    return str(completion[-1]["content"] or "")

@@ -1,0 +1,75 @@
+"""Problems for training by rewards: `write_rows`, `export_harbor`.
+
+>>> from refute.api.exporting import write_rows
+>>> write_rows("humaneval+", output="rows.jsonl").rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refute.adapters import harbor
+from refute.adapters.rows import Answers, rows
+from refute.api.calling import Shown
+from refute.errors import InputError
+from refute.train.data_stages import write_lines
+
+__all__ = ["Exported", "export_harbor", "write_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported(Shown):
+    """What was written."""
+
+    output: Path
+    rows: int
+    """Problems."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {"output": str(self.output), "rows": self.rows}
+
+    def print(self, console: Any) -> None:
+        """What the command prints on stdout."""
+        console.print(f"{self.rows} problems into {self.output}", markup=False)
+
+
+def write_rows(
+    dataset: str,
+    *,
+    output: Path | str,
+    answers: Answers = "program",
+    data: Path | str | None = None,
+    ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> Exported:
+    """Write a row for each problem of a dataset: see `refute.adapters.rows.rows`."""
+    made = [row.to_dict() for row in _rows(dataset, answers, data, ids, limit)]
+    write_lines(Path(output), made)
+    return Exported(Path(output), len(made))
+
+
+def export_harbor(
+    dataset: str,
+    *,
+    output: Path | str,
+    answers: Answers = "program",
+    data: Path | str | None = None,
+    ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> Exported:
+    """Write a Harbor task for each problem of a dataset: see `refute.adapters.harbor`."""
+    made = _rows(dataset, answers, data, ids, limit)
+    return Exported(Path(output), harbor.write_tasks(made, output))
+
+
+def _rows(
+    dataset: str, answers: Answers, data: Path | str | None, ids: Collection[str] | None,
+    limit: int | None,
+) -> Any:  # fmt: skip
+    if answers not in ("program", "test"):
+        raise InputError(f"answers: {answers!r} is neither program nor test")
+    return rows(dataset, answers=answers, data=data, ids=ids or None, limit=limit)
