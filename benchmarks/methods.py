@@ -18,7 +18,7 @@ names a model that was trained to write them. What is run, with `refute bench`:
 
 `--preset` names the settings (`refute.presets`; `none`: ours). Everything is resumable: the same
 command goes on, and answers are never paid for twice. At the end `refute report` compares all of it
-with the paper.
+with the paper: the page is beside the folder (`runs/methods.html`).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
         if (run / "journal.jsonl").exists():
             done.append(str(run))
     if done:
-        page = options.out / "report.html"
+        page = options.out.with_suffix(".html")
         subprocess.run(
             [sys.executable, "-m", "refute", "report", *done, "-o", str(page)], check=True
         )
