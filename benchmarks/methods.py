@@ -18,7 +18,7 @@ names a model that was trained to write them. What is run, with `refute bench`:
 
 `--preset` names the settings (`refute.presets`; `none`: ours). Everything is resumable: the same
 command goes on, and answers are never paid for twice. At the end `refute report` compares all of it
-with the paper.
+with the paper: the page is beside the folder (`runs/methods.html`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 DATASETS = ("he-fix", "mbpp-fix", "mbpp-fix-hard")
@@ -35,8 +35,11 @@ SIZES = (1, 3, 5, 7, 9, 12, 15)
 UNAVAILABLE = 3
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        usage="%(prog)s MODEL [OPTIONS] [-- OPTIONS OF BENCH...]",
+    )
     parser.add_argument("model")
     parser.add_argument("--trained", metavar="SPEC")
     parser.add_argument("--data", type=Path)
@@ -48,8 +51,10 @@ def main() -> None:
     parser.add_argument("--preset", default="paper")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--dry-run", action="store_true", help="Print the commands only.")
-    parser.add_argument("more", nargs="*", metavar="-- OPTIONS")
-    options = parser.parse_args()
+    # Split here: argparse takes nothing behind "--" once an option has followed MODEL.
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_args(arguments[:split])
+    more = arguments[split + 1 :]
     if unknown := set(options.tables.split(",")) - set(TABLES):
         parser.error(f"--tables {min(unknown)}: there are {', '.join(TABLES)}")
     print(vars(options))
@@ -57,7 +62,7 @@ def main() -> None:
     for name, own in variants(options):
         run = options.out / name
         command = [sys.executable, "-m", "refute", "bench", *own, "--run", str(run)]
-        command += ["--model", options.model, "--runs", str(options.runs), *options.more]
+        command += ["--model", options.model, "--runs", str(options.runs), *more]
         command += ["--data", str(options.data)] if options.data else []
         command += ["--limit", str(options.limit)] if options.limit else []
         print("$", " ".join(command[2:]), flush=True)
@@ -69,7 +74,7 @@ def main() -> None:
         if (run / "journal.jsonl").exists():
             done.append(str(run))
     if done:
-        page = options.out / "report.html"
+        page = options.out.with_suffix(".html")
         subprocess.run(
             [sys.executable, "-m", "refute", "report", *done, "-o", str(page)], check=True
         )
@@ -117,4 +122,4 @@ def variants(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -154,6 +154,21 @@ class Test(unittest.TestCase):
 
 
 @pytest.mark.skipif(not hasattr(pytest, "Subtests"), reason="subtests came with pytest 9")
+def test_a_test_of_a_class_has_one_id_in_old_and_new_versions(run) -> None:
+    conftest = """
+def pytest_itemcollected(item):  # as before version 4
+    item._nodeid = item._nodeid.replace("::TestIt::", "::TestIt::()::")
+"""
+    test = """
+import pytest
+class TestIt:
+    @pytest.mark.parametrize("x", ["::()::"])
+    def test_it(self, x): assert not x
+"""
+    ran = run("pytest", {"conftest.py": conftest, "test_m.py": test})
+    assert ran.outcomes() == {"test_m.py::TestIt::test_it[::()::]": "failed/call"}
+
+
 def test_subtests_are_kept_and_fail_their_test(run) -> None:
     source = """
 def test_numbers(subtests):

@@ -72,6 +72,8 @@ def test_every_outcome_has_its_phase(run, interpreter: str) -> None:
     assert "no_such_module" in broken.message
     right = ran.result("test_o.Test.test_right")
     assert "One line of words." in right.names
+    both = {"test_right (test_o.Test)", "test_right (test_o.Test.test_right)"}
+    assert both <= set(right.names), "datasets have one or the other, whatever the interpreter"
     assert right.file == "test_o.py"
     parts = ran.result("test_o.Test.test_parts")
     assert [sub.outcome for sub in parts.subtests] == ["failed"]

@@ -184,6 +184,31 @@ def test_what_is_given_leads_to_table_5() -> None:
     wrong = swt(given=("patches of x.jsonl", "told that it may be wrong"))
     assert wrong["success"].figure.value == 6.6
     assert swt()["success"].figure.table == "Table 2"
+    beside = swt(among_contexts=True)
+    assert (beside["success"].figure.table, beside["success"].figure.value) == ("Table 5", 4.4)
+
+
+def test_every_cell_of_both_papers_can_be_met() -> None:
+    """Each has a run that is set beside it, or beside an equal one of an earlier table."""
+    for paper in (UTGEN, SWT_BENCH):
+        for figure in paper_figures(paper):
+            words = {"golden": "golden patch", "incorrect": "patches of x", "none": ""}
+            given = {"golden test files"} if figure.given.get("test") == "golden" else set()
+            given |= {words[figure.given.get("patch", "none")]} - {""}
+            key = RunKey(
+                paper=paper,
+                dataset=figure.dataset,
+                method=figure.method,
+                model=None,
+                as_model=None if figure.model == "-" else figure.model,
+                options=figure.options,
+                given=tuple(given),
+                rules="v1" if figure.version == "v1" else "later",
+                among_contexts=bool(figure.given),
+            )
+            met = [m.figure for m in matches(key, lambda _: Estimate(0.5))]
+            same = {(f.metric, f.version, f.value) for f in met}
+            assert (figure.metric, figure.version, figure.value) in same, figure
 
 
 def test_the_difference_has_the_interval_of_our_figure() -> None:

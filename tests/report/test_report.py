@@ -11,6 +11,7 @@ import pytest
 
 from refute import cli
 from refute.function.bench.summary import read_result
+from refute.presets import PRESETS
 from refute.report.function_study import run_labels
 
 from .function_runs import record, write_run
@@ -100,6 +101,15 @@ def test_what_is_no_run(
     assert err.count("\n") == 1
 
 
+def test_a_page_among_the_runs_is_named(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "report.html"
+    page.write_text("<html>")
+    assert cli.run(["report", str(run), str(page)]) == 2
+    assert f"{page}: is a file" in capsys.readouterr().err
+
+
 def test_labels_say_no_more_than_they_must(tmp_path: Path) -> None:
     def labels(*settings: dict[str, Any]) -> list[str]:
         rows = [record("HumanEval/2", passes=True)]
@@ -115,6 +125,11 @@ def test_labels_say_no_more_than_they_must(tmp_path: Path) -> None:
         "utgen",
         "utgen vote=False",
     ]
+    preset = PRESETS["function"]["paper"]
+    paper = {"m": 3, "preset": "paper", **preset.options, **preset.settings}
+    assert labels({"m": 3}, paper) == ["utgen", "utgen preset=paper"]
+    guarded = {**paper, "guard": True}
+    assert labels(paper, guarded) == ["utgen", "utgen guard=True"], "also what is the default"
     same = labels({"m": 3}, {"m": 3})
     assert same[0].startswith("utgen [")
     assert same[0] != same[1]

@@ -164,6 +164,9 @@ def report(
     directories = list(dict.fromkeys(map(Path, runs)))
     if not directories:
         raise InputError("name a run: a folder that refute bench wrote")
+    for path in directories:
+        if path.is_file():
+            raise InputError(f"{path}: is a file; a run is the folder that refute bench wrote")
     kinds = {path: (read_header(path) or {}).get("kind") for path in directories}
     of_issues = ("issues", "grades", "fix grades", "filter")
     others = [path for path, kind in kinds.items() if kind not in of_issues]

@@ -9,6 +9,7 @@ from typing import Any
 from refute.errors import InputError
 from refute.function.bench.records import FunctionRecord
 from refute.function.bench.summary import BenchSummary, restricted
+from refute.presets import PRESETS, Preset, preset_of
 from refute.report.function_pairs import PairedRuns, paired_runs, problems_of
 from refute.report.intervals import Estimate, estimate
 from refute.report.paper import UTGEN, PaperFigure
@@ -156,7 +157,8 @@ def options_of(result: BenchSummary) -> Mapping[str, Any]:
 def run_labels(results: Sequence[BenchSummary]) -> list[str]:
     """What tells the runs over one data set apart: method, and the models and options that differ.
 
-    Options at their default are not named. Runs that are still called alike have their folder.
+    Options at their default are not named, nor are those that a preset sets beside its name. Runs
+    that are still called alike have their folder.
     """
     labels = []
     for result in results:
@@ -197,11 +199,15 @@ def _short(spec: str, among: Sequence[BenchSummary]) -> str:
 
 
 def _options(result: BenchSummary, but: Collection[str] = ()) -> list[tuple[str, Any]]:
-    """The options that are not at their default, and the tests that a method gets besides."""
+    """The options that are neither at their default nor as the run's preset has them, which is
+    named, and the tests that a method gets besides."""
     options, found = result.settings.options, []
     if options is not None:
+        preset = _preset(result).options
         values = [(one.name, getattr(options, one.name), one.default) for one in fields(options)]
-        found = [(name, value) for name, value, default in values if value != default]
+        found = [
+            (name, value) for name, value, default in values if value != preset.get(name, default)
+        ]
     return [pair for pair in [*found, *_given(result)] if pair[0] not in but]
 
 
@@ -225,9 +231,17 @@ make it another one, which has no figure there."""
 
 
 def _given(result: BenchSummary) -> list[tuple[str, Any]]:
-    """Conditions of the run that are not at their default: tests that it is given, a preset."""
-    defaults = {one.name: one.default for one in fields(result.settings)}
-    return [(n, value) for n, value in _conditions(result).items() if value != defaults[n]]
+    """Conditions of the run that are not at their default: tests that it is given, a preset (but
+    not what the preset says anyway)."""
+    expected = {one.name: one.default for one in fields(result.settings)}
+    expected |= _preset(result).settings
+    return [(n, value) for n, value in _conditions(result).items() if value != expected[n]]
+
+
+def _preset(result: BenchSummary) -> Preset:
+    """The run's preset; for none, or one that is no longer there, one that sets nothing."""
+    name = result.settings.preset
+    return preset_of(name if name in PRESETS["function"] else None, "function")
 
 
 def _conditions(result: BenchSummary) -> dict[str, Any]:

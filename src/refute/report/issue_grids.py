@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from refute.issue.analysis.filters import FilterRun
@@ -84,7 +85,7 @@ def issue_grids(study: Study, *, as_model: str | None = None) -> list[Grid]:
     if study.pairs:
         grids += [_regions(study), _pairs(study)]
     grids += [_fixes(name, rows, study, as_model) for name, rows in study.fixes]
-    return [*grids, *_costs(study), *_version_1(study, found), *_contexts(study, found)]
+    return [*grids, *_costs(study), *_version_1(study, found), *_contexts(study, as_model)]
 
 
 def issue_estimate(subject: StudiedRun, name: str) -> Estimate:
@@ -93,8 +94,10 @@ def issue_estimate(subject: StudiedRun, name: str) -> Estimate:
     return estimate(subject.summary.figures.get(name), n)
 
 
-def issue_matches(subject: StudiedRun, study: Study, as_model: str | None) -> tuple[Match, ...]:
-    """What SWT-Bench and its leaderboard say of the same run."""
+def issue_matches(
+    subject: StudiedRun, study: Study, as_model: str | None, *, among_contexts: bool = False
+) -> tuple[Match, ...]:
+    """What SWT-Bench and its leaderboard say of the same run; `among_contexts`: in Table 5."""
 
     def value(figure: PaperFigure) -> Estimate | None:
         if figure.metric == "usd":
@@ -104,7 +107,8 @@ def issue_matches(subject: StudiedRun, study: Study, as_model: str | None) -> tu
             return None
         return issue_estimate(subject, figure.metric)
 
-    return tuple(matches(_key(subject, study, as_model), value))
+    key = replace(_key(subject, study, as_model), among_contexts=among_contexts)
+    return tuple(matches(key, value))
 
 
 def _key(subject: StudiedRun, study: Study, as_model: str | None) -> RunKey:
@@ -327,15 +331,16 @@ def _costs(study: Study) -> list[Grid]:
     return [Grid("cost", f"{_name(study)}, cost", heads, tuple(rows))] if rows else []
 
 
-def _contexts(study: Study, found: Sequence[Sequence[Match]]) -> list[Grid]:
-    """Table 5: one method given test files, or patches."""
+def _contexts(study: Study, as_model: str | None) -> list[Grid]:
+    """Table 5: one method given test files, or patches, beside what it does without."""
     rows: list[Row] = []
-    for subject, own in zip(study.subjects, found, strict=True):
+    for subject in study.subjects:
+        own = issue_matches(subject, study, as_model, among_contexts=True)
         given = subject.run.given
         test = "golden" if "golden test files" in given else "-"
         patches = [word for word in given if "patch" in word and "test" not in word]
         told = "may be wrong" if any("wrong" in word for word in given) else ""
-        names = ("applicable", "fail_to_any", "success", "pass_to_pass")
+        names = ("applicable", "fail_to_any_v1", "success", "pass_to_pass_v1")
         cells = [estimate_cell(issue_estimate(subject, name)) for name in names]
         where = (test, patches[0] if patches else "-", told)
         rows.append(row_of(subject.label, *where, count_cell(subject.summary.n), *cells))
@@ -344,7 +349,8 @@ def _contexts(study: Study, found: Sequence[Sequence[Match]]) -> list[Grid]:
         return []
     heads = ("", "test files", "patch", "told", "n", "A", "F→×", "S", "P→P")
     title = f"{_name(study)}, by what is given (SWT-Bench, Table 5)"
-    return [Grid("swt-5", title, heads, tuple(rows), ("S is version 1's F→P",), shown=False)]
+    note = "F→×, S, P→P: version 1's; S is its F→P"
+    return [Grid("swt-5", title, heads, tuple(rows), (note,), shown=False)]
 
 
 def filter_grid(run: FilterRun) -> Grid:

@@ -41,6 +41,8 @@ class RunKey:
     """Of the grading (SWT-Bench): `v1`, or `later`."""
     as_model: str | None = None
     """The paper's model that it is to be compared with, whatever its own is."""
+    among_contexts: bool = False
+    """Compare it with Table 5 (SWT-Bench), which has a row for a run that is given nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def _belongs(figure: PaperFigure, key: RunKey) -> bool:
         figure.dataset == _SAME_DATA.get(key.dataset, key.dataset)
         and figure.method in (key.method, key.method.partition(":")[0])
         and figure.model in ("-", model)
-        and _same_given(figure, key.given)
+        and _same_given(figure, key)
         and _same_version(figure, key)
         and all(_holds(name, wanted, key.options) for name, wanted in figure.options.items())
     )
@@ -123,17 +125,18 @@ def _same_version(figure: PaperFigure, key: RunKey) -> bool:
     return key.rules != "v1" and not key.dataset.endswith("-v1")
 
 
-def _same_given(figure: PaperFigure, given: tuple[str, ...]) -> bool:
-    """Table 5 is for runs that are given something; the others are for runs that are not."""
-    if not figure.given:
-        return not given
+def _same_given(figure: PaperFigure, key: RunKey) -> bool:
+    """Table 5 is for runs that are given something, and for the run beside them that is not."""
+    given = key.given
+    if not given and not key.among_contexts:
+        return not figure.given
     patch = "none"
     if "golden patch" in given:
         patch = "golden"
     elif any(word.startswith("patches of ") for word in given):
         patch = "incorrect"
     test = "golden" if "golden test files" in given else "none"
-    return bool(given) and (figure.given["test"], figure.given["patch"]) == (test, patch)
+    return bool(figure.given) and (figure.given["test"], figure.given["patch"]) == (test, patch)
 
 
 def _match(figure: PaperFigure, here: Estimate, key: RunKey) -> Match:

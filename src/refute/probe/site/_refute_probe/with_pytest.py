@@ -199,6 +199,12 @@ class _Tests(object):
         return record
 
 
+def _id(nodeid):
+    """A test's id as pytest has it from version 4 on; before, `::()` stood for a class's object."""
+    head, bracket, parameters = nodeid.partition("[")
+    return head.replace("::()", "") + bracket + parameters
+
+
 def _observer(emit, config):
     raised = _watch_calls()
     pending = {}  # (test, phase) -> what was raised, in this process
@@ -213,7 +219,7 @@ def _observer(emit, config):
             if emit is None:  # an xdist worker: the controller writes
                 report._refute_probe = phase
             else:
-                pending[(item.nodeid, call.when)] = phase
+                pending[(_id(item.nodeid), call.when)] = phase
 
         @pytest.hookimpl(hookwrapper=True, tryfirst=True)
         def pytest_make_collect_report(self, collector):
@@ -227,7 +233,7 @@ def _observer(emit, config):
         def pytest_collectreport(self, report):
             if report.outcome != "failed":
                 return
-            name = report.nodeid or "."
+            name = _id(report.nodeid) or "."
             emit(
                 {
                     "kind": "result",
@@ -244,11 +250,11 @@ def _observer(emit, config):
 
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_logstart(self, nodeid, location):
-            emit({"kind": "started", "id": nodeid})
+            emit({"kind": "started", "id": _id(nodeid)})
 
         @pytest.hookimpl(trylast=True)
         def pytest_runtest_logreport(self, report):
-            test = report.nodeid
+            test = _id(report.nodeid)
             if report.outcome == "rerun":
                 tests.phases.pop(test, None)
                 return

@@ -66,6 +66,18 @@ class _Running(object):
         self.unexpected = False
 
 
+def _printed(test):
+    """A test's printed form, and the one that it has before or from Python 3.11 on."""
+    shown, name = str(test), test.id()
+    owner, _, method = name.rpartition(".")
+    forms = [shown]
+    for where in (owner, name):
+        form = "{0} ({1})".format(method, where)
+        if shown.startswith(method + " (") and form not in forms:
+            forms.append(form)
+    return forms
+
+
 def _decide(running):
     """(outcome, phase, failure, reason) of a test that has stopped."""
     for phase, failure in sorted(running.failures, key=lambda pair: pair[0] != "call"):
@@ -92,7 +104,7 @@ def _events(result, emit, root, reasons):
 
     def record(test, outcome, phase, failure, reason="", seconds=0.0, subtests=()):
         name = test.id()
-        names = [str(test)]
+        names = _printed(test)
         document = getattr(test, "shortDescription", lambda: None)()
         if document:
             names.append(document)

@@ -1,0 +1,29 @@
+"""The commands that run a paper's tables, as docs/utgen.md gives them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_command_of_all_tables_plans_what_it_says() -> None:
+    text = (ROOT / "docs/utgen.md").read_text().replace("\\\n", " ")
+    given = re.search(r"^python (benchmarks/methods\.py .*?)\s*#", text, re.MULTILINE)
+    assert given is not None
+    own, _, more = given[1].partition(" -- ")
+    done = subprocess.run(
+        [sys.executable, *own.split(), "--dry-run", "--", *more.split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    planned = [line for line in done.stdout.splitlines() if line.startswith("$ refute bench")]
+    assert all("--base-url" in line for line in planned), "what stands behind -- is bench's"
+    for part in ("--no-vote", "--no-backtrack", "-n 15", "--gold-outputs", "--failing-tests 3"):
+        assert any(part in line for line in planned), part
