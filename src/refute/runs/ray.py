@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import queue
+import re
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +37,8 @@ _LOST, _RAISED = 4, 2
 """Tries of a unit whose workers are lost, and of one that raises."""
 _BAD_STARTS = 5
 """Workers in a row that do not start before no more are asked for."""
+_ANSWERS = 10.0
+"""Seconds for the cluster's head to answer."""
 _GRACE = 10.0
 """Seconds for workers to end by themselves."""
 _STORE = 200 << 20
@@ -82,8 +86,11 @@ def _connected(workers: Workers) -> Iterator[int | None]:
     jobs = workers.jobs or cores()
     size = {"num_cpus": jobs, "object_store_memory": _STORE, "include_dashboard": False}
     try:
+        if re.fullmatch(r"[\w.-]+:\d+", address):  # where nobody listens Ray waits for minutes
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, int(port)), _ANSWERS).close()
         ray.init(address, log_to_driver=False, logging_level="ERROR", **(size if own else {}))
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, OverflowError, RuntimeError, ValueError) as error:
         told = " ".join(str(error).split())[:200]
         raise Unavailable(f"no Ray cluster at {address}: {told}") from None
     try:
@@ -237,8 +244,8 @@ class _Driver:
 
     def _begin(self, one: _Worker, answer: Any) -> None:
         if isinstance(answer, tuple):
-            _, reason, name = answer
-            if self._wanted.waits and (error := _known(name, reason)):
+            _, reason, *told = answer
+            if self._wanted.waits and (error := _known(*told)):
                 raise error
             self._lose(one, reason)
         elif answer != (ours := versions()):
@@ -255,8 +262,8 @@ class _Driver:
             line, files = rest
             self._tell(number, Sent(line, files))
             return
-        reason, name = rest
-        error = _known(name, reason) if self._wanted.waits else None
+        reason, *told = rest
+        error = _known(*told) if self._wanted.waits else None
         self._raised[number] += 1
         if error is None and self._raised[number] < _RAISED and not self._wanted.waits:
             self._waiting.append(number)
@@ -284,7 +291,7 @@ class _Driver:
         self._done(self._units[number], result)
 
 
-def _known(name: str, reason: str) -> RefuteError | None:
+def _known(name: str, message: str) -> RefuteError | None:
     """An exception of refute's by its name, as a worker told it."""
     kind = getattr(refute.errors, name, None)
-    return kind(reason) if isinstance(kind, type) and issubclass(kind, RefuteError) else None
+    return kind(message) if isinstance(kind, type) and issubclass(kind, RefuteError) else None

@@ -19,8 +19,8 @@ from refute.runs.run import versions
 
 __all__ = ["Computing", "Waiting"]
 
-Answer = tuple[str, bytes, dict[str, bytes]] | tuple[str, str, str]
-"""`("done", line, files)`, or `("failed", reason, name of the exception)`."""
+Answer = tuple[str, bytes, dict[str, bytes]] | tuple[str, str, str, str]
+"""`("done", line, files)`, or `("failed", reason, name of the exception, its message)`."""
 
 
 def done(result: Any) -> Answer:
@@ -32,7 +32,7 @@ def done(result: Any) -> Answer:
 
 def failed(error: Exception) -> Answer:
     """An exception as it is sent."""
-    return "failed", one_line(error), type(error).__name__
+    return "failed", one_line(error), type(error).__name__, " ".join(str(error).split())
 
 
 class Computing:
