@@ -60,7 +60,7 @@ class RayWorkers:
 
 
 def _make(workers: Workers) -> Executor:
-    if workers.place.startswith("ray://"):
+    if workers.place.startswith("//"):
         told = "the driver has to run on the cluster: see docs/cluster.md on Ray jobs"
         raise InputError(f"--executor ray:{workers.place}: {told}")
     need("cluster", "--executor ray")
