@@ -43,3 +43,8 @@ ci:
 docs:
     python docs/outputs.py README.md docs/tutorial.md
     sphinx-build -W -q docs docs/_build
+
+# tests on a Ray cluster of this machine, which the other tests leave out where ray is not installed
+cluster:
+    pip install -e '.[dev,cluster]'
+    pytest -n 0 tests/runs/test_ray.py tests/issue/grading/test_elsewhere.py

@@ -253,7 +253,7 @@ def test_an_executor_of_somebody_else(
 ) -> None:
     monkeypatch.setattr(EXECUTORS, "_own", {})
     done: list[str] = []
-    EXECUTORS.register(ExecutorSpec(name="here", summary="", make=lambda jobs: Here(done)))
+    EXECUTORS.register(ExecutorSpec(name="here", summary="", make=lambda workers: Here(done)))
     status, document = printed(capsys, "bench", str(rows), "--method", "none", "--executor", "here")
     assert (status, done) == (0, ["right", "wrong"])
     assert isinstance(document, dict)

@@ -29,6 +29,7 @@ EXTRAS = {
         ("torch", "transformers", "peft", "trl", "datasets"),
         "models in this process (hf:PATH_OR_ID), and training",
     ),
+    "cluster": Extra(("ray",), "bench, grade and training data on many machines: --executor ray"),
     "mcp": Extra(("mcp",), "a server for agents: refute mcp"),
     "lsp": Extra(("pygls", "lsprotocol"), "a server for editors: refute lsp"),
     "serve": Extra(

@@ -12,7 +12,7 @@ from refute.api.benchmarks import statistics
 from refute.errors import InputError
 from refute.issue.analysis.golden_run import change_of_tests, measured_by
 from refute.issue.grading.grade import Evidence, IssueGrade
-from refute.issue.grading.grade_records import RECORDS, write_evidence
+from refute.issue.grading.grade_records import RECORDS, evidence_files
 from refute.issue.grading.verdict import Verdict
 from refute.problems import IssueKey
 from refute.runs.journal import Journal
@@ -57,7 +57,11 @@ def test_statistics_of_a_golden_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a run of the golden tests"):
         statistics(rows, graded=run)
     with Journal(run, {"kind": "grades", "predictions": "gold"}, RECORDS):
-        write_evidence(run, IssueGrade("a", Verdict("success"), evidence=evidence()))
+        for path, data in evidence_files(
+            IssueGrade("a", Verdict("success"), evidence=evidence())
+        ).items():
+            (run / path).parent.mkdir()
+            (run / path).write_bytes(data)
     found = statistics(rows, graded=run)
     figures = {(one.group, one.name): one.mean for one in found.figures}
     assert figures["existing tests", "total"] == 3

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
+from refute.api.executing import asked_of_workers, executor_of, on_gpus
 from refute.api.grading import GradeResult, grade_samples, tasks_of
 from refute.api.repairs import FixGradeResult, grade_repairs
 from refute.datasets.swe import holds_issues, load_issues
@@ -23,15 +24,14 @@ from refute.function import bench as functions
 from refute.issue import bench as issues
 from refute.issue.choosing import check_given, check_task, chosen_reproducer
 from refute.issue.grading.grade import Terms
-from refute.issue.grading.tasks import default_jobs
+from refute.issue.grading.tasks import RUN_MEMORY, default_jobs
 from refute.issue.workspaces import as_placed, check_engine
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
 from refute.presets import Preset, departures, preset_of
 from refute.prompts import digest_of, prompts_from
-from refute.registry import EXECUTORS
 from refute.remarks import remark, warn_of_gaps
-from refute.runs.executors import Executor
+from refute.runs.executors import Executor, Workers
 from refute.runs.journal import new_run, read_header
 from refute.runs.records import ErrorRecord
 from refute.runs.run import Ending, Run, resumed
@@ -142,8 +142,9 @@ def bench(
 
     `method`, `model`, `asked` as in `refute.hunt`. `data`: the dataset's file or folder. `run`:
     the folder of the run, which resumes where it stopped; None: a new one in `runs_dir`. `jobs`:
-    processes, or issues at once; `executor`: what does the problems instead of processes, or its
-    name (methods that compute). `grade`: grade the predictions for issues as well.
+    processes, or issues at once; `executor`: what does the problems instead, by its name
+    ("ray:ADDRESS"), or for methods that compute an object. `grade`: grade the predictions for
+    issues as well.
 
     `settings`: those of the run (`limit`, `ids`, `seed`... for functions
     `refute.function.bench.Settings`, for issues `refute.issue.bench.IssueBenchSettings` and
@@ -155,9 +156,7 @@ def bench(
     """
     asked = asked or Asked(method=method, model=model)
     work = _bench_issues if holds_issues(str(dataset)) else _bench_functions
-    where = _Where(
-        str(dataset), path_of(data), path_of(run), Path(runs_dir), jobs, _executor(executor, jobs)
-    )
+    where = _Where(str(dataset), path_of(data), path_of(run), Path(runs_dir), jobs, executor)
     return apart(lambda: work(where, asked, settings, grade, progress))
 
 
@@ -175,7 +174,7 @@ class _Where:
     run: Path | None
     runs_dir: Path
     jobs: int | None
-    executor: Executor | None
+    executor: Executor | str | None
 
     def folder(self, what: str) -> Path:
         return self.run or new_run(self.runs_dir, f"{Path(self.dataset).stem}-{what}")
@@ -184,8 +183,19 @@ class _Where:
         return " ".join(("refute bench", self.dataset, "--run", str(folder), *more))
 
 
-def _executor(executor: Executor | str | None, jobs: int | None) -> Executor | None:
-    return EXECUTORS.get(executor).make(jobs) if isinstance(executor, str) else executor
+_EACH = 8
+"""Problems at once in a worker of one core, for a method that waits for a server."""
+
+
+def _asking(where: _Where, asked: Asked) -> Workers:
+    """Workers for a method that waits for a model: `asked.concurrency` problems at once in all of
+    them together, or in each where the model is in the process."""
+    workers = on_gpus(Workers(jobs=where.jobs, waits=True, each=asked.concurrency), asked)
+    if workers.gpus:
+        return workers
+    each = min(_EACH, asked.concurrency)
+    most = -(-asked.concurrency // each)
+    return replace(workers, jobs=min(where.jobs or most, most), each=each)
 
 
 def _started(
@@ -256,8 +266,10 @@ def _bench_functions(
         raise InputError("--runs is for methods that ask a model: others do the same every time")
     if mine.get("gold_outputs"):
         functions.check_gold(spec)
+    workers = Workers(jobs=where.jobs)
     if where.executor is not None and not spec.cpu_bound:
-        raise InputError(f"--executor is for methods that compute; {spec.name} waits for a model")
+        workers = _asking(where, asked_of_workers(asked))
+    executor = executor_of(where.executor, workers)
     if grade:
         raise InputError("--grade is for issues: runs over functions are graded always")
     made = resumed(
@@ -291,7 +303,7 @@ def _bench_functions(
             models=partial(open_sessions, asked),
             at_once=asked.concurrency,
             jobs=where.jobs,
-            executor=where.executor,
+            executor=executor,
             progress=lambda done: progress(done, total),
         )
         result = functions.summarize(items, made, run.journal)
@@ -309,9 +321,11 @@ def _bench_issues(
     bounds = {field.name for field in fields(Bounds)}
     own = {field.name for field in fields(issues.IssueBenchSettings)} | bounds
     asked, mine, header, given = _started(where, asked, settings, own)
-    if where.executor is not None:
-        raise InputError("--executor is for methods that compute; those for issues run tests")
     name, spec, options = chosen_reproducer(asked, graded=True)
+    executor = None
+    if where.executor is not None:
+        workers = Workers(jobs=where.jobs, waits=True, memory=RUN_MEMORY)
+        executor = executor_of(where.executor, on_gpus(workers, asked_of_workers(asked)))
     limits = Bounds(**{one: mine.pop(one) for one in bounds & mine.keys()})
     preset = preset_of(asked.preset, "issue")
     if told := departures(preset, spec, given, {}):
@@ -353,6 +367,7 @@ def _bench_issues(
                 given=given_away,
                 models=partial(open_sessions, asked),
                 at_once=where.jobs or default_jobs(),
+                executor=executor,
                 progress=lambda done: progress(done, total),
             )
         except BaseException:
@@ -367,6 +382,7 @@ def _bench_issues(
     _say_put_off(ending, "issues", again)
     ids = tuple(item.problem.id for item in items)
     result = IssueBenchResult(made, folder, ids, records, tuple(files), {})
+    grader = executor_of(where.executor, Workers(jobs=where.jobs, memory=RUN_MEMORY))
     if grade and result.complete and made.task == "repair":
         graded = grade_repairs(
             items,
@@ -378,6 +394,7 @@ def _bench_issues(
             timeout=Terms().timeout,
             workspace=made.workspace,
             jobs=where.jobs,
+            executor=grader,
             progress=progress,
         )
         result = replace(result, grades={files[0].name: graded})
@@ -390,6 +407,7 @@ def _bench_issues(
             preset=made.preset,
             workspace=made.workspace,
             jobs=where.jobs,
+            executor=grader,
             progress=progress,
         )
         result = replace(result, grades=grades)

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
+from refute.api.executing import executor_of
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
 from refute.issue import bench as issues
 from refute.issue.analysis.filters import FilterRun, read_filter
 from refute.issue.grading.filtering import RECORDS, FilterSettings, FilterTask, judge_fixes
-from refute.issue.grading.tasks import default_jobs
+from refute.issue.grading.tasks import RUN_MEMORY, default_jobs
 from refute.issue.predictions import Prediction, read_predictions
 from refute.issue.workspaces import check_engine
 from refute.remarks import remark
+from refute.runs.executors import Workers
 from refute.runs.journal import read_header, read_run
 from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
@@ -59,15 +61,17 @@ def filter_fixes(
     ids: Sequence[str] | None = None,
     workspace: Backend = "local",
     jobs: int | None = None,
+    executor: str | None = None,
     progress: Progress = silent,
 ) -> FilterResult:
     """Judge proposed fixes by the tests of a run of `refute.bench` over issues (section 5.3).
 
     `fixes`: a file of SWE-bench's predictions, or the folder of a run that was asked for fixes.
     `dataset`: the run's own, or a file of its rows.
-    `workspace`: where tests run. The judgements go into `RUN/filter/NAME`; the same call goes on
-    where it stopped. Raises as `refute.bench` does.
+    `workspace`: where tests run; `jobs`, `executor` as in `refute.grade`. The judgements go into
+    `RUN/filter/NAME`; the same call goes on where it stopped. Raises as `refute.bench` does.
     """
+    doing = executor_of(executor, Workers(jobs=jobs, memory=RUN_MEMORY))
     run, fixes = Path(run), Path(fixes)
     header = read_header(run)
     if header is None or header.get("kind") != "issues":
@@ -105,6 +109,7 @@ def filter_fixes(
                 tasks,
                 settings,
                 jobs=jobs or default_jobs(),
+                executor=doing,
                 progress=lambda done: progress(done, len(tasks)),
             )
         found = read_filter(folder)

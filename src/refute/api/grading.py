@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
+from refute.api.executing import executor_of
 from refute.api.repairs import FixGradeResult, grade_repairs
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError
@@ -30,15 +31,13 @@ from refute.issue.grading.growing import GradingTask, check_growth
 from refute.issue.grading.reference_logs import grade_logs
 from refute.issue.grading.reference_reports import reference_report, write_reports
 from refute.issue.grading.reference_reports import summary as reference_summary
-from refute.issue.grading.tasks import (
-    GradingSettings,
-    grade_tasks,
-)
+from refute.issue.grading.tasks import RUN_MEMORY, GradingSettings, grade_tasks
 from refute.issue.predictions import PatchType, Prediction, gold_predictions, read_predictions
 from refute.issue.workspaces import check_engine
 from refute.methods import Task
 from refute.presets import preset_of
 from refute.remarks import remark
+from refute.runs.executors import Executor, Workers
 from refute.runs.journal import new_run, read_header
 from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
@@ -120,6 +119,7 @@ def grade(
     preset: str | None = None,
     task: Task = "tests",
     jobs: int | None = None,
+    executor: str | None = None,
     progress: Progress = silent,
 ) -> GradeResult | FixGradeResult:
     """Grade predicted test patches: do they reproduce their issues (SWT-Bench, section 3.1)?
@@ -128,7 +128,8 @@ def grade(
     "gold" for the golden tests, or a folder of the reference's logs, which are judged without
     running anything. An instance without a prediction counts as one with an empty patch.
 
-    `run`, `runs_dir`, `data`, `progress` as in `refute.bench`; `jobs`: runs of tests at once.
+    `run`, `runs_dir`, `data`, `executor`, `progress` as in `refute.bench`; `jobs`: runs of tests at
+    once.
     `timeout`: seconds for one run of tests. `repeat`: predicted tests run that often, and a flaky
     one is never F→P. `tests_only`: drop what patches do to other files. `patch_types`: how
     predictions are written; of several, the first that applies. `mode`: "reproduction" where a
@@ -141,6 +142,7 @@ def grade(
 
     Raises `InputError`, and `Unavailable` where no instance could be graded.
     """
+    doing = executor_of(executor, Workers(jobs=jobs, memory=RUN_MEMORY))
     ruled = _rules(preset, executable=executable, columns=columns)
     items = load_issues(str(dataset), data=path_of(data), ids=ids, limit=limit)
     if task == "repair":
@@ -165,6 +167,7 @@ def grade(
                 timeout=timeout,
                 workspace=workspace,
                 jobs=jobs,
+                executor=doing,
                 progress=progress,
             )
         result = grade_predictions(
@@ -176,6 +179,7 @@ def grade(
             types=tuple(patch_types),
             workspace=workspace,
             jobs=jobs,
+            executor=doing,
             progress=progress,
         )
         if compat is not None:
@@ -196,6 +200,7 @@ def grade_predictions(
     types: tuple[PatchType, ...] = ("vanilla",),
     workspace: Backend = "local",
     jobs: int | None = None,
+    executor: Executor | None = None,
     progress: Progress = silent,
 ) -> GradeResult:
     """Grade a file of predictions ("gold": the golden tests) for the items.
@@ -213,7 +218,14 @@ def grade_predictions(
         check_growth(directory, run.records, tasks, dataset)
         remark([f"{len(tasks)} instances into {directory}"])
         total = len(tasks)
-        grade_tasks(run, tasks, settings, jobs=jobs, progress=lambda done: progress(done, total))
+        grade_tasks(
+            run,
+            tasks,
+            settings,
+            jobs=jobs,
+            executor=executor,
+            progress=lambda done: progress(done, total),
+        )
         records = dict(run.records)
     title = f"{Path(dataset).name}, {model}"
     result = GradeResult(title, dataset, tuple(items), records, directory)
@@ -230,6 +242,7 @@ def grade_samples(
     preset: str | None = None,
     workspace: Backend = "local",
     jobs: int | None = None,
+    executor: Executor | None = None,
     progress: Progress = silent,
 ) -> dict[str, GradeResult]:
     """Grade the predictions that `bench` wrote, in folders below `directory`.
@@ -249,6 +262,7 @@ def grade_samples(
             terms=Terms(executable=ruled.executable),
             workspace=workspace,
             jobs=jobs,
+            executor=executor,
             progress=progress,
         )
         for file in files

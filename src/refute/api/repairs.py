@@ -28,6 +28,7 @@ from refute.issue.grading.tasks import default_jobs
 from refute.issue.predictions import Prediction
 from refute.issue.workspaces import check_engine
 from refute.remarks import remark
+from refute.runs.executors import Executor
 from refute.runs.journal import read_header
 from refute.runs.records import ErrorRecord
 from refute.runs.run import Run
@@ -89,6 +90,7 @@ def grade_repairs(
     timeout: float,
     workspace: Backend = "local",
     jobs: int | None = None,
+    executor: Executor | None = None,
     progress: Progress = silent,
 ) -> FixGradeResult:
     """Grade fixes for the items. `read` gives what is graded and the name of what made them, of
@@ -108,6 +110,7 @@ def grade_repairs(
             tasks,
             settings,
             jobs=jobs or default_jobs(),
+            executor=executor,
             progress=lambda done: progress(done, len(tasks)),
         )
         records = dict(run.records)

@@ -10,15 +10,17 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from refute.api.calling import Shown, apart
+from refute.api.executing import asked_of_workers, executor_of, on_gpus
 from refute.errors import InputError
 from refute.models.asking import Asked, sessions
 from refute.prompts import PAPER, digest_of, prompts_from
 from refute.remarks import remark
+from refute.runs.executors import Workers
 from refute.runs.pool import cores
 from refute.sandbox.pool import SandboxPool
 from refute.storage import write_atomically
@@ -27,6 +29,7 @@ from refute.train.contamination import Index, available, evaluation_texts
 from refute.train.data import build
 from refute.train.data_contract import Candidates, DataSettings
 from refute.train.data_plan import Plan, plan
+from refute.train.data_stages import Elsewhere
 from refute.train.preferences import PAIRS
 
 if TYPE_CHECKING:
@@ -100,6 +103,7 @@ def training_data(
     evaluation: Sequence[str] = (),
     validation: float = 0.05,
     jobs: int | None = None,
+    executor: str | None = None,
     seed: int = 0,
     dry_run: bool = False,
     progress: StageProgress = silent,
@@ -118,7 +122,8 @@ def training_data(
     the output. `prompts`: a folder of templates that stand for ours (`refute.prompts`). `preset`:
     `paper`, the paper's form of the prompts for faults and rationales. `evaluation`: datasets to
     keep away from (all that are there, where none is named). `validation`: share of the solutions
-    that is held out. `jobs`: sandboxes (one a core). `dry_run`: nothing is run or asked.
+    that is held out. `jobs`: sandboxes (one a core). `executor`: what does the
+    tasks instead, by its name ("ray:ADDRESS"). `dry_run`: nothing is run or asked.
 
     Raises `InputError`; `Unavailable` and `LimitReached` where a stage cannot end.
     """
@@ -147,7 +152,12 @@ def training_data(
         found = Candidates(str(source), index, settings.max_prompt)
         with prompts_from(*folders):
             return DataPlan(settings, plan(found, settings, limit=limit, vote_rows=vote_rows))
-    size = jobs or cores()
+    size, elsewhere = jobs or cores(), None
+    if executor is not None:
+        workers = on_gpus(Workers(jobs=jobs, waits=True, each=4), asked)
+        doing = executor_of(executor, workers)
+        assert doing is not None
+        elsewhere = Elsewhere(doing, asked_of_workers(replace(asked, prompts=folder)))
 
     async def work() -> BuiltData:
         async with AsyncExitStack() as stack:
@@ -166,6 +176,7 @@ def training_data(
                 validation=validation,
                 pairs_per_fault=pairs_per_fault,
                 vote_rows=vote_rows,
+                elsewhere=elsewhere,
                 at_once=max(asked.concurrency if session else 0, 2 * size),
                 progress=progress,
             )

@@ -33,7 +33,7 @@ __all__ = ["command"]
 
 _WHERE = ("data", "run", "runs_dir", "jobs", "executor", "grade")
 """What is no setting of the run."""
-_OF_FILTER = ("data", "limit", "ids", "run", "jobs", "workspace")
+_OF_FILTER = ("data", "limit", "ids", "run", "jobs", "executor", "workspace")
 
 
 @click.command("bench", cls=MethodCommand, levels=("function", "issue"))

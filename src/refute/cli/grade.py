@@ -8,7 +8,13 @@ import click
 
 from refute.cli.options import json_option, preset_option, with_options, workspace_option
 from refute.cli.output import consoles, show
-from refute.cli.run_options import run_options, selecting_options, split_ids, task_option
+from refute.cli.run_options import (
+    executor_option,
+    run_options,
+    selecting_options,
+    split_ids,
+    task_option,
+)
 from refute.errors import UNAVAILABLE
 
 __all__ = ["command"]
@@ -88,6 +94,7 @@ _RULES = (
 @click.argument("predictions")
 @selecting_options
 @with_options(_RULES)
+@executor_option
 @run_options
 @json_option
 def command(dataset: str, predictions: str, ids: str | None, as_json: bool, **how: Any) -> int:

@@ -114,7 +114,9 @@ _OF_ISSUES = (
     workspace_option,
 )
 executor_option = click.option(
-    "--executor", metavar="NAME", help="What does the work: processes, or a plugin's."
+    "--executor",
+    metavar="NAME[:ADDRESS]",
+    help="What does the work: processes, ray (a cluster, docs/cluster.md), or a plugin's.",
 )
 
 

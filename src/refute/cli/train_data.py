@@ -9,6 +9,7 @@ import click
 
 from refute.cli.options import FILE, json_option, seed_option, session_options
 from refute.cli.output import consoles, show
+from refute.cli.run_options import executor_option
 
 __all__ = ["data"]
 
@@ -58,6 +59,7 @@ __all__ = ["data"]
     help="Solutions held out for choosing a checkpoint (0.05).",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Sandboxes (one a core).")
+@executor_option
 @seed_option
 @click.option("--dry-run", is_flag=True, help="Say what it would take; run and ask nothing.")
 @json_option

@@ -35,7 +35,7 @@ from refute.models.contract import Tally
 from refute.models.session import Session
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.remarks import remark
-from refute.runs.executors import Concurrent
+from refute.runs.executors import Concurrent, Executor
 from refute.runs.journal import Journal
 from refute.runs.records import ErrorRecord, Number, Schema, StoredTally
 from refute.runs.run import Ending, Run, versions
@@ -214,16 +214,18 @@ def predict_issues(
     given: Mapping[str, Given],
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
     at_once: int,
+    executor: Executor | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Ending:
-    """Work on the issues that have no prediction, `at_once` at a time.
+    """Work on the issues that have no prediction, `at_once` at a time, or where `executor` does
+    them.
 
     `given`: what is given away (Table 5), by the problem's id. Raises as `Run.do` does.
     """
     return run.do(
         {problem.id: problem for problem in problems},
         partial(_predicting, settings, given, models, Passes(run.directory)),
-        Concurrent(at_once),
+        executor or Concurrent(at_once),
         progress=progress,
     )
 

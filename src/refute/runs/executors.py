@@ -13,9 +13,9 @@ from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from refute.errors import ContextTooLong, Unavailable
+from refute.errors import ContextTooLong, InputError, Unavailable
 from refute.runs.pool import Failed, cores, run_tasks
-from refute.runs.records import Record
+from refute.runs.records import Record, Sent, WithFiles
 
 __all__ = [
     "PROCESSES",
@@ -24,10 +24,12 @@ __all__ = [
     "Executor",
     "ExecutorSpec",
     "Processes",
+    "Workers",
+    "one_line",
 ]
 
 Unit = TypeVar("Unit")
-Done = Callable[[Any, Record | Failed], None]
+Done = Callable[[Any, Record | WithFiles | Sent | Failed], None]
 """Told what became of a unit. What it raises ends the run, and is raised by `Executor.run`."""
 Leave = Callable[[], None]
 
@@ -45,7 +47,8 @@ class Executor(Protocol):
 class Processes:
     """Worker processes, for work that computes.
 
-    `start` is picklable, called once in each process, and returns `(unit) -> Record`.
+    `start` is picklable, called once in each process, and returns `(unit) -> Record`, or the record
+    `WithFiles`.
     """
 
     jobs: int | None = None
@@ -59,19 +62,45 @@ class Processes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """What is asked of an executor that is chosen by name, and what one worker takes of a
+    machine."""
+
+    jobs: int | None = None
+    """Workers at most; None: as many as it deems right."""
+    place: str = ""
+    """What follows the name: `--executor NAME:PLACE`."""
+    waits: bool = False
+    """`start` is as `Concurrent` wants it, not as `Processes` does."""
+    each: int = 1
+    """Units that a worker does at once, where it waits."""
+    memory: int = 0
+    """Bytes that a worker may well need; 0: not known."""
+    gpus: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorSpec:
-    """An executor by name, for work that computes; other packages name theirs as entry points
-    `refute.executors`."""
+    """An executor by name; other packages name theirs as entry points `refute.executors`."""
 
     name: str
     summary: str
     """One line for people."""
-    make: Callable[[int | None], Executor]
-    """For so many jobs; None: as many as it deems right."""
+    make: Callable[[Workers], Executor]
+    """Raises `InputError` for what it cannot do."""
+
+
+def _processes(workers: Workers) -> Executor:
+    if workers.waits:
+        told = "is for work that computes; this waits for a model or for tests"
+        raise InputError(f"--executor processes {told}")
+    if workers.place:
+        raise InputError(f"--executor processes:{workers.place}: processes are of this machine")
+    return Processes(workers.jobs)
 
 
 PROCESSES = ExecutorSpec(
-    name="processes", summary="Worker processes on this machine.", make=Processes
+    name="processes", summary="Worker processes on this machine.", make=_processes
 )
 
 
@@ -121,7 +150,7 @@ class Concurrent:
             try:
                 result = await seated(do, unit)
             except Exception as error:
-                result = Failed(_line(error), error=error)
+                result = Failed(one_line(error), error=error)
             async with telling:
                 await asyncio.to_thread(done, unit, result)
 
@@ -134,7 +163,7 @@ class Concurrent:
                 raise errors.exceptions[0] from None
 
 
-def _line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """One line; an error that is nobody's but ours says so."""
     text = " ".join(str(error).split())
     known = isinstance(error, Unavailable | ContextTooLong)

@@ -7,8 +7,8 @@ and `Number` keep a figure in the range in which it can be added up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -21,7 +21,9 @@ __all__ = [
     "Number",
     "Record",
     "Schema",
+    "Sent",
     "StoredTally",
+    "WithFiles",
     "as_data",
     "checked",
     "read_record",
@@ -56,6 +58,25 @@ class ErrorRecord:
     error: str
     """One line."""
     status: Literal["error"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class WithFiles:
+    """A record with what is too large for a journal. The driver writes the files before the record:
+    a unit may be done on another machine."""
+
+    record: Record
+    files: Mapping[str, bytes]
+    """By their paths from the run's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A record as it comes from another machine: the line of a journal, which is read as one of
+    these is and checked as much."""
+
+    line: bytes
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,19 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import refute
 from refute.errors import AnswersPending, BudgetExceeded, InputError, LimitReached, Unavailable
+from refute.jsontext import parse_json
 from refute.remarks import remark
 from refute.runs.executors import Concurrent, Executor
 from refute.runs.journal import Journal
 from refute.runs.pool import Failed
-from refute.runs.records import ErrorRecord, Record, Schema
+from refute.runs.records import ErrorRecord, Record, Schema, Sent, WithFiles, read_record
+from refute.storage import write_atomically
 
 __all__ = ["Ending", "Run", "resumed", "versions"]
 
@@ -182,9 +184,15 @@ class _Todo(Generic[R]):
         self._any_result = False
         progress(finished)
 
-    def done(self, unit: tuple[str, Any], result: Record | Failed) -> None:
+    def done(self, unit: tuple[str, Any], result: Record | WithFiles | Sent | Failed) -> None:
         """Write down what became of a unit."""
         name, _ = unit
+        if isinstance(result, Sent):
+            result = self._read(name, result)
+        if isinstance(result, WithFiles):  # the files first: a record says that they are there
+            for path, data in result.files.items():
+                self._write(path, data)
+            result = result.record
         if isinstance(result, Failed):
             if result.fatal:
                 raise self._unavailable(result.reason)
@@ -200,6 +208,24 @@ class _Todo(Generic[R]):
             raise TypeError(f"{type(result).__name__} is no {self._journal.schema.type.__name__}")
         self._finished += 1
         self._progress(self._finished)
+
+    def _read(self, name: str, sent: Sent) -> WithFiles | Failed:
+        """What another machine says of a unit, where it is a record of it."""
+        try:
+            record = read_record(parse_json(sent.line), self._journal.schema)
+        except ValueError as error:
+            return Failed(f"what came back is no record: {error}")
+        if record.id != name:
+            return Failed(f"what came back is a record of {record.id!r}")
+        return WithFiles(record, sent.files)
+
+    def _write(self, path: str, data: bytes) -> None:
+        parts = PurePosixPath(path).parts
+        if not parts or parts[0] == "/" or ".." in parts:
+            raise ValueError(f"{path!r}: no file of a run's folder")
+        target = self._journal.directory.joinpath(*parts)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, data)
 
     def _give_up(self, error: Exception | None) -> None:
         """Raise where no other unit would fare better."""

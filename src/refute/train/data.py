@@ -26,7 +26,7 @@ from refute.sandbox.pool import AsyncSandbox
 from refute.train import preferences, rows
 from refute.train.contamination import Index
 from refute.train.data_contract import Asking, BuiltData, Candidates, DataSettings
-from refute.train.data_stages import Kept, Making, Progress, write_lines
+from refute.train.data_stages import Elsewhere, Kept, Making, Progress, write_lines
 from refute.train.sources import fingerprint
 
 __all__ = ["build"]
@@ -49,6 +49,7 @@ async def build(
     pairs_per_fault: int | None = preferences.PAIRS,
     vote_rows: bool = False,
     at_once: int = 8,
+    elsewhere: Elsewhere | None = None,
     progress: Progress = _quiet,
 ) -> BuiltData:
     """Make the data in `directory`, or resume it.
@@ -56,7 +57,7 @@ async def build(
     `limit`: take so many solutions at most; a later call with a larger one goes on from there.
     `validation`: share of the solutions that is held out. `pairs_per_fault`: preference pairs of
     one fault at most (None: all). `vote_rows`: a second row of each, of the vote's turn.
-    `at_once`: tasks under way at a time.
+    `at_once`: tasks under way at a time. `elsewhere`: what does the tasks instead of this process.
 
     Raises `InputError` for a bad source and for a directory with other settings;
     `AnswersPending`, `BudgetExceeded`, `ModelUnavailable`, `SandboxUnavailable` where a stage
@@ -74,7 +75,9 @@ async def build(
     for name in ("rows_per_fault", "preset", "prompts"):  # headers of before have none of these
         if not header[name]:
             del header[name]
-    made = Making(directory, header, settings, box, session, at_once, progress, vote_rows)
+    made = Making(
+        directory, header, settings, box, session, at_once, progress, elsewhere, vote_rows
+    )
     built = BuiltData()
     await made.solutions(built, Candidates(source, index, settings.max_prompt), limit)
     faults = await made.faults(built)

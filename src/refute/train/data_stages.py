@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from random import Random
+from threading import Event
 from typing import Any
 
-from refute.errors import InputError, LimitReached, ModelUnavailable, Unavailable
-from refute.models.contract import Asker
+from refute.errors import InputError, ModelUnavailable
+from refute.models.asking import Asked
 from refute.models.serialization import message_json
-from refute.runs.executors import Concurrent
+from refute.runs.executors import Concurrent, Executor
 from refute.runs.records import ErrorRecord
-from refute.runs.run import Run
+from refute.runs.run import Ending, Run
 from refute.sandbox.pool import AsyncSandbox
 from refute.storage import write_atomically
-from refute.train import attempts, corrupt, rationales, rows
+from refute.train import rows
 from refute.train.attempts import AttackingInput
-from refute.train.corrupt import Corrupted, Fault
+from refute.train.corrupt import Fault
 from refute.train.data_contract import (
     RECORDS,
     Asking,
@@ -33,9 +33,10 @@ from refute.train.data_contract import (
     Stage,
     TaskRecord,
 )
-from refute.train.filters import Solution, works
+from refute.train.data_tasks import Tasks, opened_tasks
+from refute.train.filters import Solution
 
-__all__ = ["Faults", "Kept", "Making", "Progress", "write_lines"]
+__all__ = ["Elsewhere", "Faults", "Kept", "Making", "Progress", "write_lines"]
 
 Progress = Callable[[str, int, int], None]
 """Told the stage, how many of its tasks are done, and how many there are."""
@@ -45,6 +46,14 @@ CHUNK = 1000
 Faults = dict[str, tuple[Solution, Fault]]
 Kept = dict[str, tuple[Solution, Fault, list[AttackingInput]]]
 """By the name of the fault, `ID#NUMBER`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What does the tasks instead of this process, and the model that its workers open."""
+
+    executor: Executor
+    asked: Asked
 
 
 @dataclass(slots=True)
@@ -58,42 +67,33 @@ class Making:
     session: Asking | None
     at_once: int
     progress: Progress
+    elsewhere: Elsewhere | None = None
     vote_rows: bool = False
     """Whether each row has another one beside it: the vote's question on its input."""
 
-    def ask(self, name: str) -> Asker:
-        assert self.session is not None
-        return self.session.asker(name)
-
-    async def run(
-        self, stage: Stage, names: Sequence[str], do: Callable[[str], Awaitable[TaskRecord]]
-    ) -> dict[str, TaskRecord]:
+    async def run(self, stage: Stage, units: Mapping[str, Any]) -> dict[str, TaskRecord]:
         """The records of the tasks, in their order, each done once."""
+        elsewhere = self.elsewhere
 
-        async def guarded(named: tuple[str, None], leave: Callable[[], None]) -> TaskRecord:
-            name, _ = named
-            try:
-                return await do(name)
-            except (Unavailable, LimitReached, InputError):
-                raise
-            except Exception as error:  # one odd task must not hold up the others for ever
-                return TaskRecord(name, dropped={f"internal error: {type(error).__name__}": 1})
+        def progress(done: int) -> None:
+            self.progress(stage.name, done, len(units))
 
         with Run(self.directory / "journal" / stage.name, self.header, RECORDS) as run:
-            ending = await run.do_here(
-                dict.fromkeys(names),
-                lambda: nullcontext(guarded),
-                Concurrent(self.at_once),
-                progress=lambda done: self.progress(stage.name, done, len(names)),
-            )
-            found = {name: run.records[name] for name in names if name in run.records}
+            if elsewhere is None:
+                do = Tasks(self.settings, self.box, self.session).of(stage.name)
+                here = Concurrent(self.at_once)
+                ending = await run.do_here(units, lambda: nullcontext(do), here, progress=progress)
+            else:
+                start = partial(opened_tasks, self.settings, elsewhere.asked, stage.name)
+                ending = await _done_in_thread(run, units, start, elsewhere.executor, progress)
+            found = {name: run.records[name] for name in units if name in run.records}
         if ending.put_off:
             raise ending.put_off[0]
         records = {name: one for name, one in found.items() if not isinstance(one, ErrorRecord)}
         errors = [one.error for one in found.values() if isinstance(one, ErrorRecord)]
         if errors:
             raise ModelUnavailable(
-                f"{stage.name}: {len(errors)} of {len(names)} tasks failed, the first: "
+                f"{stage.name}: {len(errors)} of {len(units)} tasks failed, the first: "
                 f"{errors[0]}; the same command tries them again"
             )
         for record in records.values():
@@ -111,12 +111,7 @@ class Making:
             if not chunk:
                 break
             by_id = {one.id: one for one in chunk}
-
-            async def check(name: str, by_id: dict[str, Solution] = by_id) -> TaskRecord:
-                reason = await works(by_id[name], self.box)
-                return TaskRecord(name, dropped={} if reason is None else {reason: 1})
-
-            records = await self.run(stage, list(by_id), check)
+            records = await self.run(stage, by_id)
             built.solutions += [by_id[name] for name, r in records.items() if not r.dropped]
         stage.taken, stage.made = source.read, len(built.solutions)
         stage.dropped.update(source.dropped)
@@ -128,12 +123,7 @@ class Making:
         """Stage I."""
         stage = Stage("stage1", taken=len(built.solutions))
         by_id = {one.id: one for one in built.solutions}
-
-        async def do(name: str) -> TaskRecord:
-            found = await self.corrupted(by_id[name])
-            return TaskRecord(name, faults=tuple(found.faults), dropped=dict(found.dropped))
-
-        records = await self.run(stage, list(by_id), do)
+        records = await self.run(stage, by_id)
         faults: Faults = {}
         for name, record in records.items():
             for number, fault in enumerate(record.faults, 1):
@@ -146,58 +136,10 @@ class Making:
         )
         return faults
 
-    async def corrupted(self, solution: Solution) -> Corrupted:
-        """Faults of one solution; what the model does not give of a mix, mutations do."""
-        settings = self.settings
-        chance = Random(f"{settings.seed}:{solution.id}").random()
-        wanted = int(settings.by_model * settings.faults + chance)
-        made = Corrupted()
-        if wanted and settings.by_model:
-            made = await corrupt.by_model(
-                solution,
-                min(wanted, settings.faults),
-                ask=self.ask(solution.id),
-                box=self.box,
-                sampling=settings.sampling,
-            )
-        if settings.by_model < 1:
-            missing = settings.faults - len(made.faults)
-            more = await corrupt.by_mutation(solution, missing, box=self.box, seed=settings.seed)
-            codes = {fault.code for fault in made.faults}
-            made.faults += [fault for fault in more.faults if fault.code not in codes]
-            made.dropped.update(more.dropped)
-        return made
-
     async def inputs(self, built: BuiltData, faults: Faults) -> Kept:
         """Stage II."""
         stage = Stage("stage2", taken=len(faults))
-        settings = self.settings
-
-        async def do(name: str) -> TaskRecord:
-            solution, fault = faults[name]
-            if settings.inputs == "model":
-                found = await attempts.by_model(
-                    solution,
-                    fault,
-                    settings.attempts,
-                    ask=self.ask(name),
-                    box=self.box,
-                    sampling=settings.sampling,
-                )
-            else:
-                found = await attempts.by_search(
-                    solution, fault, settings.attempts, box=self.box, seed=settings.seed
-                )
-            if not found.kept:
-                found.dropped["fault without an attacking input"] += 1
-            return TaskRecord(
-                name,
-                kept=tuple(found.kept),
-                dropped=dict(found.dropped),
-                answers=tuple(found.answers),
-            )
-
-        records = await self.run(stage, list(faults), do)
+        records = await self.run(stage, faults)
         kept: Kept = {}
         for name, record in records.items():
             built.answers[name] = *faults[name], record.answers
@@ -221,13 +163,7 @@ class Making:
             for number, one in enumerate(found[: self.settings.rows_per_fault], 1)
         }
         stage = Stage("stage3", taken=len(tasks))
-
-        async def do(name: str) -> TaskRecord:
-            solution, fault, attempt = tasks[name]
-            text, dropped = await self.answer(name, solution, fault, attempt)
-            return TaskRecord(name, completion=text, dropped=dict(dropped))
-
-        records = await self.run(stage, list(tasks), do)
+        records = await self.run(stage, tasks)
         for name, record in records.items():
             if record.completion:
                 solution, fault, attempt = tasks[name]
@@ -256,34 +192,30 @@ class Making:
         built.stages.append(stage)
         write_lines(self.directory / "stage3.jsonl", built.rows)
 
-    async def answer(
-        self, name: str, solution: Solution, fault: Fault, attempt: AttackingInput
-    ) -> tuple[str | None, Counter[str]]:
-        """The answer to learn; None where there is none, and why tries fell out."""
-        how = self.settings.rationales
-        said = rows.said_before(attempt.answer)
-        reasoning, dropped = "", Counter[str]()
-        if how == "model":
-            found = await rationales.rationale(
-                solution,
-                attempt,
-                ask=self.ask(name),
-                box=self.box,
-                sampling=self.settings.sampling,
-            )
-            dropped = found.dropped
-            if found.text is None:
-                dropped["row without a rationale"] += 1
-                return None, dropped
-            reasoning = found.text
-        hypothesis, about_input = said if said is not None else (None, "")
-        if hypothesis is None and how != "none":
-            hypothesis = rationales.hypothesis_of_change(solution.code, fault.code)
-        text = rows.completion(attempt, rows.TrainingAnswer(hypothesis, about_input, reasoning))
-        if await rows.reads_back(text, solution, fault, attempt, self.box):
-            return text, dropped
-        dropped["row that does not read back"] += 1
-        return None, dropped
+
+async def _done_in_thread(
+    run: Run[TaskRecord],
+    units: Mapping[str, Any],
+    start: Callable[[], Any],
+    executor: Executor,
+    progress: Callable[[int], None],
+) -> Ending:
+    """`Run.do`, which ends at the next record where this is cancelled (Ctrl-C)."""
+    cancelled = Event()
+
+    def going_on(done: int) -> None:
+        if cancelled.is_set():
+            raise asyncio.CancelledError
+        progress(done)
+
+    work = partial(run.do, units, start, executor, progress=going_on)
+    doing = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        cancelled.set()
+        await asyncio.wait([doing])
+        raise
 
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:

@@ -17,7 +17,7 @@ from refute.issue.grading.growing import GradingTask
 from refute.issue.grading.tasks import GradingSettings, _work
 from refute.issue.predictions import Prediction
 from refute.probe.reading import _report
-from refute.runs.records import ErrorRecord, as_data
+from refute.runs.records import ErrorRecord, WithFiles, as_data
 
 from ..shop import KEY, TESTS, Shop, diff, new_file
 
@@ -48,7 +48,8 @@ def graded(shop: Shop, tmp_path, monkeypatch) -> Callable[[str], GradeRecord | E
             "data", "predictions", "model", Terms(**{"timeout": 60.0, **terms}), types=types
         )
         task = GradingTask(IssueItem(shop.problem, KEY), Prediction(shop.problem.id, patch))
-        record = _work(settings, tmp_path, nullcontext(), (task.item.problem.id, task))
+        done = _work(settings, nullcontext(), (task.item.problem.id, task))
+        record = done.record if isinstance(done, WithFiles) else done
         json.dumps(as_data(record))
         return record
 

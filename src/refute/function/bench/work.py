@@ -80,18 +80,21 @@ def work_on(
 ) -> Ending:
     """Work on the problems that have no result; `progress` is told how many have one.
 
-    `models`: for a method that asks one, `at_once` problems at a time. `executor`: for one that
-    computes (None: `jobs` processes). Raises as `Run.do` does.
+    `models`: for a method that asks one, `at_once` problems at a time. `executor`: does them
+    elsewhere (None: in `jobs` processes, those of a method that asks in one loop with `jobs`
+    sandboxes); of which kind the work is, `MethodSpec.cpu_bound` says. Raises as `Run.do` does.
     """
     start: Callable[[], object] = partial(start_computing, settings)
-    executor = executor or Processes(jobs)
-    if not METHODS.get(settings.method).cpu_bound or METHODS.only_here(settings.method):
+    here = METHODS.only_here(settings.method)
+    if not METHODS.get(settings.method).cpu_bound or here:
         opened = models or (lambda: nullcontext({}))
-        start, executor = partial(start_asking, settings, opened, jobs), Concurrent(at_once)
+        boxes = jobs if executor is None or here else 1  # a worker among many has one core
+        start = partial(start_asking, settings, opened, boxes)
+        executor = Concurrent(at_once) if here else executor or Concurrent(at_once)
     return run.do(
         units_of(items, settings),
         start,
-        executor,
+        executor or Processes(jobs),
         progress=progress,
         unavailable=SandboxUnavailable,
     )

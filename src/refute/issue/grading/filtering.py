@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from threading import Lock
 from typing import Any, Literal
 
 from refute.datasets.swe import IssueItem
@@ -35,7 +36,7 @@ from refute.issue.grading.verdict import Status, judge
 from refute.issue.patches import touched_files
 from refute.issue.workspaces import spawner
 from refute.methods import Spawn
-from refute.runs.executors import Processes
+from refute.runs.executors import Executor, Processes
 from refute.runs.records import ErrorRecord, Number, Schema
 from refute.runs.run import Ending, Run
 from refute.runs.spawning import shared_slots
@@ -116,19 +117,21 @@ def judge_fixes(
     settings: FilterSettings,
     *,
     jobs: int,
+    executor: Executor | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Ending:
     """Judge the fixes that have no judgement; `progress` is told how many have one.
 
     A fix is judged again where it, its tests or the instance have changed since.
 
-    Worker processes, `jobs` runs of tests at once. Raises `WorkspaceUnavailable` when no worker can
-    work; what one fix cannot be judged for stands in its record, and is tried again.
+    At most `jobs` runs of tests at once in as many processes, or where `executor` does them. Raises
+    `WorkspaceUnavailable` when no worker can work; what one fix cannot be judged for stands in its
+    record, and is tried again.
     """
     return run.do(
         {task.item.problem.id: task for task in tasks},
-        partial(_start, settings, shared_slots(jobs)),
-        Processes(jobs),
+        partial(_start, settings, shared_slots(jobs) if executor is None else None),
+        executor or Processes(jobs),
         progress=progress,
         unavailable=WorkspaceUnavailable,
         stands=lambda task, record: record.content == task.content,
@@ -200,9 +203,9 @@ def _applies(patches: Sequence[str], spawn: Spawn) -> bool:
 
 
 def _start(
-    settings: FilterSettings, slots: AbstractContextManager[Any]
+    settings: FilterSettings, slots: AbstractContextManager[Any] | None
 ) -> Callable[[tuple[str, FilterTask]], Judgement | ErrorRecord]:
-    return partial(_work, settings, slots)
+    return partial(_work, settings, slots or Lock())
 
 
 def _work(

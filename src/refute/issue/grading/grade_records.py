@@ -17,17 +17,16 @@ from refute.issue.grading.verdict import Status, Transition, Verdict
 from refute.issue.report_cache import read_report, report_data
 from refute.jsontext import parse_json
 from refute.runs.records import Count, Number, Schema
-from refute.storage import write_atomically
 
 __all__ = [
     "RECORDS",
     "GoldenCheck",
     "GradeRecord",
     "StoredCoverage",
+    "evidence_files",
     "grade_record",
     "read_evidence",
     "read_grade",
-    "write_evidence",
 ]
 
 Lines = tuple[tuple[str, Count], ...]
@@ -130,24 +129,23 @@ def _coverage(stored: StoredCoverage | None) -> ChangeCoverage | None:
     return ChangeCoverage(**{name: getattr(stored, name) for name in _LINES})
 
 
-def write_evidence(run: Path, grade: IssueGrade) -> None:
-    """Write the reports that a grade rests on to the run's folder, whole or not at all."""
+def evidence_files(grade: IssueGrade) -> dict[str, bytes]:
+    """The reports that a grade rests on, as files of the run's folder by their paths in it."""
     if grade.evidence is None:
-        return
+        return {}
     evidence = grade.evidence
     data = {
         "predicted": [[report_data(r) for r in reports] for reports in evidence.predicted],
         "base": [report_data(report) for report in evidence.base],
         "golden": [report_data(report) for report in evidence.golden],
     }
-    path = _evidence_path(run, grade.id)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, gzip.compress(json.dumps(data).encode(), compresslevel=5, mtime=0))
+    packed = gzip.compress(json.dumps(data).encode(), compresslevel=5, mtime=0)
+    return {_evidence_path(grade.id): packed}
 
 
 def read_evidence(run: Path, id: str) -> Evidence | None:
     """The reports of an instance; None where nothing was run. Raises `InputError`."""
-    path = _evidence_path(run, id)
+    path = run / _evidence_path(id)
     try:
         data = parse_json(unpack(read_file(path)))
         first, last = (tuple(map(read_report, reports)) for reports in data["predicted"])
@@ -159,5 +157,5 @@ def read_evidence(run: Path, id: str) -> Evidence | None:
         raise InputError(f"{path}: not the reports of a run: {error}") from None
 
 
-def _evidence_path(run: Path, id: str) -> Path:
-    return run / "reports" / (re.sub(r"[^\w.+-]", "_", id) + ".json.gz")
+def _evidence_path(id: str) -> str:
+    return "reports/" + re.sub(r"[^\w.+-]", "_", id) + ".json.gz"

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from refute.errors import InputError, WorkspaceUnavailable
@@ -25,7 +26,7 @@ from refute.issue.grading.states import StateStore
 from refute.issue.predictions import Prediction, write_predictions
 from refute.issue.workspaces import spawner
 from refute.problems import IssueKey
-from refute.runs.executors import Processes
+from refute.runs.executors import Executor, Processes
 from refute.runs.records import Count, ErrorRecord, Number, Schema
 from refute.runs.run import Ending, Run
 from refute.runs.spawning import shared_slots
@@ -100,6 +101,7 @@ def grade_fixes(
     settings: RepairSettings,
     *,
     jobs: int,
+    executor: Executor | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Ending:
     """Grade what has no grade, `jobs` runs of tests at once; `progress` is told how many have one.
@@ -108,8 +110,8 @@ def grade_fixes(
     """
     return run.do(
         {task.item.problem.id: task for task in tasks},
-        partial(_start, settings, shared_slots(jobs)),
-        Processes(jobs),
+        partial(_start, settings, shared_slots(jobs) if executor is None else None),
+        executor or Processes(jobs),
         progress=progress,
         stands=stands,
         unavailable=WorkspaceUnavailable,
@@ -117,9 +119,9 @@ def grade_fixes(
 
 
 def _start(
-    settings: RepairSettings, slots: AbstractContextManager[Any]
+    settings: RepairSettings, slots: AbstractContextManager[Any] | None
 ) -> Callable[[tuple[str, GradingTask]], FixRecord | ErrorRecord]:
-    return partial(_work, settings, slots)
+    return partial(_work, settings, slots or Lock())
 
 
 def _work(

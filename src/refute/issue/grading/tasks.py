@@ -1,7 +1,7 @@
 """`refute grade`: predictions over a dataset in worker processes, journalled one by one.
 
-The reports of all states are written to the run's folder before the record of an instance, so that
-a run can be graded again without running anything. An instance that cannot be graded for a reason
+The reports of all states come into the run's folder before the record of an instance, so that a run
+can be graded again without running anything. An instance that cannot be graded for a reason
 that is not the prediction's own has an error record; it stops no other, and is tried again when the
 run goes on.
 """
@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from refute.errors import InputError, WorkspaceUnavailable
@@ -25,8 +26,8 @@ from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
 from refute.issue.grading.grade_records import (
     GoldenCheck,
     GradeRecord,
+    evidence_files,
     grade_record,
-    write_evidence,
 )
 from refute.issue.grading.growing import GradingTask, content_of, grown, stands
 from refute.issue.grading.states import StateStore
@@ -37,7 +38,7 @@ from refute.methods import Spawn
 from refute.problems import IssuePrediction
 from refute.runs.executors import Executor, Processes
 from refute.runs.pool import cores
-from refute.runs.records import ErrorRecord
+from refute.runs.records import ErrorRecord, WithFiles
 from refute.runs.run import Ending, Run
 from refute.runs.spawning import shared_slots
 from refute.storage import cache_folder
@@ -46,12 +47,13 @@ from refute.workspace.contract import Workspace
 from refute.workspace.factory import Backend
 
 __all__ = [
+    "RUN_MEMORY",
     "GradingSettings",
     "default_jobs",
     "grade_tasks",
 ]
 
-_RUN_MEMORY = 2 << 30
+RUN_MEMORY = 2 << 30
 """Bytes that one run of tests may well need."""
 
 
@@ -87,7 +89,7 @@ def default_jobs() -> int:
         match = None
     if match is None:
         return cores()
-    return max(1, min(cores(), int(match[1]) * 1024 // _RUN_MEMORY))
+    return max(1, min(cores(), int(match[1]) * 1024 // RUN_MEMORY))
 
 
 def grade_tasks(
@@ -105,10 +107,10 @@ def grade_tasks(
     `executor` does them. Raises `WorkspaceUnavailable` when no worker can work.
     """
     jobs = jobs or default_jobs()
-    slots = shared_slots(jobs) if executor is None else nullcontext()
+    slots = shared_slots(jobs) if executor is None else None
     return run.do(
         {task.item.problem.id: task for task in tasks},
-        partial(_start, settings, run.directory, slots),
+        partial(_start, settings, slots),
         executor or Processes(jobs),
         progress=progress,
         stands=stands,
@@ -120,18 +122,16 @@ def grade_tasks(
 
 
 def _start(
-    settings: GradingSettings, run: Path, slots: AbstractContextManager[Any]
-) -> Callable[[tuple[str, GradingTask]], GradeRecord | ErrorRecord]:
-    return partial(_work, settings, run, slots)
+    settings: GradingSettings, slots: AbstractContextManager[Any] | None
+) -> Callable[[tuple[str, GradingTask]], WithFiles | ErrorRecord]:
+    """`slots`: what all workers share; None: each runs tests one at a time."""
+    return partial(_work, settings, slots or Lock())
 
 
 def _work(
-    settings: GradingSettings,
-    run: Path,
-    slots: AbstractContextManager[Any],
-    named: tuple[str, GradingTask],
-) -> GradeRecord | ErrorRecord:
-    """The record of one instance; its evidence is on disk when this returns."""
+    settings: GradingSettings, slots: AbstractContextManager[Any], named: tuple[str, GradingTask]
+) -> WithFiles | ErrorRecord:
+    """The record of one instance with its evidence."""
     _, task = named
     start = time.monotonic()
     problem, key = task.item.problem, task.item.key
@@ -146,14 +146,12 @@ def _work(
     except (WorkspaceUnavailable, InputError) as error:
         return ErrorRecord(key.id, " ".join(str(error).split()))
     check = None
-    if grade.evidence is not None:
-        write_evidence(run, grade)
-        if settings.terms.mode == "tests":
-            golden = grade.evidence.golden
-            check = GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
+    if grade.evidence is not None and settings.terms.mode == "tests":
+        golden = grade.evidence.golden
+        check = GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
     seconds = time.monotonic() - start
     record = grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
-    return replace(record, content=content_of(task))
+    return WithFiles(replace(record, content=content_of(task)), evidence_files(grade))
 
 
 def _grade(
