@@ -49,7 +49,7 @@ GRADERS = (
 PATHS = {"rllm": "rllm", "nemo-gym": "nemo_gym", "open-r1": "open_r1"}
 PRICED = ("always equal", "os._exit(0) in the call", "frames", "gc", "builtins", "sleeps")
 PRICED_STDIO = ("sys.exit(0), printing", "prints nothing", "prints more")
-TIMEOUT = 20.0
+TIMEOUT = 90.0
 """Seconds for one question."""
 MEMORY, CPU, PROCESSES = 4 << 30, 20, 4096
 
@@ -312,13 +312,13 @@ def _rllm(path: str, module: str) -> Any:
 def humanevalplus_grader(path: str) -> Graded:
     """rLLM: the program and a `check` in one file, status 0 is right."""
     module = _rllm(path, "humanevalplus")
-    return lambda program, asked: bool(module.run_test(program, asked, timeout=10)[0])
+    return lambda program, asked: bool(module.run_test(program, asked, timeout=60)[0])
 
 
 def kodcode_grader(path: str) -> Graded:
     """rLLM: the program and functions of pytest in one file, pytest's status 0 is right."""
     module = _rllm(path, "kodcode")
-    return lambda program, asked: bool(module.code_exec(program, asked, timeout=15)[0])
+    return lambda program, asked: bool(module.code_exec(program, asked, timeout=60)[0])
 
 
 def livecodebench_grader(path: str) -> Graded:

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from io import FileIO
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -509,8 +510,9 @@ def _mentions(code: Code | tuple[Code, ...], name: str) -> bool:
 def _sealed(content: bytes) -> Any:
     """An anonymous file that holds `content` and can no longer be changed."""
     file = _anonymous_file()
-    file.write(content)
-    file.flush()
+    rest = memoryview(content)
+    while rest:  # one write takes at most 2 GiB
+        rest = rest[file.write(rest) :]
     _seal(file, write=True)
     return file
 
@@ -524,8 +526,8 @@ def _shared(capacity: int) -> Any:
 
 def _anonymous_file() -> Any:
     if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("refute", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
-    return tempfile.TemporaryFile()
+        return FileIO(os.memfd_create("refute", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+")
+    return tempfile.TemporaryFile(buffering=0)
 
 
 def _seal(file: Any, *, write: bool) -> None:
