@@ -169,6 +169,8 @@ def soak(options: argparse.Namespace) -> int:
     time.sleep(1)
     left = [pid for pid in below if Path(f"/proc/{pid}").exists()]
     new = sorted(path for path in {*files(), *glob(f"{own}/**")} - before if own in path)
+    if not new:
+        os.rmdir(own)
     third = max(1, len(samples) // 3)
     flat = True
     for name in samples[0]:
