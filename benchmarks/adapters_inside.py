@@ -166,24 +166,43 @@ def by_rllm(pairs: Sequence[Pair]) -> list[float]:
 
 
 def by_inspect_ai(pairs: Sequence[Pair]) -> list[float]:
-    """An evaluation of the task `refute/programs` with a model that says the answers."""
+    """An evaluation of the task `refute/programs` with a model that says the answers, and one with
+    a tool in the sandbox `refute`."""
+    from inspect_ai import Task
     from inspect_ai import eval as evaluate
+    from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.solver import generate, use_tools
+    from inspect_ai.tool import bash
 
-    def say(messages: Any, *others: Any) -> ModelOutput:
-        index = int(messages[-1].text)
-        said = ModelOutput.from_content("mockllm/model", pairs[index][0])
+    name = "mockllm/model"
+
+    def free(said: ModelOutput) -> ModelOutput:
         said.usage = ModelUsage()  # else its words are counted, by a file from the network
         return said
+
+    def say(messages: Any, *others: Any) -> ModelOutput:
+        return free(ModelOutput.from_content(name, pairs[int(messages[-1].text)][0]))
 
     with tempfile.TemporaryDirectory() as folder:
         [log] = evaluate(
             "refute/programs", task_args={"rows": str(_rows(folder, pairs))},
-            model=get_model("mockllm/model", custom_outputs=say), log_dir=folder, display="none",
+            model=get_model(name, custom_outputs=say), log_dir=folder, display="none",
         )  # fmt: skip
         if log.status != "success" or log.samples is None:
             raise SystemExit(f"inspect: {log.error and log.error.message}")
         found = {int(one.id): one.scores["refute_scorer"].value for one in log.samples}
+        calls = [
+            ModelOutput.for_tool_call(name, "bash", {"command": "cat a/b; ls -d /root/.cache; id"}),
+            ModelOutput.from_content(name, "done"),
+        ]
+        model = get_model(name, custom_outputs=list(map(free, calls)))
+        sample = Sample(input="a", files={"a/b": "inside\n"})
+        tools = Task([sample], solver=[use_tools(bash(timeout=60)), generate()], sandbox="refute")
+        [log] = evaluate(tools, model=model, log_dir=folder, display="none")
+        said = next(one.text for one in log.samples[0].messages if one.role == "tool")
+        assert "inside\nuid=" in said, said
+        assert "No such file" in said, said
     return [float(found[index]) for index in range(len(pairs))]
 
 

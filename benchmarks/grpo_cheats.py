@@ -150,7 +150,7 @@ def mean_runs(runs: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, floa
     return [{key: _mean([one[key] for one in step]) for key in step[0]} for step in steps]
 
 
-COLOURS = {"reward": "#555555", "right": "#1a7f37", "cheats": "#cf222e"}
+COLOURS = {"right": "#1a7f37", "cheats": "#cf222e", "reward": "#222222"}
 NAMES = {"reward": "reward", "right": "right answers", "cheats": "cheats"}
 
 
@@ -197,8 +197,8 @@ def picture(panels: dict[str, list[dict[str, float]]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--svg", type=Path)
     args = parser.parse_args()
     import torch

@@ -23,6 +23,7 @@ from refute.adapters.scoring import Score, program_of, read_task, score
 from refute.adapters.tracking import tracking
 from refute.adapters.trl import reward_func
 from refute.errors import InputError
+from refute.extras import missing
 from refute.reward import Grader
 from refute.testing.cheats import CHEATS
 from tests.adapters.recorded import install
@@ -299,3 +300,16 @@ def test_tracking_sends_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sent == [*begun, ({"loss": 1.0}, 3), "end"]
     with pytest.raises(InputError, match="none of trackio, wandb, mlflow"), tracking("hm"):
         pass
+
+
+def test_a_server_grades_where_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing("serve"):
+        pytest.skip("needs the extra serve")
+    from tests.serving.servers import TOKENS, serving
+
+    with serving("--jobs", "1") as server:
+        monkeypatch.setenv(scoring.GRADER, f"http://127.0.0.1:{server.port}")
+        monkeypatch.setenv(scoring.TOKEN, TOKENS["ann"])
+        with scoring._new() as remote:
+            assert type(remote).__name__ == "Remote"
+            check([score(answer, task, grader=remote).reward for answer, task in PAIRS])

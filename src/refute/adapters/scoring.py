@@ -130,10 +130,14 @@ def shared() -> ManyAtOnce:
 
 @cache
 def _shared(process: int) -> ManyAtOnce:
-    url = os.environ.get(GRADER)
-    grader: Grader | Remote = Remote(url, os.environ.get(TOKEN)) if url else Grader()
+    grader = _new()
     atexit.register(lambda: grader.close() if os.getpid() == process else None)
     return grader
+
+
+def _new() -> Grader | Remote:
+    url = os.environ.get(GRADER)
+    return Remote(url, os.environ.get(TOKEN)) if url else Grader()
 
 
 @lru_cache(maxsize=1024)
