@@ -6,12 +6,13 @@
 pytest, what their tests import, and humanize for its metadata. Commits since 2023 with one parent
 that change Python files of the package are drawn until, of each, `--count` changed code that can
 be mutated. Each is checked out, and hardened as `refute harden --since HEAD~1 --write` does;
-before them `--files` files of the newest commit, each whole. What is counted is executed outside of refute, by plain pytest in the clone: tests that pass, those that
-do so in twenty runs with ever other hashes, those that fail with their mutant in place of the code,
-and those that still pass with the package of the newest commit (a test that does not has pinned
-what was changed later, or what is gone). Style: the test stands in a file that there was, as that
-file's tests do (methods of a class, or functions), and `ruff format`, with the project's settings,
-changes no line more than before.
+before them `--files` files of the newest commit, each whole. What is counted is executed outside of
+refute, by plain pytest in the clone: tests that pass, those that do so in twenty runs with ever
+other hashes, those that fail with their mutant in place of the code, and those that still pass with
+the package of the newest commit (a test that does not has pinned what was changed later, or what
+is gone). Style: the test stands in a file that there was, in a form that this has (methods of a
+class, or functions), and `ruff format`, with the project's settings, changes no line more than
+before.
 """
 
 from __future__ import annotations
