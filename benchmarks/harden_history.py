@@ -176,10 +176,12 @@ def main() -> None:
     options.add_argument("--count", type=int, default=8)
     options.add_argument("--files", type=int, default=0)
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--package", action="append", choices=list(PACKAGES), help="only these")
     options.add_argument("--budget", type=float, default=60)
     given = options.parse_args()
     whole: Counter[str] = Counter()
-    for name, package in PACKAGES.items():
+    for name in given.package or PACKAGES:
+        package = PACKAGES[name]
         with tempfile.TemporaryDirectory(prefix="refute-harden-") as scratch:
             folder = Path(scratch) / name
             git(Path(scratch), "clone", "-q", str((given.clones / name).resolve()), name)
