@@ -6,12 +6,13 @@
 pytest, what their tests import, and humanize for its metadata. Commits since 2023 with one parent
 that change Python files of the package are drawn until, of each, `--count` changed code that can
 be mutated. Each is checked out, and hardened as `refute harden --since HEAD~1 --write` does;
-before them `--files` files of the newest commit, each whole. What is counted is executed outside of refute, by plain pytest in the clone: tests that pass, those that
-do so in twenty runs with ever other hashes, those that fail with their mutant in place of the code,
-and those that still pass with the package of the newest commit (a test that does not has pinned
-what was changed later, or what is gone). Style: the test stands in a file that there was, as that
-file's tests do (methods of a class, or functions), and `ruff format`, with the project's settings,
-changes no line more than before.
+before them `--files` files of the newest commit, each whole. What is counted is executed outside of
+refute, by plain pytest in the clone: tests that pass, those that do so in twenty runs with ever
+other hashes, those that fail with their mutant in place of the code, and those that still pass with
+the package of the newest commit (a test that does not has pinned what was changed later, or what
+is gone). Style: the test stands in a file that there was, in a form that this has (methods of a
+class, or functions), and `ruff format`, with the project's settings, changes no line more than
+before.
 """
 
 from __future__ import annotations
@@ -175,10 +176,12 @@ def main() -> None:
     options.add_argument("--count", type=int, default=8)
     options.add_argument("--files", type=int, default=0)
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--package", action="append", choices=list(PACKAGES), help="only these")
     options.add_argument("--budget", type=float, default=60)
     given = options.parse_args()
     whole: Counter[str] = Counter()
-    for name, package in PACKAGES.items():
+    for name in given.package or PACKAGES:
+        package = PACKAGES[name]
         with tempfile.TemporaryDirectory(prefix="refute-harden-") as scratch:
             folder = Path(scratch) / name
             git(Path(scratch), "clone", "-q", str((given.clones / name).resolve()), name)

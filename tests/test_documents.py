@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 import refute
 from docs.outputs import filled
@@ -148,6 +155,41 @@ def test_links_and_files_exist(document: str) -> None:
         if not any((home / code).exists() for home in (path.parent, *(ROOT / h for h in HOMES))):
             missing.append(code)
     assert missing == []
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "skills/refute/SKILL.md"])
+def test_blocks_are_in_their_languages(document: str) -> None:
+    shell = []
+    for language, body in FENCE.findall((ROOT / document).read_text()):
+        if language in ("sh", "bash"):
+            shell.append(f"f() {{\n{body}:\n}}\n")
+        elif language == "toml":
+            tomllib.loads(textwrap.dedent(body))
+        elif language == "yaml":
+            yaml.safe_load(body)
+    done = subprocess.run(["bash", "-n"], input="".join(shell), capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+def test_the_tutorial_s_own_commands_do_what_it_says(tmp_path: Path) -> None:
+    """Failing tests are written, which are red, and green on the fixed code."""
+    (block,) = [
+        body
+        for _, body in FENCE.findall((ROOT / "docs/tutorial.md").read_text())
+        if "-o test_shipping.py" in body
+    ]
+    (tmp_path / "examples").mkdir()
+    shutil.copy(ROOT / "examples/shipping.py", tmp_path / "examples")
+    here = f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH\n"
+    refute_, pytest_ = block.strip().splitlines()
+    for command, status in (
+        (refute_, 1),
+        (pytest_, 1),
+        ("refute debug examples/shipping.py::shipping_cost --write", 0),
+        (pytest_, 0),
+    ):
+        done = subprocess.run(["bash", "-c", here + command], cwd=tmp_path, capture_output=True)
+        assert done.returncode == status, done.stdout.decode() + done.stderr.decode()
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,7 @@ def test_a_wrong_variable_is_named(
 def test_a_file_sets_no_path_that_is_written_and_no_program() -> None:
     """Whatever a key of files is, it is no flag of a verb that writes, starts or asks something."""
     never = {"o", "save", "write", "force", "proposed", "record", "write-baseline", "pin"}
+    never |= {"allow-writes"}
     never |= {"python", "agent", "allow-network", "model", "tester", "base-url", "prompts", "since"}
     known: set[str] = set()
     for verb in CONFIGURED:
@@ -144,6 +145,12 @@ def test_a_file_sets_no_path_that_is_written_and_no_program() -> None:
         assert all(one.kind != "boolean" for one in every.values() if one.of_method)
     assert known >= OF_FILES
     assert never - known == set()
+
+
+def test_servers_read_them_too(settings: Callable[[str], Path]) -> None:
+    settings("[tool.refute]\nbudget = 2\n[tool.refute.mcp]\ntime-limit = 50")
+    assert defaults_for("lsp", []) == {"budget": 2}
+    assert defaults_for("mcp", []) == {"time_limit": 50}
 
 
 def test_the_document_lists_every_key_of_files() -> None:

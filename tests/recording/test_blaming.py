@@ -56,6 +56,10 @@ def test_what_is_read_is_data() -> None:
 
 
 CODE = """
+def checked(cost):
+    return cost
+
+
 def rate(weight):
     return 15 if weight > 20 else 5
 
@@ -63,7 +67,7 @@ def rate(weight):
 def shipping(weight, fast=False):
     cost = rate(weight)
     if fast:
-        cost = cost - 10
+        cost = checked(cost) - 10
     return cost
 """
 TESTS = """
@@ -88,16 +92,17 @@ def shop(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_fix_is_shown_and_not_applied(pytester: pytest.Pytester, shop: Path) -> None:
-    options = ("-p", "refute.recording.plugin", "-p", "no:cacheprovider", "--refute-debug=2")
+    options = ("-p", "refute.recording.plugin", "-p", "no:cacheprovider", "--refute-debug=10")
     done = pytester.runpytest_subprocess(*options)
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(
         [
             "*refute: what may be to blame*",
-            "test_shop.py::test_fast suspects shop.py::shipping, shop.py::rate",
+            "test_shop.py::test_fast suspects shop.py::checked, shop.py::shipping, shop.py::rate",
+            "not searched: shop.py::checked: *test_shop.py: holds no test of checked",
             "shop.py::shipping: *: turns 1 failing test green, 1 that passes and run it stays so",
-            "-        cost = cost - 10",
-            "+        cost = cost + 10",
+            "-        cost = checked(cost) - 10",
+            "+        cost = checked(cost) + 10",
         ]
     )
     assert (shop / "shop.py").read_text() == CODE
@@ -113,4 +118,4 @@ def test_where_no_refute_can_be_started_the_command_is_printed(
     )
     [one] = read_failing((shop / ".refute" / "failing.json").read_text())
     assert one.test == "test_shop.py::test_fast"
-    assert one.suspects[0].place.name == "shipping"
+    assert one.suspects[1].place.name == "shipping"

@@ -6,8 +6,11 @@ import io
 
 import pytest
 
+from refute.function.contract import State
+from refute.function.verbs import Hunt
 from refute.report.consoles import SafeConsole
 from refute.report.fitting import FittingTable
+from refute.report.tables import print_hunt
 
 
 def printed(width: int, *rows: tuple[str, str]) -> str:
@@ -42,3 +45,12 @@ def test_what_is_wider_is_a_list_in_reading_order() -> None:
 def test_a_terminal_that_draws_nothing_gets_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert printed(80, ("f(1)", "2")) == "f is wrong\ncall: f(1)\n  actual: 2\n"
+
+
+def test_where_time_was_up_it_is_not_said_that_nothing_is_known() -> None:
+    late = "time was up before all examples were looked at"
+    for notes, said in (((late,), late), ((), "nothing is known about what it should return")):
+        file = io.StringIO()
+        hunt = Hunt("f", (), (), notes, State.CANNOT_TELL)
+        print_hunt(hunt, SafeConsole(file=file, width=120), file="m.py")
+        assert file.getvalue() == f"m.py::f: cannot tell: {said}\n"

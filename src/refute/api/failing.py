@@ -21,7 +21,6 @@ from refute.function.source import read_source, unified_diff
 from refute.function.verbs import Fix
 from refute.issue.checkout import Checkout, in_checkout
 from refute.recording.spectra import Failing, Suspect, read_failing
-from refute.remarks import remark
 from refute.syntax import first_line, functions_in, readable_module
 from refute.workspace.contract import TestSelection, Workspace
 from refute.workspace.snapshot import checkout_root
@@ -59,6 +58,8 @@ class FailingResult(Shown):
     suspects: tuple[tuple[str, ...], ...]
     """Of each failing test the functions it suspects, most first: `shop/prices.py::shipping`."""
     mended: tuple[Mended, ...]
+    unsearched: tuple[tuple[str, str], ...] = ()
+    """Suspects that could not be searched, each with the reason: no test calls it by itself."""
 
     @property
     def state(self) -> State:
@@ -113,6 +114,7 @@ def debug_failing(
                 raise InputError(f"{one.file}: not below {root}; run pytest in that folder")
         named = tuple(tuple(_named(one.suspects, root)) for one in failing)
         mended: list[Mended] = []
+        unsearched: dict[str, str] = {}
         if any(named):
             spawn = in_checkout(Checkout(root, path_of(python)), "")[1]
             with spawn() as workspace:
@@ -123,8 +125,8 @@ def debug_failing(
                         for one, names in zip(failing, named, strict=True)
                         if one.file == file
                     ]
-                    mended += _mended(own, root / file, root, workspace, how)
-        return FailingResult(failing, named, tuple(mended))
+                    mended += _mended(own, root / file, root, workspace, how, unsearched)
+        return FailingResult(failing, named, tuple(mended), tuple(unsearched.items()))
 
     return apart(work)
 
@@ -145,9 +147,10 @@ def _named(suspects: Sequence[Suspect], root: Path) -> list[str]:
 
 def _mended(
     tests: Sequence[tuple[Failing, tuple[str, ...]]], file: Path, root: Path,
-    workspace: Workspace, how: dict[str, Any],
+    workspace: Workspace, how: dict[str, Any], unsearched: dict[str, str],
 ) -> list[Mended]:  # fmt: skip
-    """Fixes for the failing tests of one file, until each is green or nothing is left to search."""
+    """Fixes for the failing tests of one file, until each is green or nothing is left to search.
+    Suspects that cannot be searched are put into `unsearched`."""
     left = {one.test for one, _ in tests}
     ranked = [name for row in zip_longest(*(names for _, names in tests)) for name in row if name]
     found, searched = [], 0
@@ -163,7 +166,7 @@ def _mended(
         try:
             result = debug(f"{root / place}::{name}", tests=file, jobs=1, **how)
         except InputError as error:  # the tests call it through others alone, or it does not load
-            remark([f"{target} is not searched: {error}"])
+            unsearched.setdefault(target, str(error))
             continue
         searched += 1
         for fix in result.fixes:

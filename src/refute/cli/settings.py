@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONFIGURED", "declared_options", "defaults_for", "held_by"]
 
-CONFIGURED = ("hunt", "debug", "diff", "reproduce", "fix", "vet", "gate", "harden")
+CONFIGURED = ("hunt", "debug", "diff", "reproduce", "fix", "vet", "gate", "harden", "mcp", "lsp")
 """The verbs that read settings: daily work. What measures (`bench`, `grade`, `train`...) is told
 everything on the command line, so that a run is what its command says."""
 

@@ -13,6 +13,7 @@ Kind = Literal["boolean", "integer", "number", "text", "file", "texts"]
 OF_FILES = frozenset(
     {
         # how long, how much, how many
+        "at-once",
         "budget",
         "budget-tokens",
         "budget-usd",
@@ -25,6 +26,7 @@ OF_FILES = frozenset(
         "seconds",
         "seed",
         "test-seconds",
+        "time-limit",
         "timeout",
         "total-budget",
         # what is looked at and believed: files that are read, or run in the sandbox

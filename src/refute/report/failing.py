@@ -33,6 +33,7 @@ def failing_document(result: FailingResult) -> dict[str, Any]:
             }
             for one in result.mended
         ],
+        "not_searched": [{"function": name, "reason": why} for name, why in result.unsearched],
     }
 
 
@@ -44,6 +45,8 @@ def print_failing(result: FailingResult, console: Console) -> None:
         tail = "" if one.test in green else "; no small fix was found"
         line = Text.assemble((one.test, "bold"), f" suspects {suspected}{tail}")
         console.print(line, soft_wrap=True)
+    for name, why in result.unsearched:
+        console.print(Text(f"not searched: {name}: {why}", style="dim"), soft_wrap=True)
     for mended in result.mended:
         _print_fix(mended, console)
 

@@ -90,6 +90,9 @@ def _say(console: Console, function: str, claim: str) -> None:
 def _unbroken(hunt: Hunt) -> str:
     """The claim about a function that nothing speaks against."""
     if hunt.state is State.CANNOT_TELL:
+        late = next((note for note in hunt.notes if note.startswith("time was up")), "")
+        if late:
+            return f"cannot tell: {late}"
         return "cannot tell: nothing is known about what it should return"
     return f"passes what is known ({hunt.known} example{'s' * (hunt.known != 1)})"
 

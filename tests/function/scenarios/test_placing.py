@@ -142,6 +142,32 @@ def test_other():
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from shop.cart import Cart", "from shop.cart import Cart, Empty"),
+        ("from shop.cart import total, Cart", "from shop.cart import total, Cart, Empty"),
+        (
+            "from shop.cart import (\n    Cart,\n    total,\n)",
+            "from shop.cart import (\n    Cart,\n    Empty,\n    total,\n)",
+        ),
+        (
+            "from shop.cart import (total,\n                       Cart)",
+            "from shop.cart import (total,\n                       Cart,\n"
+            "                       Empty)",
+        ),
+        (
+            "from shop.cart import (\n  total, Cart,\n)",
+            "from shop.cart import (\n  total, Cart,\n  Empty,\n)",
+        ),
+    ],
+)
+def test_an_import_grows_in_its_own_layout(before: str, after: str) -> None:
+    found = insert(f"{before}\n\n\ndef test_a():\n    assert Cart()\n", NEW, "Cart.total")
+    assert found is not None
+    assert f"import pytest\n\n{after}\n\n\ndef test_a" in found
+
+
 def test_into_a_class_of_pytests() -> None:
     text = "import pytest\nfrom shop.cart import Cart, Empty\n\n\nclass TestCart:\n" \
         "    def test_a(self, tmp_path):\n        assert Cart().total\n\n    def test_b(self):\n" \

@@ -227,7 +227,9 @@ class _Judged:
         for index in shown:
             before = self.outcomes[index]
             assert isinstance(before, tuple)
-            if not isinstance(again, list) or not _stable(before, again[index], self.steps[index]):
+            if not isinstance(again, list):  # no time was left, for one
+                self.unclear[index] = "it did not run a second time"
+            elif not _stable(before, again[index], self.steps[index]):
                 self.unclear[index] = "two runs of it differ"
         self.failing = [index for index in self.failing if index not in self.unclear]
 

@@ -224,9 +224,8 @@ def _with_imports(
         if old is None:
             alone.append(f"from {module} import {', '.join(sorted(names))}")
             continue
-        both = sorted({ast.unparse(one) for one in old.names} | set(names))
-        longer = wrapped_imports(f"from {module} import {', '.join(both)}", width)
-        lines[old.lineno - 1 : old.end_lineno] = longer.split("\n")
+        assert isinstance(old, ast.ImportFrom)
+        lines[old.lineno - 1 : old.end_lineno] = _grown(lines, old, names, width).split("\n")
         text = "\n".join(lines)
     for line in sorted(alone, key=lambda one: (_group(one, own), _key(one))):
         lines = text.split("\n")
@@ -234,6 +233,26 @@ def _with_imports(
         lines[at:at] = [*before, *wrapped_imports(line, width).split("\n"), *after]
         text = "\n".join(lines)
     return text
+
+
+def _grown(lines: Sequence[str], old: ast.ImportFrom, names: Sequence[str], width: int) -> str:
+    """A statement with more names, in the order and the layout that it has."""
+    there = [ast.unparse(one) for one in old.names]
+    fresh = sorted({*names} - {*there})
+    both = sorted([*there, *fresh]) if there == sorted(there) else [*there, *fresh]
+    head = f"from {old.module} import "
+    rows = list(lines[old.lineno - 1 : old.end_lineno])
+    if len(rows) == 1:
+        return wrapped_imports(head + ", ".join(both), width)
+    if "\n".join(rows) == wrapped_imports(head + ", ".join(there), 0):
+        return wrapped_imports(head + ", ".join(both), 0)
+    last = old.names[-1]
+    column = min(one.col_offset for one in old.names if one.lineno == last.lineno)
+    at = last.lineno - old.lineno
+    row = rows[at].encode()
+    before, after = row[: last.end_col_offset].decode(), row[last.end_col_offset :].decode()
+    rows[at] = before + "".join(f",\n{' ' * column}{name}" for name in fresh) + after
+    return "\n".join(rows)
 
 
 def _top_imports(text: str) -> list[_Import]:
