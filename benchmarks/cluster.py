@@ -56,13 +56,15 @@ def large(folder: Path, pilot: int, rounds: int) -> None:
     ids = [id for id, taken in times.items() if SHORTEST <= taken <= LONGEST]
     total = sum(times[id] for id in ids)
     print(f"{len(ids)} units of {total / len(ids):.2f} s")
-    ratios: dict[str, list[float]] = {"wall": [], "without start": [], "CPU": []}
+    ratios: dict[str, list[float]] = {
+        name: [] for name in ("wall", "wall without start", "CPU", "CPU without start")
+    }
     for number in range(rounds):
         taken = {}
         for name in ("processes", "ray"):
             one = bench(folder / f"{name}{number}-1", name, "--ids", ids[0])
             wall, cpu = bench(folder / f"{name}{number}", name, "--ids", ",".join(ids))
-            taken[name] = wall, wall - one[0], cpu
+            taken[name] = wall, wall - one[0], cpu, cpu - one[1]
             print(
                 f"  {name}: {wall:.1f} s, {cpu:.1f} s of CPU; one unit {one[0]:.1f}, {one[1]:.1f}"
             )

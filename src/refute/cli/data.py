@@ -10,6 +10,7 @@ import click
 
 from refute.cli.options import FILE, json_option
 from refute.cli.output import show
+from refute.cli.run_options import selecting_options, split_ids
 from refute.errors import UNAVAILABLE
 
 __all__ = ["command"]
@@ -102,6 +103,27 @@ def build_fix_of(as_json: bool, **what: Any) -> int:
 
     show(build_fix(**what), as_json=as_json)
     return 0
+
+
+@command.command("prepare")
+@click.argument("dataset", required=False)
+@selecting_options
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Builds at once (default: 1).")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="An archive of them (.tar[.gz]).")
+@click.option("--from", "archive", type=FILE, metavar="FILE", help="Take them out of an archive.")
+@json_option
+def prepare_of(ids: str | None, as_json: bool, **what: Any) -> int:
+    """Build the trees and environments of a dataset of issues ahead.
+
+    DATASET: as in refute grade. They are kept in the cache of this machine (REFUTE_CACHE), where
+    bench and grade find them. An archive is for machines whose cache and interpreters lie at the
+    same paths. Exit status 3: some could not be built; the others are there.
+    """
+    from refute.api.preparing import prepare
+
+    result = prepare(ids=split_ids(ids), **what)
+    show(result, as_json=as_json)
+    return 0 if result.complete else UNAVAILABLE
 
 
 @command.command("statistics")

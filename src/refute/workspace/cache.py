@@ -18,7 +18,7 @@ from typing import Any
 
 from refute.storage import write_atomically
 
-__all__ = ["ensure", "key_of"]
+__all__ = ["adopt", "ensure", "key_of"]
 
 
 def key_of(*parts: Any) -> str:
@@ -48,6 +48,21 @@ def ensure(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, An
         facts = make(folder)
         write_atomically(ready, json.dumps(facts))
         return facts
+
+
+def adopt(folder: Path, made: Path, facts: dict[str, Any]) -> bool:
+    """Move what was made elsewhere (`made`, on the same file system) to `folder`, unless it was
+    made before; returns whether it was moved."""
+    ready = folder.with_name(folder.name + ".ready")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(folder.with_name(folder.name + ".lock")):
+        if ready.exists():
+            return False
+        if folder.exists():
+            shutil.rmtree(folder)
+        made.rename(folder)
+        write_atomically(ready, json.dumps(facts))
+        return True
 
 
 def _read(ready: Path) -> dict[str, Any]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import refute
 from refute.api.executing import executor_of
+from refute.api.preparing import prepare
 from refute.datasets.swe import IssueItem
 from refute.issue.grading.grade import Terms
 from refute.issue.grading.grade_records import RECORDS, read_evidence
@@ -18,13 +23,16 @@ from refute.issue.predictions import Prediction
 from refute.runs.executors import Workers
 from refute.runs.run import Run
 
+from ..projects import NO_PLUGINS, Project
 from ..shop import KEY, TEST_PATCH, Shop, new_file
+
+RAY = "ray is not installed: pip install 'refute[cluster]'"
 
 
 def test_a_cluster_grades_as_this_process_does(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("ray", reason="ray is not installed: pip install 'refute[cluster]'")
+    pytest.importorskip("ray", reason=RAY)
     monkeypatch.setenv("REFUTE_CACHE", str(shop.states.parent / "cache"))
     patches = {"a": TEST_PATCH, "b": new_file("def test_it():\n    assert False\n"), "c": ""}
     tasks = [
@@ -48,3 +56,47 @@ def test_a_cluster_grades_as_this_process_does(
         found = read_evidence(there, name)
         assert found is not None
         assert len(found.golden) == 2
+
+
+@pytest.fixture
+def rows(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two issues of a repository, and an empty cache."""
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "rows.jsonl"
+    place = {"interpreter": sys.executable, "editable": False, "env": NO_PLUGINS}
+    common = {
+        "repo": project.problem.repo,
+        "base_commit": project.problem.base_commit,
+        "problem_statement": project.problem.text,
+        "patch": "",
+        "test_patch": "",
+        "environment": {**place, "test_command": "pytest x"},
+    }
+    made = [{"instance_id": f"shapes-{number}", **common} for number in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in made))
+    return path
+
+
+def test_trees_are_built_ahead_and_sent_as_a_file(rows: Path, tmp_path: Path) -> None:
+    file, cache = tmp_path / "it.tar", tmp_path / "cache"
+    built = prepare(rows, output=file)
+    assert (built.ready, built.archived) == (("shapes-0", "shapes-1"), 1), "one tree for both"
+    shutil.rmtree(cache)
+    assert prepare(archive=file).archived == 1
+    (ready,) = (cache / "trees").glob("*.ready")
+    before = ready.stat().st_mtime_ns
+    assert prepare(rows).complete
+    assert ready.stat().st_mtime_ns == before, "nothing is built again"
+
+
+def test_a_cluster_predicts_as_this_process_does(rows: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason=RAY)
+    found = [
+        refute.bench(rows, method="snippet", run=tmp_path / name, jobs=1, executor=executor)
+        for name, executor in (("here", None), ("there", "ray:local"))
+    ]
+    here, there = (
+        {id: (one.status, one.prediction) for id, one in run.records.items()} for run in found
+    )
+    assert here == there
+    assert len(here) == 2
