@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import PurePosixPath
@@ -67,6 +67,14 @@ _PATH = re.compile(r"[\w./\\-]+\.py\b")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _IDENTIFIER = re.compile(r"`(\w{3,})`|\b(\w{3,})(?=\()|\b(\w*[a-z0-9]_\w+|\w*[a-z][A-Z]\w*)")
 """What an issue writes as code: in backticks, called, or with an underscore or inner capital."""
+_CODE_WORD = re.compile(rf"{_IDENTIFIER.pattern}|\b([A-Z]+[0-9]{{2,}})\b")
+"""These, and codes such as E108."""
+_TRACEBACK = re.compile(
+    r"^[^\S\n]*Traceback \(most recent call last\):\n"
+    r"(?:[^\S\n]+\S.*\n|[^\S\n]*\n|During handling.*\n|The above exception.*\n)*(?:\S.*)?",
+    re.MULTILINE,
+)
+"""With the line of its exception."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
 _FRAME = re.compile(
     r"""File "([^"\n]+\.py)", line (\d+), in (\w+)|^(\S+\.py):(\d+): in (\w+)"""
@@ -153,7 +161,8 @@ def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: 
 
 def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
     """Where the issue's own traceback (or `seen`, its example's) says that its code is, in the form
-    of an answer; "" where its end is not in the repository, or it has one frame there.
+    of an answer; "" where its end is not in the repository, it has one frame there, or the issue
+    speaks of other code.
 
     Innermost first. No question is needed then: its answer would be this.
     """
@@ -166,9 +175,25 @@ def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
             found.setdefault(path, {})[named] = None
         elif number == 0:
             return ""
-    if sum(map(len, found.values())) < 2:
+    if sum(map(len, found.values())) < 2 or _speaks_of_others(issue, files, found):
         return ""
     return "\n".join(f"CODE: {path}: {', '.join(names)}" for path, names in found.items())
+
+
+def _speaks_of_others(issue: str, files: Mapping[str, str], told: Collection[str]) -> bool:
+    """Whether the issue's own words hold a code word that few files of code have, and none of those
+    `told`: the fault is not where the traceback ends (a check that should have said it before)."""
+    said = _TRACEBACK.sub("", issue)
+    words = {next(filter(None, found)) for found in _CODE_WORD.findall(said)}
+    if not words:
+        return False
+    holders: dict[str, set[str]] = defaultdict(set)
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
+    for path, text in files.items():
+        if _is_code(path, text) and _ASIDE.isdisjoint(path.split("/")[:-1]):
+            for word in set(pattern.findall(text)):
+                holders[word].add(path)
+    return any(len(paths) <= _RARE and paths.isdisjoint(told) for paths in holders.values())
 
 
 def _at_line(text: str, name: str, line: int) -> str:
@@ -278,12 +303,14 @@ def _defining(issue: str, code: Mapping[str, str]) -> list[str]:
 
 def _called_so(issue: str, code: Mapping[str, str]) -> list[str]:
     """The files that are called as a word of the issue, or two of them together (`manpage.py` for
-    "man pages"), those of its first words first."""
+    "man pages"), or as one with underscores (a migration), those of its first words first."""
     words = [word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", issue.lower())]
     places: dict[str, int] = {}
     for number, (word, following) in enumerate(zip(words, [*words[1:], ""], strict=True)):
         places.setdefault(word, number)
         places.setdefault(word + following, number)
+    for word in re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)+", issue.lower()):
+        places.setdefault(word.replace("_", "").removesuffix("s"), 0)
     found: list[tuple[int, str]] = []
     for path in code:
         stem = PurePosixPath(path).stem.lower().replace("_", "").removesuffix("s")
