@@ -198,7 +198,7 @@ def measured(method: str, arguments: argparse.Namespace, model: Noisy,
     folder = arguments.out / f"{method}-{arguments.noise}-{arguments.seed}"
     batch = folder / "batch"
     batch.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "refute", "bench", "swt-lite", "--data", str(arguments.data),
+    command = [sys.executable, "-m", "refute", "bench", "swe-lite", "--data", str(arguments.data),
                "--method", method, "--ids", ",".join(ids), "--run", str(folder / "run"),
                "--jobs", str(arguments.jobs), "--grade"]  # fmt: skip
     if method == "external":
@@ -207,11 +207,18 @@ def measured(method: str, arguments: argparse.Namespace, model: Noisy,
                  "--seed", arguments.seed, "--act"]  # fmt: skip
         command += ["--agent", f"{shlex.join(agent)} {{prompt_file}}", "--allow-network"]
     else:
-        command += ["--model", f"batch:{batch}", "--calls", "20", "--context-tokens", "7000"]
+        command += [
+            "--model",
+            f"batch:{batch}",
+            "--no-cache",
+            "--calls",
+            "20",
+            "--context-tokens",
+            "7000",
+        ]
     characters = 0
-    environment = {**os.environ, "REFUTE_CACHE": str(arguments.out / "cache")}
     for _ in range(ROUNDS):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 3 or not (batch / "requests.complete").exists():
             break
         characters += respond(batch, model, statements)

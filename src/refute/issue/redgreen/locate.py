@@ -133,7 +133,9 @@ def likely_files(
     code = {p: t for p, t in files.items() if _is_code(p, t)}
     of_run = (path for path in _mentioned(inward, files) if path in code)
     said = list(dict.fromkeys((*_mentioned(issue, files), *of_run)))
-    by_words = [*_defining(issue, code), *_called_so(issue, code), *ranked(issue, code)]
+    held = Counter(path for paths in _holders(issue, code) for path in sorted(paths))
+    holding = [path for path, _ in held.most_common()]
+    by_words = [*_defining(issue, code), *_called_so(issue, code), *holding, *ranked(issue, code)]
     by_words.sort(key=lambda path: not _ASIDE.isdisjoint(path.split("/")[:-1]))
     ranked_code = [p for p in dict.fromkeys([*said, *by_words]) if p in code]
     near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_MOST_TESTS_NEAR)
@@ -183,17 +185,23 @@ def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
 def _speaks_of_others(issue: str, files: Mapping[str, str], told: Collection[str]) -> bool:
     """Whether the issue's own words hold a code word that few files of code have, and none of those
     `told`: the fault is not where the traceback ends (a check that should have said it before)."""
+    code = {path: text for path, text in files.items() if _is_code(path, text)}
+    return any(paths.isdisjoint(told) for paths in _holders(issue, code))
+
+
+def _holders(issue: str, code: Mapping[str, str]) -> list[frozenset[str]]:
+    """Of each code word in the issue, tracebacks left out, that few files hold: these files."""
     said = _TRACEBACK.sub("", issue)
     words = {next(filter(None, found)) for found in _CODE_WORD.findall(said)}
     if not words:
-        return False
-    holders: dict[str, set[str]] = defaultdict(set)
+        return []
+    found: dict[str, set[str]] = defaultdict(set)
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
-    for path, text in files.items():
-        if _is_code(path, text) and _ASIDE.isdisjoint(path.split("/")[:-1]):
+    for path, text in code.items():
+        if _ASIDE.isdisjoint(path.split("/")[:-1]):
             for word in set(pattern.findall(text)):
-                holders[word].add(path)
-    return any(len(paths) <= _RARE and paths.isdisjoint(told) for paths in holders.values())
+                found[word].add(path)
+    return [frozenset(paths) for _, paths in sorted(found.items()) if len(paths) <= _RARE]
 
 
 def _at_line(text: str, name: str, line: int) -> str:
