@@ -347,7 +347,7 @@ def test_a_traceback_answers_nothing_where_the_issue_speaks_of_other_code() -> N
     assert told_places(f"Error E108 is missing.\n{trace}", files) == ""
     assert likely_files(f"Error E108 is missing, g, g, g.\n{trace}", files).code[2] == (
         "pkg/checks.py"
-    ), "behind the traceback's"
+    ), "before what words alone find"
     assert told_places(f"{trace}\nIt was `look_up` before.", files) == ""
 
 

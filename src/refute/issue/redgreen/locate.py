@@ -135,7 +135,8 @@ def likely_files(
     said = list(dict.fromkeys((*_mentioned(issue, files), *of_run)))
     held = Counter(path for paths in _holders(issue, code) for path in sorted(paths))
     holding = [path for path, _ in held.most_common()]
-    by_words = [*_defining(issue, code), *_called_so(issue, code), *holding, *ranked(issue, code)]
+    said[_NEAR_CODE:_NEAR_CODE] = holding[:_NEAR_CODE]  # before a traceback's outer frames
+    by_words = [*_defining(issue, code), *_called_so(issue, code), *ranked(issue, code)]
     by_words.sort(key=lambda path: not _ASIDE.isdisjoint(path.split("/")[:-1]))
     ranked_code = [p for p in dict.fromkeys([*said, *by_words]) if p in code]
     near = neighbouring_tests(ranked_code[:_NEAR_CODE], tests, hint=issue, most=_MOST_TESTS_NEAR)
