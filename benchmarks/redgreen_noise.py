@@ -66,8 +66,9 @@ def bank_of(answers: Path, statements: Mapping[str, str]) -> Bank:
     for line in answers.read_text("utf-8").splitlines():
         row = json.loads(line)
         prompt = row["request"]["body"]["messages"][-1]["content"]
-        issue, kind = asked(prompt, statements), kind_of(prompt)
-        if issue and kind in KINDS:
+        issue = asked(prompt, statements)
+        kind = next((kind for kind, words in KINDS.items() if words in prompt), "")
+        if issue and kind:
             choices = row["answer"]["response"]["body"]["choices"]
             bank[issue][kind] += [one["message"]["content"] for one in choices]
     return bank
