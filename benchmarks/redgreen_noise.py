@@ -106,7 +106,7 @@ class Noisy:
     def sample(self, issue: str, kind: str, draw: object) -> tuple[str, str]:
         """An answer, and in which way it is wrong ("": in none)."""
         rng = random.Random(f"{self.seed} {issue} {kind} {draw}")
-        text = rng.choice(self.bank[issue][kind])
+        text = rng.choice(self.bank[issue][kind] or [""])
         if rng.random() >= self.noise:
             return text, ""
         way = "another" if kind == "places" else rng.choice(WAYS)
