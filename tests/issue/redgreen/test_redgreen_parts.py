@@ -310,6 +310,9 @@ def test_files_are_likely_by_what_they_define_and_how_they_are_called() -> None:
     assert likely_files("`clamp_all` fails", files).code[0] == "pkg/deep.py"
     likely = likely_files("Generate man pages", files)
     assert likely.code[0] == "pkg/manpage.py"
+    files["pkg/migrations/0011_update_proxy.py"] = "def forwards():\n    pass\n"
+    named = likely_files("auth.0011_update_proxy fails to update proxy words", files)
+    assert named.code[0] == "pkg/migrations/0011_update_proxy.py"
     assert likely.code[-1] == "docs/manpage.py"
     assert "pkg/testing.py" in likely.code
 
@@ -325,6 +328,27 @@ def test_a_traceback_answers_the_question_where_to_look() -> None:
     assert told_places(outer, files) == "", "one frame is little"
     assert told_places(f'{outer}{inner}  File "/x/gone.py", line 2, in h\n', files) == ""
     assert told_places("~/pkg/a.py in f(self)\n\n~/pkg/b.py in g()", files).count("CODE") == 2
+
+
+def test_a_traceback_answers_nothing_where_the_issue_speaks_of_other_code() -> None:
+    files = {
+        "pkg/a.py": "def f():\n    g()\n",
+        "pkg/b.py": "def g():\n    raise ValueError\n",
+        "pkg/checks.py": "ID = 'admin.E108'\ndef look_up(): pass\n",
+        "pkg/tests/test_a.py": "def test_it(): only_a_test('E108')\n",
+        "docs/conf.py": "def only_docs(): pass\n",
+    }
+    trace = (
+        'Traceback (most recent call last):\n  File "/x/pkg/a.py", line 2, in f\n    look_up()\n'
+        '  File "/x/pkg/b.py", line 2, in g\n    raise ValueError\nValueError: look_up\n'
+    )
+    assert told_places(trace, files)
+    assert told_places(f"{trace}\nAfter only_docs and only_a_test.", files)
+    assert told_places(f"Error E108 is missing.\n{trace}", files) == ""
+    assert likely_files(f"Error E108 is missing, g, g, g.\n{trace}", files).code[2] == (
+        "pkg/checks.py"
+    ), "before what words alone find"
+    assert told_places(f"{trace}\nIt was `look_up` before.", files) == ""
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import PurePosixPath
@@ -67,6 +67,14 @@ _PATH = re.compile(r"[\w./\\-]+\.py\b")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _IDENTIFIER = re.compile(r"`(\w{3,})`|\b(\w{3,})(?=\()|\b(\w*[a-z0-9]_\w+|\w*[a-z][A-Z]\w*)")
 """What an issue writes as code: in backticks, called, or with an underscore or inner capital."""
+_CODE_WORD = re.compile(rf"{_IDENTIFIER.pattern}|\b([A-Z]+[0-9]{{2,}})\b")
+"""These, and codes such as E108."""
+_TRACEBACK = re.compile(
+    r"^[^\S\n]*Traceback \(most recent call last\):\n"
+    r"(?:[^\S\n]+\S.*\n|[^\S\n]*\n|During handling.*\n|The above exception.*\n)*(?:\S.*)?",
+    re.MULTILINE,
+)
+"""With the line of its exception."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
 _FRAME = re.compile(
     r"""File "([^"\n]+\.py)", line (\d+), in (\w+)|^(\S+\.py):(\d+): in (\w+)"""
@@ -125,6 +133,9 @@ def likely_files(
     code = {p: t for p, t in files.items() if _is_code(p, t)}
     of_run = (path for path in _mentioned(inward, files) if path in code)
     said = list(dict.fromkeys((*_mentioned(issue, files), *of_run)))
+    held = Counter(path for paths in _holders(issue, code) for path in sorted(paths))
+    holding = [path for path, _ in held.most_common()]
+    said[_NEAR_CODE:_NEAR_CODE] = holding[:_NEAR_CODE]  # before a traceback's outer frames
     by_words = [*_defining(issue, code), *_called_so(issue, code), *ranked(issue, code)]
     by_words.sort(key=lambda path: not _ASIDE.isdisjoint(path.split("/")[:-1]))
     ranked_code = [p for p in dict.fromkeys([*said, *by_words]) if p in code]
@@ -153,7 +164,8 @@ def locate_prompt(issue: str, files: Mapping[str, str], likely: Likely, tokens: 
 
 def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
     """Where the issue's own traceback (or `seen`, its example's) says that its code is, in the form
-    of an answer; "" where its end is not in the repository, or it has one frame there.
+    of an answer; "" where its end is not in the repository, it has one frame there, or the issue
+    speaks of other code.
 
     Innermost first. No question is needed then: its answer would be this.
     """
@@ -166,9 +178,31 @@ def told_places(issue: str, files: Mapping[str, str], seen: str = "") -> str:
             found.setdefault(path, {})[named] = None
         elif number == 0:
             return ""
-    if sum(map(len, found.values())) < 2:
+    if sum(map(len, found.values())) < 2 or _speaks_of_others(issue, files, found):
         return ""
     return "\n".join(f"CODE: {path}: {', '.join(names)}" for path, names in found.items())
+
+
+def _speaks_of_others(issue: str, files: Mapping[str, str], told: Collection[str]) -> bool:
+    """Whether the issue's own words hold a code word that few files of code have, and none of those
+    `told`: the fault is not where the traceback ends (a check that should have said it before)."""
+    code = {path: text for path, text in files.items() if _is_code(path, text)}
+    return any(paths.isdisjoint(told) for paths in _holders(issue, code))
+
+
+def _holders(issue: str, code: Mapping[str, str]) -> list[frozenset[str]]:
+    """Of each code word in the issue, tracebacks left out, that few files hold: these files."""
+    said = _TRACEBACK.sub("", issue)
+    words = {next(filter(None, found)) for found in _CODE_WORD.findall(said)}
+    if not words:
+        return []
+    found: dict[str, set[str]] = defaultdict(set)
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
+    for path, text in code.items():
+        if _ASIDE.isdisjoint(path.split("/")[:-1]):
+            for word in set(pattern.findall(text)):
+                found[word].add(path)
+    return [frozenset(paths) for _, paths in sorted(found.items()) if len(paths) <= _RARE]
 
 
 def _at_line(text: str, name: str, line: int) -> str:
@@ -278,12 +312,14 @@ def _defining(issue: str, code: Mapping[str, str]) -> list[str]:
 
 def _called_so(issue: str, code: Mapping[str, str]) -> list[str]:
     """The files that are called as a word of the issue, or two of them together (`manpage.py` for
-    "man pages"), those of its first words first."""
+    "man pages"), or as one with underscores (a migration), those of its first words first."""
     words = [word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", issue.lower())]
     places: dict[str, int] = {}
     for number, (word, following) in enumerate(zip(words, [*words[1:], ""], strict=True)):
         places.setdefault(word, number)
         places.setdefault(word + following, number)
+    for word in re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)+", issue.lower()):
+        places.setdefault(word.replace("_", "").removesuffix("s"), 0)
     found: list[tuple[int, str]] = []
     for path in code:
         stem = PurePosixPath(path).stem.lower().replace("_", "").removesuffix("s")
