@@ -46,8 +46,9 @@ READY = ("ready", "")  # how the import of a warm process ends
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
 
 
-def load_neighbour(name: str) -> types.ModuleType:
-    """A module of this directory, by path: nothing of `refute` is importable in here.
+def load_neighbour(name: str, *needed: types.ModuleType) -> types.ModuleType:
+    """A module of this directory, by path: nothing of `refute` is importable in here, but for what
+    it imports itself of these modules, while it is loaded.
 
     Compiled once and kept like any module that is imported: a run starts several servers.
     """
@@ -55,7 +56,11 @@ def load_neighbour(name: str) -> types.ModuleType:
     module = types.ModuleType(f"_refute_{name}")
     code = SourceFileLoader(f"refute.sandbox.{name}", path).get_code(f"refute.sandbox.{name}")
     assert code is not None
+    names = {one.__name__.replace("_refute_", "refute.sandbox."): one for one in needed}
+    sys.modules.update(names)
     exec(code, module.__dict__)
+    for one in names:
+        del sys.modules[one]
     return module
 
 
@@ -66,10 +71,11 @@ class Server:
         self.channel = channel
         self.config = config
         self.child = load_neighbour("child")
-        self.values = load_neighbour("values")
+        states = load_neighbour("states")
+        self.values = load_neighbour("values", load_neighbour("nodes"), states)
         self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
-        self.child.observing = load_neighbour("observing")  # type: ignore[attr-defined]
+        self.child.observing = load_neighbour("observing", states)  # type: ignore[attr-defined]
         self.child.spawning = load_neighbour("spawning")  # type: ignore[attr-defined]
         self.child.path_code = config["path_code"]  # type: ignore[attr-defined]
         self.warm = load_neighbour("warm")
