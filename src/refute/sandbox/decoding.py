@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from refute.sandbox.values import BUILDERS, MAX_DEPTH, MalformedValue, from_node, mapping_of
+from refute.sandbox.nodes import BUILDERS, MAX_DEPTH, MalformedValue, from_node, mapping_of
 
 __all__ = ["decode"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import array
 import json
 import marshal
-import math
 import os
 import socket
 import struct
@@ -16,30 +15,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from io import FileIO
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from refute.errors import SandboxUnavailable
-from refute.problems import Call, DoctestSession, Invocation, Scenario
-from refute.sandbox import decoding, values
+from refute.problems import Invocation
+from refute.sandbox.answers import Answers, outcomes, read_frames
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
     Code,
     Killed,
     Limits,
-    NotRun,
     Outcome,
-    OutOfMemory,
     Program,
-    Raised,
-    Returned,
     TimedOut,
 )
 from refute.sandbox.interpreter import Interpreter, this_interpreter
+from refute.sandbox.payloads import Head, Heads, calls_packed, programs_packed, sealed, shared
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 
@@ -57,9 +49,6 @@ exec(SourceFileLoader("refute.sandbox.server", __file__).get_code("refute.sandbo
 """Runs the server as a script that is compiled once and kept: a run starts several. Nothing that
 it imports is garbage, so that none is looked for until it serves."""
 _REQUEST = struct.Struct("<IIIQQQddddI?IQQ")  # as `server.REQUEST`
-_FRAME = struct.Struct("<II")
-_FIRST_FRAME = 16
-_HEADER = struct.Struct("<Q")
 _PRELOAD = (
     "bisect", "collections.abc", "copy", "functools", "heapq", "itertools", "math", "operator",
     "re", "string", "typing",
@@ -107,7 +96,7 @@ class LocalSandbox:
         self.cpu_seconds = 0.0
         """Of the processes that ran programs so far."""
         self._servers: dict[_Kind, _Connection] = {}
-        self._heads = _Heads()
+        self._heads = Heads()
         self._owner = os.getpid()
         self._held: list[str] = []  # measures that the first server got
 
@@ -152,12 +141,17 @@ class LocalSandbox:
         heavy = tuple(name for name in heavies if any(_mentions(p.code, name) for p in programs))
         kind = heavy, limits.seed
         head = self._heads.of(programs[0])
-        sent, rows = _programs(programs, head.codes)
-        rest = (sent, rows, _calls(calls), len(calls), limits.output, limits.alone)
+        rest = (
+            *programs_packed(programs, head.codes),
+            calls_packed(calls),
+            len(calls),
+            limits.output,
+            limits.alone,
+        )
         payload = head.content + marshal.dumps(rest)
         width = len(calls) + 1
         total = len(programs) * width
-        answers = _Answers(total, limits)
+        answers = Answers(total, limits)
         start = 0
         while start < total:
             server = self._server(kind)
@@ -173,7 +167,7 @@ class LocalSandbox:
                 self._servers.pop(kind).close()
         results = []
         for first in range(0, total, width):
-            results.append(_outcomes(first, width, answers.bodies, answers.cuts))
+            results.append(outcomes(first, width, answers.bodies, answers.cuts))
         return results
 
     def _leave_to_owner(self) -> None:
@@ -298,8 +292,8 @@ class _Connection:
             self.process.stderr.close()
 
     def job(
-        self, payload: bytes, head: _Head, start: int, total: int, width: int, limits: Limits,
-        answers: _Answers,
+        self, payload: bytes, head: Head, start: int, total: int, width: int, limits: Limits,
+        answers: Answers,
     ) -> tuple[int, bool]:  # fmt: skip
         """Run from step `start`, fill `answers`; returns (next step, tainted)."""
         capacity = 2 * limits.output + (32 << 20)
@@ -308,7 +302,7 @@ class _Connection:
             limits.wall_seconds, limits.loading_seconds, answers.left, limits.stop_after or 0,
             limits.retry, len(head.content), head.key, head.place,
         )  # fmt: skip
-        with _sealed(payload) as source, _shared(capacity) as results:
+        with sealed(payload) as source, shared(capacity) as results:
             fds = array.array("i", [source.fileno(), results.fileno()])
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
             try:
@@ -316,7 +310,7 @@ class _Connection:
                 reply = self._receive()
             except OSError as error:
                 raise SandboxUnavailable(f"the sandbox server is gone: {error}") from None
-            _read_frames(results.fileno(), capacity, start, answers)
+            read_frames(results.fileno(), capacity, start, answers)
         for step, kind, detail in reply["cuts"]:
             answers.cuts[step] = TimedOut(kind) if kind in ("cpu", "wall") else Killed(detail)
             answers.bodies[step] = None
@@ -331,213 +325,12 @@ _SILENCE = 60.0  # seconds; the server gives signs of life twelve times as often
 _PATIENCE = 5.0
 
 
-class _Answers:
-    """What came of each step of a run so far."""
-
-    def __init__(self, total: int, limits: Limits) -> None:
-        self.bodies: list[bytes | None] = [None] * total
-        self.cuts: dict[int, Outcome] = {}
-        self.left = math.inf if limits.run_wall is None else limits.run_wall
-        self._most = max(limits.output, _EXCEPTION_BYTES)
-        self._held = 0
-
-    def keep(self, step: int, body: bytes) -> None:
-        """Take a body; its digest where the run holds much already; nothing that breaks a limit."""
-        if len(body) > self._most:
-            return
-        if self._held + len(body) > _MOST_HELD and len(body) > 1024 and body[:1] != b"E":
-            body = values.digest(body)
-        self._held += len(body)
-        self.bodies[step] = body
-
-
-_MOST_HELD = 64 << 20
-"""Bytes of outputs that one run may hold here; each can decode to 50 times its size."""
-
-
-def _read_frames(fd: int, capacity: int, start: int, answers: _Answers) -> None:
-    """Read what the child wrote: bounds are checked, and that steps never go backwards."""
-    (committed,) = _HEADER.unpack(os.pread(fd, 8, 0))
-    committed = min(committed, capacity)
-    data = os.pread(fd, committed, 0)
-    at, last, unpack, total = _FIRST_FRAME, start, _FRAME.unpack_from, len(answers.bodies)
-    for _ in range(2 * (total - start) + 8):  # no more than that are written in good faith
-        if at + 8 > committed:
-            return
-        step, size = unpack(data, at)
-        end = at + 8 + size
-        if not last <= step < total or end > committed:
-            return
-        answers.keep(step, data[at + 8 : end])
-        at, last = end, step
-
-
-def _outcomes(
-    first: int, width: int, bodies: list[bytes | None], cuts: dict[int, Outcome]
-) -> list[Outcome]:
-    """The outcomes of the program whose import is step `first`."""
-    failed = cuts.get(first)
-    body = bodies[first]
-    if failed is None and body is not None:
-        failed = _outcome(body, on_import=True)
-    if failed is None:
-        return [
-            _outcome(body) if body is not None else cuts.get(step, _NOT_RUN)
-            for step, body in enumerate(bodies[first + 1 : first + width], first + 1)
-        ]
-    return [failed] * (width - 1)
-
-
-_NOT_RUN = NotRun()
-_EXCEPTION_BYTES = 16_384
-"""No exception takes more in good faith: a name of 200 characters, a message of 2,000, a line."""
-
-
-def _outcome(body: bytes, on_import: bool = False) -> Outcome:
-    if body[:1] != b"E":
-        return Returned(body)
-    malformed = Raised("?", "malformed exception", None, on_import)
-    if len(body) > _EXCEPTION_BYTES:
-        return malformed
-    try:
-        kind, message, line = decoding.decode(b"M" + body[1:])
-    except (values.MalformedValue, TypeError, ValueError):
-        return malformed
-    if type(kind) is not str or type(message) is not str:
-        return malformed
-    if kind == "MemoryError":
-        return OutOfMemory()
-    if type(line) is not int or not 0 < line < 1 << 31:
-        line = None
-    return Raised(values.printable(kind), values.printable(message), line, on_import)
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """The module that a run's first program is, which a warm process may have imported."""
-
-    codes: tuple[Code, ...] = ()
-    content: bytes = b""
-    key: int = 0
-    place: int = 0
-    """What it is recognised by, and its name and file."""
-
-
-class _Heads:
-    """The last heads, so that what many runs share is written and recognised at once."""
-
-    def __init__(self) -> None:
-        self._made: dict[tuple[object, ...], _Head] = {}
-
-    def of(self, program: Program) -> _Head:
-        """The head of a run of this program first; an empty one where nobody imports it."""
-        if program.module is None:
-            return _Head()
-        codes = program.code if isinstance(program.code, tuple) else (program.code,)
-        # Marshalling the same object twice need not give the same bytes.
-        by = program.module, program.filename, *map(id, codes)
-        made = self._made.pop(by, None)
-        if made is None:
-            sent = [marshal.dumps(c) if isinstance(c, CodeType) else c for c in codes]
-            content = marshal.dumps((program.module, program.filename, sent))
-            place = marshal.dumps((program.module, program.filename))
-            made = _Head(codes, content, _hash(content), _hash(place))
-        while len(self._made) > 3:
-            del self._made[next(iter(self._made))]
-        self._made[by] = made
-        return made
-
-
-def _hash(content: bytes) -> int:
-    return int.from_bytes(blake2b(content, digest_size=8).digest(), "little")
-
-
-def _programs(
-    programs: Sequence[Program], head: Sequence[Code]
-) -> tuple[list[bytes | str], list[tuple[Any, ...]]]:
-    """The codes but those of the head, each once, and a row for each program that refers to them
-    by index, the head's first."""
-    places = {id(code): at for at, code in enumerate(head)}
-    first = len(head)
-    sent: list[bytes | str] = []
-
-    def send(code: str | CodeType) -> int:
-        at = places.setdefault(id(code), first + len(sent))
-        if at == first + len(sent):
-            sent.append(marshal.dumps(code) if isinstance(code, CodeType) else code)
-        return at
-
-    rows: list[tuple[Any, ...]] = []
-    for p in programs:
-        codes = [send(code) for code in (p.code if isinstance(p.code, tuple) else (p.code,))]
-        setup = bodies = None
-        if p.setup is not None:
-            setup, bodies = send(p.setup), marshal.dumps(p.bodies)
-        rows.append((codes, p.entry_point, p.filename, p.module, setup, bodies))
-    return sent, rows
-
-
-def _calls(calls: Sequence[Invocation]) -> bytes:
-    """The calls for the child: kind 0 plain values, 1 nodes, 2 an expression, 3 a session, 4 a
-    session whose calls are looked at, 5 a scenario."""
-    rows: list[tuple[int, Any, Any]] = []
-    is_plain = values.is_plain
-    for call in calls:
-        if isinstance(call, DoctestSession):
-            rows.append((4 if call.observed else 3, list(call.steps), call.watched))
-        elif isinstance(call, Scenario):
-            rows.append(
-                (5, (call.setup, call.expression, call.imports, call.lines, call.file), None)
-            )
-        elif not isinstance(call, Call):
-            rows.append((2, call.source, None))
-        elif is_plain(call.args) and (not call.kwargs or is_plain(dict(call.kwargs))):
-            rows.append((0, call.args, dict(call.kwargs)))
-        else:
-            args = values.node(call.args, strict=True)
-            rows.append((1, args, values.node(dict(call.kwargs), strict=True)))
-    return marshal.dumps(rows, 2)  # version 2: equal objects are not shared between calls
-
-
 def _mentions(code: Code | tuple[Code, ...], name: str) -> bool:
     if isinstance(code, str):
         return name in code
     if isinstance(code, tuple):
         return any(_mentions(part, name) for part in code)
     return name in code.co_names
-
-
-def _sealed(content: bytes) -> Any:
-    """An anonymous file that holds `content` and can no longer be changed."""
-    file = _anonymous_file()
-    rest = memoryview(content)
-    while rest:  # one write takes at most 2 GiB
-        rest = rest[file.write(rest) :]
-    _seal(file, write=True)
-    return file
-
-
-def _shared(capacity: int) -> Any:
-    file = _anonymous_file()
-    file.truncate(capacity)
-    _seal(file, write=False)
-    return file
-
-
-def _anonymous_file() -> Any:
-    if hasattr(os, "memfd_create"):
-        return FileIO(os.memfd_create("refute", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+")
-    return tempfile.TemporaryFile(buffering=0)
-
-
-def _seal(file: Any, *, write: bool) -> None:
-    """So that a program can neither change its inputs nor shrink a file under its reader."""
-    if hasattr(os, "memfd_create"):
-        import fcntl
-
-        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-        seals |= fcntl.F_SEAL_WRITE if write else 0
-        fcntl.fcntl(file.fileno(), fcntl.F_ADD_SEALS, seals)
 
 
 _LIBRARIES = (

@@ -18,15 +18,17 @@ import sys
 import types
 from typing import Any
 
+from refute.sandbox.states import defines, is_heap, mro_of, name_of
+
 MOST_ITEMS = 50
 """Items that are taken of a generator or iterator, synchronous or not."""
 MOST_PRINTED = 10_000
 MOST_STEPS = 20_000
 """Lines that are traced in one scenario; then tracing ends, so that a loop is not slow for long."""
 
-_ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
-_FIXED = (*_ATOMS, type, types.BuiltinFunctionType, types.FunctionType, types.ModuleType)
-"""Of these no change can be seen."""
+_ATOMS = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
+_FIXED = (type, types.BuiltinFunctionType, types.FunctionType, types.ModuleType)
+"""Of these no change can be seen: by what they are, whatever they say that they are."""
 
 
 def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -> tuple[Any, ...]:
@@ -157,7 +159,9 @@ def _kept(
     if isinstance(node, ast.Constant):
         return node
     value = loop.settle(_evaluated(ast.fix_missing_locations(node), namespace))
-    if not isinstance(value, _FIXED) and not _is_iterator(value):
+    kind = type(value)
+    fixed = id(kind) in _ATOMS or issubclass(kind, _FIXED)
+    if not fixed and not _is_iterator(value):
         given[label] = value
     name = f"_refute_{len(namespace)}"
     namespace[name] = value
@@ -167,16 +171,13 @@ def _kept(
 def _is_iterator(value: Any) -> bool:
     """Whether it is one of Python's own, of which no change but its use can be seen."""
     kind = type(value)
-    return (_has(kind, "__next__") or _has(kind, "__anext__")) and not _is_instance(kind)
+    either = defines(kind, "__next__") or defines(kind, "__anext__")
+    return either and not _is_instance(kind)
 
 
 def _is_instance(kind: Any) -> bool:
     """Whether a class is one that a program made: not one of a file either, which is a stream."""
-    return bool(_flags(kind) & _HEAP) and not _has(kind, "fileno")
-
-
-_flags = type.__dict__["__flags__"].__get__
-_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+    return is_heap(kind) and not defines(kind, "fileno")
 
 
 # -- what came of it -------------------------------------------------------------------------------
@@ -227,8 +228,8 @@ async def _items_of(value: Any, items: list[Any]) -> bool:
 def _node_of(value: Any, codec: Any, loop: _Loop) -> Any:
     """The node of a value; of an iterator the first items, and how it went on."""
     kind = type(value)
-    is_async = _has(kind, "__anext__")
-    if not is_async and (not _has(kind, "__next__") or _has(kind, "fileno")):
+    is_async = defines(kind, "__anext__")
+    if not is_async and (not defines(kind, "__next__") or defines(kind, "fileno")):
         return _encoded(value, codec)
     own = _fields(value, codec) if _is_instance(kind) else []
     items: list[Any] = []
@@ -242,17 +243,19 @@ def _node_of(value: Any, codec: Any, loop: _Loop) -> Any:
                     more = True
                     break
                 items.append(item)
-    except Exception as raised:
+    except MemoryError:
+        raise
+    except BaseException as raised:
         if not own:
             raise  # a generator's way to end is what the call does
         error = _type_name(raised)
-    listed = "iter", kind.__name__, [_encoded(item, codec) for item in items], more
+    listed = "iter", name_of(kind), [_encoded(item, codec) for item in items], more
     if not own:
         return listed
-    text = f"<{kind.__name__}>"
+    text = f"<{name_of(kind)}>"
     return (
         "opaque",
-        kind.__name__,
+        name_of(kind),
         text,
         [*own, ("next items", listed), ("ends with", ("v", error))],
     )
@@ -264,14 +267,6 @@ def _fields(value: Any, codec: Any) -> list[Any]:
     node = _encoded(value, codec, spare=True)
     fields = node[3] if node[0] == "opaque" else ()
     return [(name, one) for name, one in fields if not name.startswith("_")]
-
-
-def _has(kind: Any, name: str) -> bool:
-    """Whether a class or one of its bases defines a name, whatever its metaclass says of that."""
-    return any(name in _names(base) for base in type.mro(kind))
-
-
-_names = type.__dict__["__dict__"].__get__
 
 
 def _encoded(value: Any, codec: Any, spare: bool = False) -> Any:
@@ -288,7 +283,7 @@ def _encoded(value: Any, codec: Any, spare: bool = False) -> Any:
 def _raised(error: BaseException, filename: str) -> tuple[Any, ...]:
     bases: tuple[str, ...] = ()
     try:
-        bases = tuple(base.__name__ for base in type.mro(type(error))[1:])
+        bases = tuple(map(name_of, mro_of(type(error))[1:]))
     except BaseException:
         pass
     inside, trace = False, error.__traceback__
@@ -300,7 +295,7 @@ def _raised(error: BaseException, filename: str) -> tuple[Any, ...]:
 
 def _type_name(error: BaseException) -> str:
     try:
-        return str.__str__(type.__dict__["__name__"].__get__(type(error)))[:200]
+        return name_of(type(error))[:200]
     except BaseException:
         return "?"
 

@@ -48,8 +48,9 @@ READY = ("ready", "")  # how the import of a warm process ends
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
 
 
-def load_neighbour(name: str) -> types.ModuleType:
-    """A module of this directory, by path: nothing of `refute` is importable in here.
+def load_neighbour(name: str, *needed: types.ModuleType) -> types.ModuleType:
+    """A module of this directory, by path: nothing of `refute` is importable in here, but for what
+    it imports itself of these modules, while it is loaded.
 
     Compiled once and kept like any module that is imported: a run starts several servers.
     """
@@ -57,7 +58,11 @@ def load_neighbour(name: str) -> types.ModuleType:
     module = types.ModuleType(f"_refute_{name}")
     code = SourceFileLoader(f"refute.sandbox.{name}", path).get_code(f"refute.sandbox.{name}")
     assert code is not None
+    names = {one.__name__.replace("_refute_", "refute.sandbox."): one for one in needed}
+    sys.modules.update(names)
     exec(code, module.__dict__)
+    for one in names:
+        del sys.modules[one]
     return module
 
 
@@ -67,11 +72,13 @@ class Server:
     def __init__(self, channel: socket.socket, config: dict[str, Any]) -> None:
         self.channel = channel
         self.config = config
+        self.processes: Any = load_neighbour("processes")
         self.child = load_neighbour("child")
-        self.values = load_neighbour("values")
+        states = load_neighbour("states")
+        self.values = load_neighbour("values", load_neighbour("nodes"), states)
         self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
-        self.child.observing = load_neighbour("observing")  # type: ignore[attr-defined]
+        self.child.observing = load_neighbour("observing", states)  # type: ignore[attr-defined]
         self.child.spawning = load_neighbour("spawning")  # type: ignore[attr-defined]
         self.child.path_code = config["path_code"]  # type: ignore[attr-defined]
         self.warm = load_neighbour("warm")
@@ -85,7 +92,7 @@ class Server:
         self.imports: dict[int, float] = {}  # CPU seconds of each module's first, by its place
         self.left = 0.0  # wall seconds for what is still to be run
         self.tainted = False  # whether something resisted the clearing up behind a child
-        self.client = _watch_process(config["client"])
+        self.client = self.processes.watch_process(config["client"])
 
     # -- serving -----------------------------------------------------------------------------------
 
@@ -112,7 +119,7 @@ class Server:
         with open(os.devnull, "r+") as null:
             for fd in (0, 1, 2):
                 os.dup2(null.fileno(), fd)
-        self.limits = _limits(
+        self.limits = self.processes.limits(
             ("RLIMIT_CORE", 0),
             ("RLIMIT_NOFILE", DESCRIPTORS),
             ("RLIMIT_FSIZE", self.confined.scratch_bytes),
@@ -154,10 +161,10 @@ class Server:
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
         shots, shot_at = 0, -1
-        spent = _spent_by_children()
+        spent = self.processes.spent_by_children()
 
         def reply(following: int) -> dict[str, Any]:
-            used = _spent_by_children() - spent
+            used = self.processes.spent_by_children() - spent
             state = {"tainted": self.tainted, "left": self.left, "used": used}
             return {"cuts": cuts, "next": following, **state}
 
@@ -218,7 +225,10 @@ class Server:
         begun = time.monotonic()
         try:
             pid = warm.copy()
-            for number, value in (*self.limits, *_limits(("RLIMIT_AS", min(space, warm.space)))):
+            for number, value in (
+                *self.limits,
+                *self.processes.limits(("RLIMIT_AS", min(space, warm.space))),
+            ):
                 resource.prlimit(pid, number, (value, value))
             warm.employ(payload, results)
             end = self.watch(pid, total, request, results, start, warm)
@@ -260,7 +270,7 @@ class Server:
         warm = self.warm.Warm(pid, listener, self.confined, space)
         end = self.watch(pid, 0, request, -1, 0, warm)
         if end == READY:
-            self.imports.setdefault(place, _cpu_time(pid))
+            self.imports.setdefault(place, self.processes.cpu_time(pid))
         if end != READY:
             warm.close()
             if end[0] == "spent":  # another run may have more time
@@ -268,7 +278,7 @@ class Server:
         elif (
             not warm.seal(0, DESCRIPTORS)
             or not self.confined.is_clean()
-            or _cpu_time(pid) < self.config["quick"]
+            or self.processes.cpu_time(pid) < self.config["quick"]
         ):
             self.kept.refuse(place)
             self.warm.end(warm)
@@ -308,13 +318,13 @@ class Server:
         # in any: a text that hangs while it is loaded must not take as long as a slow package may.
         loaded = None if retry else self.imports.get(place)
         header, calling = self.child.HEADER, self.child.CALLING
-        with _Exit(pid, self.channel, self.client, warm) as exited:
+        with self.processes.Exit(pid, self.channel, self.client, warm) as exited:
             while True:
                 if exited.wait(tick):
                     _, status = os.waitpid(pid, 0)
                     code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else status >> 8
                     if code < 0:
-                        return "killed", f"signal {-code} ({_signal_name(-code)})"
+                        return "killed", f"signal {-code} ({self.processes.signal_name(-code)})"
                     return "killed", f"exited with status {code}"
                 if exited.orphaned:  # the client is gone
                     os.kill(pid, signal.SIGKILL)
@@ -327,7 +337,7 @@ class Server:
                 elif warm.waits is not None:
                     return READY
                 wall_now = time.monotonic()
-                cpu_now = _cpu_time(pid)
+                cpu_now = self.processes.cpu_time(pid)
                 cpu_used += min(cpu_now - cpu_then, most)
                 waited += min(wall_now - wall_then, most)
                 self.left -= min(wall_now - wall_then, most)
@@ -398,118 +408,13 @@ class Server:
         os._exit(0)
 
     def _limit(self, space: int) -> None:
-        for number, value in (*self.limits, *_limits(("RLIMIT_AS", space))):
+        for number, value in (*self.limits, *self.processes.limits(("RLIMIT_AS", space))):
             resource.setrlimit(number, (value, value))
-
-
-class _Exit:
-    """Waits for the end of a child: by a pid descriptor, or by polling where there is none.
-
-    `orphaned` is set when the client has gone meanwhile. Questions to a `warm` process's server
-    are answered while it waits.
-    """
-
-    def __init__(self, pid: int, channel: socket.socket, client: int, warm: Any) -> None:
-        self.pid = pid
-        self.warm = warm
-        self.orphaned = False
-        self.poll = select.poll()
-        self.poll.register(channel, 0)  # hang-up only
-        if client >= 0:
-            self.poll.register(client, select.POLLIN)
-        try:
-            self.fd = os.pidfd_open(pid)
-            self.poll.register(self.fd, select.POLLIN)
-        except (AttributeError, OSError):
-            self.fd = -1
-        if warm is not None:
-            self.poll.register(warm.listener, select.POLLIN)
-
-    def __enter__(self) -> _Exit:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-
-    def wait(self, seconds: float) -> bool:
-        """True once the child has ended (it is not yet reaped)."""
-        deadline = time.monotonic() + seconds
-        while True:
-            pause = max(0.0, deadline - time.monotonic()) if self.fd >= 0 else 0.0005
-            events = dict(self.poll.poll(pause * 1000))
-            if self.fd in events:
-                return True
-            if self.warm is not None and self.warm.listener in events:
-                if not events.pop(self.warm.listener) & select.POLLIN:
-                    self.poll.unregister(self.warm.listener)  # all have ended
-                elif self.warm.attend():
-                    return False
-            if events:
-                self.orphaned = True
-                return False
-            if self.fd >= 0:
-                if time.monotonic() >= deadline:
-                    return False
-                continue
-            if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                return True
-            if time.monotonic() >= deadline:
-                return False
-
-
-def _watch_process(pid: int) -> int:
-    """A descriptor that is readable once the process has ended; -1 where there is no such thing.
-
-    The channel's hang-up is not enough: a process forked from the client may hold it open.
-    """
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return -1
 
 
 def _key(request: tuple[Any, ...]) -> tuple[int, ...]:
     """What a warm process must agree in with a job: memory and capacity, and what it imports."""
     return (*request[3:5], request[13])
-
-
-def _cpu_time(pid: int) -> float:
-    """CPU seconds of a process so far; 0.0 where they are not to be had."""
-    try:
-        return time.clock_gettime((~pid << 3) | 2)
-    except (OSError, ValueError):
-        return 0.0
-
-
-def _spent_by_children() -> float:
-    """CPU seconds of all processes that were waited for so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def _limits(*wanted: tuple[str, int]) -> list[tuple[int, int]]:
-    """The resource limits of these that exist here, lowered to what this process may set."""
-    found = []
-    for name, value in wanted:
-        number = getattr(resource, name, None)
-        if number is None:
-            continue
-        hard = resource.getrlimit(number)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        try:
-            resource.setrlimit(number, (resource.getrlimit(number)[0], hard))
-        except (OSError, ValueError):  # macOS refuses some
-            continue
-        found.append((number, value))
-    return found
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "?"
 
 
 def main() -> None:

@@ -28,11 +28,42 @@ the program that it runs in, never about another. `decoding` reads the bytes on 
 from __future__ import annotations
 
 import marshal
-import struct
 import sys
 from typing import Any
 
+from refute.sandbox.nodes import (
+    BUILDERS,
+    MAX_DEPTH,
+    MAX_FRACTION_BITS,
+    Incomplete,
+    Iterated,
+    MalformedValue,
+    NDArray,
+    Opaque,
+    Record,
+    Unencodable,
+    from_node,
+    mapping_of,
+    printable,
+)
+from refute.sandbox.states import (
+    attributes,
+    base_of,
+    defines,
+    held,
+    is_heap,
+    library_parts,
+    library_place,
+    module_of,
+    name_of,
+    own_attributes,
+    table_parts,
+    told_by_repr,
+)
+
 __all__ = [
+    "BUILDERS",
+    "MAX_DEPTH",
     "Incomplete",
     "Iterated",
     "MalformedValue",
@@ -40,132 +71,34 @@ __all__ = [
     "Opaque",
     "Unencodable",
     "encode",
+    "from_node",
+    "mapping_of",
+    "printable",
 ]
 
-MAX_DEPTH = 150  # in plain Python recursion on both sides, whatever calls them
 MAX_ITEMS = 10_000
 MAX_REPR = 2_000
-MAX_FRACTION_BITS = 20_000  # reducing one takes quadratic time
 MAX_ATTRIBUTES = 1_000
 TOO_LARGE = "too large"
 """The type's name of what stands for an encoding that is not kept (`digest`)."""
 
-_ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
-_SEQUENCES = frozenset({list, tuple, set, frozenset})
-
-
-class MalformedValue(ValueError):
-    """The bytes are not an encoding of any value."""
-
-
-class Unencodable(TypeError):
-    """The value has no faithful encoding, so it cannot be an argument or an expected output."""
-
-
-class _Record:
-    """A tiny value class; this module must stay cheap to import, so no dataclasses."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def __init__(self, *parts: Any) -> None:
-        for name, part in zip(self.__slots__, parts):  # noqa: B905 (Python 3.8)
-            object.__setattr__(self, name, part)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable")
-
-    def _key(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name in self.__slots__)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._key() == other._key()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._key()  # the default one sets attributes
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, repr(self._key())))
-
-
-class NDArray(_Record):
-    """A numpy array: `dtype` by name, `shape`, and its items `data` as nested plain lists."""
-
-    __slots__ = ("data", "dtype", "shape")
-    data: Any
-    dtype: str
-    shape: tuple[int, ...]
-
-    def __repr__(self) -> str:
-        return f"array({self.data!r}, dtype={self.dtype!r})"
-
-
-class Iterated(_Record):
-    """An iterator or generator: its type's name, the items it gave, and whether more were left."""
-
-    __slots__ = ("items", "more", "type")
-    items: tuple[Any, ...]
-    more: bool
-    type: str
-
-    def __eq__(self, other: object) -> bool:
-        return not self.more and super().__eq__(other)
-
-    __hash__ = _Record.__hash__
-
-    def __repr__(self) -> str:
-        inner = ", ".join(map(repr, self.items[:20]))
-        dots = ", ..." if self.more or len(self.items) > 20 else ""
-        return f"<{self.type} of {inner}{dots}>"
-
-
-class Opaque(_Record):
-    """A value of another type: the type's name, a bounded `repr`, and its attributes.
-
-    Two opaque values are equal when all three are: for grading that is the best that can be said
-    about, for example, two instances of a class that the program itself defines.
-    """
-
-    __slots__ = ("attributes", "repr", "type")
-    attributes: tuple[tuple[str, Any], ...]
-    repr: str
-    type: str
-
-    def __repr__(self) -> str:
-        return self.repr or f"<{self.type}>"
-
-
-class Incomplete(_Record):
-    """A value that was not encoded as a whole: a function, an object of unknown state, a deep nest.
-
-    It equals nothing, itself included: nobody can say whether two of these are the same.
-    """
-
-    __slots__ = ("repr", "type")
-    repr: str
-    type: str
-
-    def __eq__(self, other: object) -> bool:
-        return False
-
-    __hash__ = _Record.__hash__
-
-    def __repr__(self) -> str:
-        return self.repr or f"<{self.type}>"
-
-
-# -- encoding --------------------------------------------------------------------------------------
+_ATOMS = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
+_SEQUENCES = frozenset(map(id, (list, tuple, set, frozenset)))
+"""By identity: a class may call itself equal to another, with the same hash."""
+_TAGGED = ((list, "l"), (tuple, "t"), (set, "s"), (frozenset, "f"))
+_BUILTIN = (int, float, complex, str, bytes, list, tuple, set, frozenset, dict)
 
 
 def is_plain(value: Any, depth: int = MAX_DEPTH) -> bool:
     """Whether `value` consists only of the plain types, exactly, nested at most `depth` deep."""
     kind = type(value)
-    if kind in _ATOMS:
+    if id(kind) in _ATOMS:
         return True
-    if kind in _SEQUENCES:
-        kinds = set(map(type, value))
+    if id(kind) in _SEQUENCES:
+        kinds = set(map(id, map(type, value)))
     elif kind is dict:
-        kinds = set(map(type, value.values()))
-        kinds.update(map(type, value))
+        kinds = set(map(id, map(type, value.values())))
+        kinds.update(map(id, map(type, value)))
     else:
         return False
     if kinds <= _ATOMS:
@@ -238,11 +171,40 @@ class _Encoder:
 
     def node(self, value: Any, depth: int) -> tuple[Any, ...]:
         kind = type(value)
-        if kind in _ATOMS:
+        if id(kind) in _ATOMS:
             return ("v", value)
         if depth <= 0:
             return self.cut(kind, "...", "nested too deeply or cyclic")
         inner = depth - 1
+        if self.watched and issubclass(kind, _BUILTIN):
+            above = self.path.get(id(value))
+            if above is not None:
+                return self.parts(kind, f"<the {name_of(kind)} {above - inner} above>", (), depth)
+            self.path[id(value)] = inner
+            try:
+                return self.with_attributes(kind, value, inner)
+            finally:
+                del self.path[id(value)]
+        plain = self.builtin(kind, value, inner)
+        if plain is not None:
+            return plain
+        special = self.library_type(kind, value, inner)
+        if special is not None:
+            return special
+        if self.strict:
+            raise Unencodable(f"a value of type {name_of(kind)} cannot cross into the sandbox")
+        if issubclass(kind, Record):
+            return self.record(value, inner)
+        if defines(kind, "__next__") and not defines(kind, "fileno"):  # a file shows its rest only
+            if not self.spare:
+                return self.iterator(kind, value, inner)
+            copy = _copied(kind, value)
+            if copy is not None:
+                return self.iterator(kind, copy, inner)
+        return self.instance(kind, value, inner)
+
+    def builtin(self, kind: type, value: Any, inner: int) -> tuple[Any, ...] | None:
+        """A value of a builtin type or of a subclass, as the base has it; None of others."""
         # bool cannot be subclassed; the conversions by base class cannot be overridden
         if issubclass(kind, int):
             return ("v", int.__index__(value))
@@ -254,7 +216,7 @@ class _Encoder:
             return ("v", str.__getitem__(value, slice(None)))
         if issubclass(kind, bytes):
             return ("v", bytes.__getitem__(value, slice(None)))
-        for base, tag in ((list, "l"), (tuple, "t"), (set, "s"), (frozenset, "f")):
+        for base, tag in _TAGGED:
             if issubclass(kind, base):
                 items = base.__iter__(value)
                 return (tag, [self.node(item, inner) for item in items])
@@ -265,37 +227,45 @@ class _Encoder:
             return ("bytearray", bytes(value))
         if kind is range:
             return ("range", (value.start, value.stop, value.step))
-        special = self.library_type(kind, value, inner)
-        if special is not None:
-            return special
-        if self.strict:
-            raise Unencodable(f"a value of type {kind.__name__} cannot cross into the sandbox")
-        if issubclass(kind, _Record):
-            return self.record(value, inner)
-        if hasattr(kind, "__next__") and not hasattr(kind, "fileno"):  # a file shows its rest only
-            if not self.spare:
-                return self.iterator(kind, value, inner)
-            copy = _copied(kind, value)
-            if copy is not None:
-                return self.iterator(kind, copy, inner)
-        return self.instance(kind, value, inner)
+        return None
+
+    def with_attributes(self, kind: type, value: Any, depth: int) -> tuple[Any, ...]:
+        """A value of a builtin type or of a subclass, with what an instance of that holds besides:
+        the attributes of which all is seen. Members of enums are what they are by their value."""
+        plain = self.builtin(kind, value, depth)
+        assert plain is not None
+        enum = sys.modules.get("enum")
+        if not is_heap(kind) or library_place(kind) or (enum and issubclass(kind, enum.Enum)):
+            return plain
+        seen, whole = [], self.complete
+        for name, item in own_attributes(kind, value)[:MAX_ATTRIBUTES]:
+            self.complete = True
+            found = self.node(item, depth)
+            if self.complete:
+                seen.append((str(name), found))
+        self.complete = whole
+        if not seen:
+            return plain
+        text = self.text(kind, value)[:MAX_REPR]
+        return ("opaque", name_of(kind), text, [("all items", plain), *seen])
 
     def cut(self, kind: type, text: str, reason: str) -> tuple[Any, ...]:
         """The place of something that is not encoded: it equals nothing."""
         if self.strict:
             raise Unencodable(reason)
         self.complete = False
-        return ("cut", kind.__name__, text)
+        return ("cut", name_of(kind), text)
 
     def parts(self, kind: type, text: str, parts: Any, depth: int) -> tuple[Any, ...]:
         """A value that `parts`, pairs of a name and a value, say all about."""
-        return ("opaque", kind.__name__, text, [(str(k), self.node(v, depth)) for k, v in parts])
+        return ("opaque", name_of(kind), text, [(str(k), self.node(v, depth)) for k, v in parts])
 
     def library_type(self, kind: type, value: Any, depth: int) -> tuple[Any, ...] | None:
         """Types of modules that are imported only if the program imported them."""
-        name = f"{kind.__module__}.{kind.__qualname__}"
+        name = library_place(kind)
         if name in ("decimal.Decimal", "datetime.datetime", "datetime.date", "datetime.time"):
-            return (kind.__name__, str(value) if kind.__name__ == "Decimal" else value.isoformat())
+            own = name.partition(".")[2]
+            return (own, str(value) if own == "Decimal" else value.isoformat())
         if name == "fractions.Fraction":
             pair = (value.numerator, value.denominator)
             if max(pair[0].bit_length(), pair[1].bit_length()) <= MAX_FRACTION_BITS:
@@ -312,12 +282,14 @@ class _Encoder:
             return ("s", [self.node(item, depth) for item in value])
         numpy = sys.modules.get("numpy")
         if numpy is not None and issubclass(kind, numpy.ndarray):
-            data = value.tolist()
-            return ("ndarray", (self.node(data, depth), str(value.dtype), tuple(value.shape)))
-        if numpy is not None and issubclass(kind, numpy.generic):
+            base = base_of(kind, "numpy") or numpy.ndarray
+            data, shape = base.tolist(value), numpy.ndarray.shape.__get__(value)
+            dtype = str(numpy.ndarray.dtype.__get__(value))
+            return ("ndarray", (self.node(data, depth), dtype, tuple(shape)))
+        if numpy is not None and issubclass(kind, numpy.generic) and held(kind):
             return self.numpy_scalar(kind, value, depth)
         pandas = sys.modules.get("pandas")
-        if pandas is not None and kind.__module__.partition(".")[0] == "pandas":
+        if pandas is not None and module_of(kind).partition(".")[0] == "pandas" and held(kind):
             return self.pandas_value(pandas, kind, value, depth)
         return None
 
@@ -326,26 +298,13 @@ class _Encoder:
     ) -> tuple[Any, ...] | None:
         """Frames, series and indices by labels, types and items; moments and what is missing by
         their text, which says all."""
-        if kind.__name__ in ("Timestamp", "Timedelta", "Period", "Interval", "NaTType", "NAType"):
+        if name_of(kind) in ("Timestamp", "Timedelta", "Period", "Interval", "NaTType", "NAType"):
             return self.parts(kind, repr(value), (), depth)
-        frame = issubclass(kind, pandas.DataFrame)
-        if not frame and not issubclass(kind, (pandas.Series, pandas.Index)):
+        if not issubclass(kind, (pandas.DataFrame, pandas.Series, pandas.Index)):
             return None
         if value.size > MAX_ITEMS:
-            return self.cut(kind, f"<{kind.__name__} of {value.size} items>", "too many items")
-        parts: list[tuple[str, Any]]  # by names that no attribute has: they are what is seen of it
-        if frame:
-            columns = [value.iloc[:, at] for at in range(value.shape[1])]
-            parts = [("column labels", value.columns), ("row labels", value.index)]
-            parts += [("column types", [str(one.dtype) for one in columns])]
-            parts += [("all items", [list(one) for one in columns])]
-        else:
-            parts = [("its name", value.name), ("item type", str(value.dtype))]
-            parts += [("all items", list(value))]
-            if issubclass(kind, pandas.Series):
-                parts.append(("row labels", value.index))
-            elif value.nlevels > 1:
-                parts.append(("level names", list(value.names)))
+            return self.cut(kind, f"<{name_of(kind)} of {value.size} items>", "too many items")
+        parts = table_parts(pandas, kind, value)
         return self.parts(kind, repr(value)[:MAX_REPR], parts, depth)
 
     def numpy_scalar(self, kind: type, value: Any, depth: int) -> tuple[Any, ...]:
@@ -386,30 +345,25 @@ class _Encoder:
             items.append(self.node(item, depth))
         if more:
             self.complete = False
-        return ("iter", kind.__name__, items[:MAX_ITEMS], more)
+        return ("iter", name_of(kind), items[:MAX_ITEMS], more)
 
     def instance(self, kind: type, value: Any, depth: int) -> tuple[Any, ...]:
         """Anything else: type, repr and state; cut where not all of its state is seen."""
-        try:
-            text = str(repr(value))
-        except Exception:
-            text = ""
-        if " at 0x" in text:  # the default repr names an address, which is no part of the value
-            text = f"<{kind.__name__}>"
-        told = _told_by_repr(kind, value)
+        text = self.text(kind, value)
+        told = told_by_repr(kind, value)
         if told and 0 < len(text) <= MAX_REPR:
             return self.parts(kind, text, (), depth)
         text = text[:MAX_REPR]
         above = self.path.get(id(value))
         if above is not None:
-            return self.parts(kind, f"<the {kind.__name__} {above - depth} above>", (), depth)
+            return self.parts(kind, f"<the {name_of(kind)} {above - depth} above>", (), depth)
         try:
-            state = None if told else _library_parts(kind, value)
+            state = None if told else library_parts(kind, value)
             if state is None and not told and (self.watched or not callable(value)):
-                state = _attributes(kind, value)
+                state = attributes(kind, value)
         except Exception:
             state = None
-        if not state or len(state) > MAX_ATTRIBUTES:
+        if state is None or not (state or self.watched) or len(state) > MAX_ATTRIBUTES:
             return self.cut(kind, text, "not all of its state can be seen")
         self.path[id(value)] = depth
         try:
@@ -417,11 +371,20 @@ class _Encoder:
         finally:
             del self.path[id(value)]
 
+    def text(self, kind: type, value: Any) -> str:
+        """Its repr, or where that fails or names an address its type."""
+        try:
+            text = str(repr(value))
+        except Exception:
+            text = ""
+        # the default repr names an address, which is no part of the value
+        return f"<{name_of(kind)}>" if " at 0x" in text else text
+
 
 def _copied(kind: type, value: Any) -> Any:
     """A copy of an iterator over a container of Python's own; None of any other, whose copy may
     share what it draws from."""
-    if kind not in _COPIED:
+    if id(kind) not in _COPIED:
         return None
     made, arguments, *state = value.__reduce__()
     copy = made(*arguments)
@@ -434,197 +397,4 @@ _HELD: tuple[Any, ...] = (
     [], (), "", "\xe9\u1234", b"", bytearray(), range(1), range(1 << 99), set(), {},
     {}.values(), {}.items(),
 )  # fmt: skip
-_COPIED = frozenset([type(reversed([])), *(type(iter(one)) for one in _HELD)])
-
-
-def _told_by_repr(kind: type, value: Any) -> bool:
-    """Whether a value of the standard library is told from others of its type by its repr.
-
-    Classes and functions of the standard library are: their name is theirs alone. Those of the
-    program are not: two of a name may do different things.
-    """
-    if kind.__module__.partition(".")[0] in ("pathlib", "ipaddress", "uuid", "zoneinfo"):
-        return True
-    if kind in (type(...), type(NotImplemented)):
-        return True
-    if isinstance(value, type) or kind is type(len):
-        owner = getattr(value, "__module__", None)
-        module = sys.modules.get(owner) if type(owner) is str else None
-        known = owner in sys.stdlib_module_names
-        return known and vars(module).get(value.__name__) is value
-    return False
-
-
-def _library_parts(kind: type, value: Any) -> list[tuple[str, Any]] | None:
-    """What says all about a value of the standard library whose attributes do not."""
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    names = _PARTS.get(name)
-    if names is not None:
-        return [(part, getattr(value, part)) for part in names]
-    if name == "re.Match":
-        own = ("string", "pos", "endpos", "regs")
-        return [("pattern", value.re), *((part, getattr(value, part)) for part in own)]
-    if name == "array.array":
-        return [("typecode", value.typecode), ("items", value.tolist())]
-    if name == "builtins.memoryview":
-        return [("format", value.format), ("shape", value.shape), ("bytes", value.tobytes())]
-    if name in ("builtins.mappingproxy", "builtins.dict_items", "builtins.odict_items"):
-        return [("items", dict(value))]
-    if name in ("builtins.dict_values", "builtins.odict_values"):
-        return [("items", list(value))]
-    if name in ("_io.StringIO", "_io.BytesIO"):
-        return [("content", value.getvalue()), ("position", value.tell())]
-    if name == "datetime.timezone":
-        return [("offset", value.utcoffset(None)), ("name", value.tzname(None))]
-    enum = sys.modules.get("enum")
-    if enum is not None and issubclass(kind, enum.Enum):
-        return [("name", value._name_), ("value", value._value_)]
-    return None
-
-
-_PARTS = {"re.Pattern": ("pattern", "flags"), "builtins.slice": ("start", "stop", "step")}
-
-
-def _attributes(kind: type, value: Any) -> list[tuple[str, Any]] | None:
-    """Every attribute of an instance by name; None where it may hold more than they show."""
-    found: list[tuple[str, Any]] = []
-    exception = issubclass(kind, BaseException)
-    pointer, size = struct.calcsize("P"), object.__basicsize__
-    for base in kind.__mro__:
-        if base in (object, BaseException) or not (exception or "__slots__" in vars(base)):
-            continue
-        for name, member in vars(base).items():
-            if type(member) is _Member:
-                size += pointer
-                try:
-                    found.append((name, member.__get__(value)))
-                except AttributeError:  # never set
-                    continue
-    if kind.__dictoffset__:
-        fields = _own_dictionary(kind, value)
-        if type(fields) is not dict:
-            return None
-        found += fields.items()
-        size += 0 if kind.__flags__ & _MANAGED_DICT else pointer
-    size += pointer if kind.__weakrefoffset__ > 0 else 0
-    if exception:
-        found.append(("args", value.args))
-    elif kind.__itemsize__ or kind.__basicsize__ > size:
-        return None  # it is made in C, or of something that is
-    return sorted(found, key=lambda pair: str(pair[0]))
-
-
-def _own_dictionary(kind: type, value: Any) -> Any:
-    """The instance's dictionary itself, whatever the class says it is; None where it hides it."""
-    for base in reversed(kind.__mro__):
-        slot: Any = vars(base).get("__dict__")
-        if type(slot) is _GetSet or type(slot) is _Member:
-            return slot.__get__(value)
-    return None
-
-
-_Member = type(_Encoder.__dict__["strict"])
-_GetSet = type(vars(MalformedValue)["__weakref__"])
-_MANAGED_DICT = 1 << 4  # Py_TPFLAGS_MANAGED_DICT: the dictionary lies in front of the object
-
-
-# -- nodes (trusted side; also used on trusted data inside the sandbox) ----------------------------
-
-
-def from_node(tree: Any, depth: int = MAX_DEPTH) -> Any:
-    """Build the value of a node. Raises ValueError or TypeError on anything that is not one."""
-    if depth < 0:
-        raise MalformedValue("nested too deeply")
-    if type(tree) is not tuple or not tree or type(tree[0]) is not str:
-        raise MalformedValue("not a node")
-    kind, inner = tree[0], depth - 1
-    if kind == "opaque":
-        _, name, text, attributes = tree
-        pairs = tuple((printable(str(k)), from_node(v, inner)) for k, v in attributes)
-        return Opaque(pairs, printable(str(text)), printable(str(name)))
-    if kind == "cut":
-        _, name, text = tree
-        return Incomplete(printable(_exactly(text, str)), printable(_exactly(name, str)))
-    if kind == "iter":
-        _, name, items, more = tree
-        return Iterated(tuple(from_node(i, inner) for i in items), bool(more), printable(str(name)))
-    _, payload = tree
-    if kind == "v":
-        return payload
-    if kind in ("l", "t", "s", "f"):
-        items = [from_node(item, inner) for item in payload]
-        return BUILDERS[_CODES[kind]](items)
-    if kind == "d":
-        return mapping_of([(from_node(k, inner), from_node(v, inner)) for k, v in payload])
-    if kind == "bytearray":
-        return bytearray(_exactly(payload, bytes))
-    if kind == "range":
-        return range(*(_exactly(part, int) for part in payload))
-    return _from_library_node(kind, payload, inner)
-
-
-def printable(text: str) -> str:
-    """The text with what a terminal would obey (escape sequences, ...) written out; lines stay."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
-
-
-def _from_library_node(kind: str, payload: Any, depth: int) -> Any:
-    if kind == "Decimal":
-        from decimal import Decimal
-
-        return Decimal(_exactly(payload, str))
-    if kind == "Fraction":
-        from fractions import Fraction
-
-        parts = [_exactly(part, int) for part in payload]
-        if max(part.bit_length() for part in parts) > MAX_FRACTION_BITS:
-            raise MalformedValue("fraction too long")
-        return Fraction(*parts)
-    if kind in ("datetime", "date", "time", "timedelta"):
-        import datetime
-
-        if kind == "timedelta":
-            return datetime.timedelta(*(_exactly(part, int) for part in payload))
-        return getattr(datetime, kind).fromisoformat(_exactly(payload, str))
-    if kind == "deque":
-        from collections import deque
-
-        items, maxlen = payload
-        return deque([from_node(item, depth) for item in items], maxlen)
-    if kind == "ndarray":
-        data, dtype, shape = payload
-        sizes = tuple(_exactly(n, int) for n in shape)
-        return NDArray(from_node(data, depth), _exactly(dtype, str), sizes)
-    raise MalformedValue(f"unknown kind {kind[:40]!r}")
-
-
-def _exactly(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise MalformedValue(f"{kind.__name__} expected")
-    return value
-
-
-def _spread(items: list[Any]) -> list[Any]:
-    """Refuse items made to share a hash: a set of 100,000 of those takes hours to build."""
-    if len(items) > 100 and 8 * len(set(map(hash, items))) < len(items):
-        raise MalformedValue("too many items with the same hash")
-    return items
-
-
-def mapping_of(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    _spread([key for key, _ in pairs])
-    return dict(pairs)
-
-
-def _set(items: list[Any]) -> set[Any]:
-    return set(_spread(items))
-
-
-def _frozenset(items: list[Any]) -> frozenset[Any]:
-    return frozenset(_spread(items))
-
-
-BUILDERS: dict[bytes, Any] = {b"[": list, b"(": tuple, b"<": _set, b">": _frozenset}
-_CODES = {"l": b"[", "t": b"(", "s": b"<", "f": b">"}
+_COPIED = frozenset(map(id, (type(reversed([])), *(type(iter(one)) for one in _HELD))))
