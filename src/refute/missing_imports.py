@@ -1,4 +1,5 @@
-"""Imports that a program lacks: of well-known names that it uses and nowhere binds. By reading."""
+"""Imports that a program lacks: of well-known names that it uses and nowhere binds, and of what the
+build of a package makes. By reading."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import builtins
 
 from refute.syntax import try_parse
 
-__all__ = ["after_head", "with_imports"]
+__all__ = ["after_head", "unbuilt", "with_imports"]
 
 _HOMES = {
     **{
@@ -78,3 +79,19 @@ def with_imports(source: str) -> str:
     line = after_head(tree)
     lines[line:line] = missing
     return "\n".join(lines)
+
+
+def unbuilt(message: str, module: str) -> str:
+    """What may help where `module` cannot be imported: a hint, or nothing.
+
+    `message`: of a ModuleNotFoundError. A package that lacks a part of its own is most often one
+    whose build makes that file (its version, a compiled module), in a plain clone.
+    """
+    missing = message.partition("'")[2].partition("'")[0]
+    package = module.partition(".")[0]
+    if not missing.startswith(f"{package}."):
+        return ""
+    return (
+        f"; where the build of {package} makes it, install the project in place first: "
+        "pip install -e ."
+    )

@@ -214,6 +214,16 @@ def test_why_a_module_does_not_load(
         outcomes(tmp_path / "mod.py")
 
 
+def test_what_the_build_of_a_package_makes_is_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)  # else what root's folders are closed to
+    text = "from pkg._version import version\ndef f(x): return x\n"
+    project(tmp_path, {"pkg/__init__.py": "", "pkg/mod.py": text})
+    with pytest.raises(InputError, match=r"pkg\._version'; where the build of pkg makes it, inst"):
+        outcomes(tmp_path / "pkg/mod.py")
+
+
 def test_a_slow_import_is_not_a_slow_call(tmp_path: Path) -> None:
     """A package may take seconds to load; a call of a candidate may take a part of one."""
     busy = "import time\nend = time.process_time() + 1.5\nwhile time.process_time() < end: pass\n"

@@ -12,6 +12,7 @@ from pathlib import Path
 from refute.errors import InputError
 from refute.function.formatting import describe
 from refute.function.target import Module
+from refute.missing_imports import unbuilt
 from refute.problems import Expression, Invocation
 from refute.sandbox import (
     Limits,
@@ -189,6 +190,8 @@ def _why_not_found(module: Module, message: str) -> str:
     closed = [p for p in module.surroundings.import_path if not _open_to_all(p)]
     if closed and os.geteuid() == 0:
         return f"; the sandbox runs as nobody, who cannot read {closed[0]}: chmod o+rx it"
+    if hint := unbuilt(message, module.surroundings.name):
+        return hint
     around = module.surroundings
     python = around.interpreter or this_interpreter()
     places = ", ".join(map(str, (*around.import_path, *python.site)))

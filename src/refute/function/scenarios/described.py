@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.function.scenarios.observation import LIMITS
+from refute.missing_imports import unbuilt
 from refute.problems import Expression
 from refute.sandbox import Outcome, Program, Raised, Returned, Sandbox
 
@@ -123,7 +124,7 @@ def describe_module(
     """
     program = program or Program("describe = None", "describe", filename="<refute describes>")
     read = _asked(box, program, repr(module), names)
-    return read if isinstance(read, str) else read[1]
+    return read + unbuilt(read, module) if isinstance(read, str) else read[1]
 
 
 def describe_names(
