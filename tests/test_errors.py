@@ -62,6 +62,13 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
         "refute.models.bodies.BodyRefused",  # said by the HTTP client only
         "refute.models.microbatch.TooLarge",  # halves the batch
         "refute.recording.recipes.Unbuildable",  # counted, and no record
+        "refute.reward.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
+        "refute.reward.stubs.Skipped",  # in the sandbox: a test that skips itself
         "refute.sandbox.warm.InDoubt",  # the job runs without the warm process
+        "refute.serving.app.Refused",  # these five are answers of the server
+        "refute.serving.held.Full",
+        "refute.serving.line.Busy",
+        "refute.serving.line.TooMany",
+        "refute.serving.requests.Malformed",
         "refute.workspace.gitrun.GitFailed",  # each caller makes it one of the tree
     ]
