@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from refute.function.grade import STOP_AFTER
 from refute.function.oracle import run_within
 from refute.reward.task import Task
 from refute.reward.verdict import TestResult
@@ -23,8 +24,6 @@ from refute.sandbox.equality import matches
 __all__ = ["PASSED", "imports", "patience", "run_calls", "said", "short"]
 
 PASSED = TestResult(True)
-STOP_AFTER = 10
-"""CPU seconds that tests which are cut short may waste, where every test counts."""
 
 
 def run_calls(program: str, task: Task, box: Sandbox, *, partial: bool) -> list[TestResult]:
@@ -49,7 +48,7 @@ _IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 
 
 def patience(partial: bool) -> int:
-    """CPU seconds that tests which are cut short may waste."""
+    """CPU seconds that tests which are cut short may waste: none where one failure decides."""
     return STOP_AFTER if partial else 0
 
 
