@@ -330,6 +330,19 @@ def test_a_traceback_answers_the_question_where_to_look() -> None:
     assert told_places("~/pkg/a.py in f(self)\n\n~/pkg/b.py in g()", files).count("CODE") == 2
 
 
+def test_of_a_large_function_what_a_run_went_through_is_shown() -> None:
+    body = "".join(f"    x = x + {n}\n" for n in range(2, 400))
+    files = {"pkg/huge.py": f"def huge(x):\n{body}    return x\n"}
+    told = "CODE: pkg/huge.py: huge"
+    ran = 'File "/x/pkg/huge.py", line 170, in huge\npkg/huge.py:250: in huge\n'
+    for trace, lines in ((ran, {1, 170, 172, 250, 248}), ("", {1, 398, 400})):
+        view = view_of("huge", files, likely_files("huge", files), told, 2000, seen=trace)
+        shown = view.code_files[0]["numbered"].splitlines()
+        numbers = {int(line.split()[0]) for line in shown if line != "..."}
+        assert lines <= numbers
+        assert 330 not in numbers
+
+
 def test_a_traceback_answers_nothing_where_the_issue_speaks_of_other_code() -> None:
     files = {
         "pkg/a.py": "def f():\n    g()\n",

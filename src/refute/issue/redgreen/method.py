@@ -137,6 +137,7 @@ class _Work:
         _, self.proposal = split_fix(given.code_patch)
         self.history = NO_HISTORY
         self.likely = Likely((), ())
+        self.seen = ""
         self.view = View((), (), ())
         self.steps: list[dict[str, Any]] = []
         self.pool = Pool(bed, self.step)
@@ -168,7 +169,7 @@ class _Work:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
         self.history = await self._blocking(lambda: read_history(self.problem))
-        seen = "\n".join(self.bed.told(draft.trial) for draft in self.pool.drafts)
+        self.seen = seen = "\n".join(self.bed.told(draft.trial) for draft in self.pool.drafts)
         self.likely = likely = await self._blocking(
             lambda: likely_files(issue, sources, self.history, seen)
         )
@@ -196,6 +197,7 @@ class _Work:
                 *(issue, sources, self.likely, said, self.tokens),
                 test_first=first,
                 history=self.history,
+                seen=self.seen,
             )
         )
         self.step(
