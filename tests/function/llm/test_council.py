@@ -10,6 +10,7 @@ from dataclasses import fields
 import pytest
 
 from refute.errors import InputError
+from refute.function.bench.records import work_of
 from refute.function.contract import MethodResult, State
 from refute.function.llm.options import Options, SamplingOptions
 from refute.function.methods.council import CouncilOptions
@@ -152,6 +153,14 @@ def test_table_3_takes_the_program_that_passes_the_most_tests_and_keeps_all() ->
     result, _ = run("judge:prompted", script, JudgeOptions(samples=3))
     assert code_of(result) == RIGHT
     assert trace_of(result).programs == (OTHER, WRONG, RIGHT)
+
+
+def test_where_no_program_can_be_read_the_code_under_test_is_not_the_judges_answer() -> None:
+    """In Table 3's datasets it is the reference: a model that writes nothing would be right."""
+    right = FunctionProblem("p", "Return twice x.", "f(x)", "f", RIGHT)
+    result, _ = run("judge:random", lambda *_: "I cannot.", JudgeOptions(samples=3), right)
+    assert trace_of(result).unreadable == {"no-code": 3}
+    assert work_of(result, right, 0.0).prediction.candidates == ("",)
 
 
 def test_a_judged_program_stands_for_itself() -> None:

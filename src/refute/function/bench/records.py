@@ -133,10 +133,13 @@ def work_of(
     result: MethodResult, problem: FunctionProblem, seconds: float, tally: Tally | None = None
 ) -> Work:
     """What a method did, from its result; `tally`: what asking a model has cost."""
+    candidates = tuple(candidate.code for candidate in result.candidates)
+    if not candidates and result.trace is not None and result.trace.alone:
+        candidates = ("",)  # no program; the code under test is none of its answers
     prediction = FunctionPrediction(
         problem=problem.id,
-        status="fixed" if result.candidates else "abstained" if result.failing else "passes",
-        candidates=tuple(candidate.code for candidate in result.candidates),
+        status="fixed" if candidates else "abstained" if result.failing else "passes",
+        candidates=candidates,
         tests=result.derived,
     )
     edits = tuple(candidate.edits for candidate in result.candidates)

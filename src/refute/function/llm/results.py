@@ -150,6 +150,9 @@ class Trace:
     programs: tuple[str | None, ...] | None = None
     """Programs that were written from the description alone (modules; None: unreadable); None:
     the method writes none."""
+    alone: bool = False
+    """The programs stand for themselves: where none can be read, the result is no program, and not
+    the code under test."""
     suites: tuple[Suite, ...] = ()
     edits: tuple[EditRound, ...] = ()
     unreadable: Counter[str] = field(default_factory=Counter)
@@ -194,15 +197,10 @@ def conclusion(
         candidates = (Candidate(codes[-1], score, lines),)
     tests = suites[0].tests if suites else ()
     attempts = suites[0].attempts[: wanted(options)] if suites else ()
-    unreadable = _unreadable(suites, edits, besides)
-    too_long = unreadable.pop(Unreadable.CONTEXT.value, 0)
-    trace = Trace(
+    trace = replace(
+        traced(suites, edits, besides),
         sampled=tuple(map(_as_stated, attempts)),
         codes=tuple(codes),
-        suites=tuple(suites),
-        edits=tuple(edits),
-        unreadable=unreadable,
-        too_long=too_long,
     )
     return MethodResult(
         given=certain.tests,
@@ -218,6 +216,17 @@ def conclusion(
 def wanted(options: SamplingOptions) -> int:
     """How many tests a suite shall have; 0 for a method that makes none."""
     return int(getattr(options, "n", 0))
+
+
+def traced(
+    suites: Sequence[Suite], edits: Sequence[EditRound], besides: Sequence[Unreadable] = ()
+) -> Trace:
+    """The trace of suites and edits, with what could not be read counted."""
+    unreadable = _unreadable(suites, edits, besides)
+    too_long = unreadable.pop(Unreadable.CONTEXT.value, 0)
+    return Trace(
+        suites=tuple(suites), edits=tuple(edits), unreadable=unreadable, too_long=too_long
+    )
 
 
 def with_programs(result: MethodResult, programs: Sequence[str | None]) -> MethodResult:

@@ -22,7 +22,7 @@ from refute.function.judge import (
 from refute.function.llm.debugging import Sampler
 from refute.function.llm.generation import Generator
 from refute.function.llm.options import SamplingOptions, SuiteOptions
-from refute.function.llm.results import EditRound, Trace
+from refute.function.llm.results import EditRound, traced
 from refute.function.llm.solutions import Solution, draw_solutions
 from refute.methods import Context, method
 from refute.models.reward import PAPER_REWARD_MODEL, shared_reward
@@ -62,7 +62,7 @@ async def _judged(
     drawn = await draw_solutions(problem, sampler, options.samples, module="")
     written = tuple(one.code for one in drawn)
     readable = [one for one in written if one is not None]
-    trace = Trace(programs=written, edits=tuple(map(_written, drawn)))
+    trace = replace(traced((), tuple(map(_written, drawn))), programs=written, alone=True)
     if not readable:
         return MethodResult(given=(), failing=(), trace=trace, generated=())
     bare = replace(problem, code=readable[0])
