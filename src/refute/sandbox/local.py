@@ -234,6 +234,7 @@ class _Connection:
         command = [python.program, *options, "-c", _START, str(_SERVER)]
         command += [str(fd), json.dumps(config)]
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
+        environment["LD_BIND_NOW"] = "1"
         environment["PYTHONHASHSEED"] = str(config["seed"])
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:

@@ -13,7 +13,6 @@ import ast
 import importlib
 import io
 import os
-import shutil
 import sys
 import types
 from typing import Any
@@ -71,6 +70,8 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
             os.environ.clear()
             os.environ.update(environment)
         os.chdir(before)
+        import shutil  # large, and most programs need it not
+
         shutil.rmtree(directory, ignore_errors=True)
 
 

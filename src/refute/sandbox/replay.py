@@ -16,7 +16,6 @@ import functools
 import io
 import linecache
 import os
-import shutil
 import sys
 import traceback
 import types
@@ -89,6 +88,8 @@ def _stage(module: Any) -> Iterator[tuple[dict[str, Any], int]]:
     finally:
         sys.stdout, sys.displayhook = streams
         os.chdir(before)
+        import shutil  # large, and most programs need it not
+
         shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -15,12 +15,9 @@ datagram, sent unasked, is ``{"protections": {...}}`` or ``{"failed": reason}``.
 from __future__ import annotations
 
 import array
-import gc
 import json
 import mmap
 import os
-import random
-import resource
 import select
 import signal
 import socket
@@ -43,7 +40,6 @@ SHOTS = 3  # at one step: then it is the program's doing, not an administrator's
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 NEXT = 1.0  # CPU seconds, at least, to load what another program has been loaded for or is like
-DESCRIPTORS = 64  # of a child
 READY = ("ready", "")  # how the import of a warm process ends
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
 
@@ -80,13 +76,14 @@ class Server:
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
         self.child.observing = load_neighbour("observing", states)  # type: ignore[attr-defined]
         self.child.spawning = load_neighbour("spawning")  # type: ignore[attr-defined]
-        self.child.path_code = config["path_code"]  # type: ignore[attr-defined]
         self.warm = load_neighbour("warm")
         self.kept = self.warm.Kept()
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
         parts = (linux, load_neighbour("seccomp"), load_neighbour("cleanup"))
         self.confined: Any = load_neighbour("confinement").Confinement(channel, config, *parts)
+        made = config, self.child, self.values, self.processes, self.confined
+        self.births: Any = load_neighbour("births").Births(*made)
         self.baseline = 0
         self.next_beat = 0.0
         self.imports: dict[int, float] = {}  # CPU seconds of each module's first, by its place
@@ -97,7 +94,7 @@ class Server:
     # -- serving -----------------------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Pay for imports and first-time work before the first fork, then freeze the heap."""
+        """Import what programs import, before there is a confinement to do it in."""
         here = os.path.dirname(os.path.abspath(__file__))  # in front without -P
         sys.path[:] = [path for path in sys.path if path not in ("", here)] + self.config["site"]
         for name in self.config["preload"]:
@@ -105,8 +102,6 @@ class Server:
                 __import__(name)
             except ImportError:
                 pass
-        compile("0", "w", "exec")
-        self.values.encode([1, {"a": (2.5, {3})}, frozenset()])
         try:
             with open("/proc/self/statm") as file:
                 self.baseline = (int(file.read().split()[0]) * mmap.PAGESIZE) + BASELINE_SLACK
@@ -119,14 +114,7 @@ class Server:
         with open(os.devnull, "r+") as null:
             for fd in (0, 1, 2):
                 os.dup2(null.fileno(), fd)
-        self.limits = self.processes.limits(
-            ("RLIMIT_CORE", 0),
-            ("RLIMIT_NOFILE", DESCRIPTORS),
-            ("RLIMIT_FSIZE", self.confined.scratch_bytes),
-            ("RLIMIT_NPROC", self.config["processes"]),
-        )
-        gc.freeze()
-        gc.enable()
+        self.births.prepare()
         poll = select.poll()
         poll.register(self.channel, select.POLLIN)
         if self.client >= 0:
@@ -213,23 +201,17 @@ class Server:
         header = self.child.HEADER
         os.pwrite(results, header.pack(committed, start, self.child.IMPORTING), 0)
         total, width, capacity, memory = request[1:5]
-        space = self.baseline + capacity + os.fstat(payload).st_size + memory
+        space = self.baseline + capacity + os.lseek(payload, 0, os.SEEK_END) + memory
         warm, end = self.warm_process(payload, request)
         if end is not None and (end[0] == "spent" or start < width):
             return end
         if warm is None:
-            pid = os.fork()
-            if pid == 0:
-                self._be_child(payload, results, request[12], space)
+            pid = self.births.program(payload, results, request[12], space)
             return self.watch(pid, total, request, results, start)
         begun = time.monotonic()
         try:
             pid = warm.copy()
-            for number, value in (
-                *self.limits,
-                *self.processes.limits(("RLIMIT_AS", min(space, warm.space))),
-            ):
-                resource.prlimit(pid, number, (value, value))
+            self.births.limit_copy(pid, min(space, warm.space))
             warm.employ(payload, results)
             end = self.watch(pid, total, request, results, start, warm)
             if not warm.doubtful:
@@ -258,9 +240,7 @@ class Server:
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
-                pid = os.fork()
-                if pid == 0:
-                    self._be_warm(payload, head, theirs, space)
+                pid = self.births.warm(payload, head, theirs, self.warm.send, space)
             listener = self.warm.received(ours)
         if listener < 0:
             self.kept.possible = False
@@ -276,7 +256,7 @@ class Server:
             if end[0] == "spent":  # another run may have more time
                 self.kept.never.discard(key)
         elif (
-            not warm.seal(0, DESCRIPTORS)
+            not warm.seal(0, self.births.descriptors)
             or not self.confined.is_clean()
             or self.processes.cpu_time(pid) < self.config["quick"]
         ):
@@ -378,38 +358,6 @@ class Server:
             self.channel.send(b"{}", socket.MSG_DONTWAIT)
         except OSError:  # the client is stopped, or gone: seen elsewhere
             pass
-
-    def _be_child(self, payload: int, results: int, head: int, space: int) -> None:
-        """The forked child: limits, the program's filter, then the job. Never returns."""
-        try:
-            view = mmap.mmap(results, 0)
-            content = self.child.read_all(payload)
-            self.confined.begin_child()
-            os.closerange(3, 256)
-            self._limit(space)
-            self.confined.filter_child()
-            random.seed(self.config["seed"])
-            self.child.run_job(content, head, view, self.values)
-        except BaseException:
-            os._exit(97)
-        os._exit(0)
-
-    def _be_warm(self, payload: int, head: int, door: socket.socket, space: int) -> None:
-        """The forked warm process: it knows the module, and nothing of any job. Never returns."""
-        try:
-            content = os.pread(payload, head, 0)
-            self._limit(space)
-            self.warm.send(door, self.confined.filter_warm())
-            os.closerange(3, 256)
-            random.seed(self.config["seed"])
-            self.child.be_warm(content, *self.confined.copying(), self.values)
-        except BaseException:
-            os._exit(97)
-        os._exit(0)
-
-    def _limit(self, space: int) -> None:
-        for number, value in (*self.limits, *self.processes.limits(("RLIMIT_AS", space))):
-            resource.setrlimit(number, (value, value))
 
 
 def _key(request: tuple[Any, ...]) -> tuple[int, ...]:
