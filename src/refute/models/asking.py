@@ -82,7 +82,7 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
 
         async def opened(spec: str) -> Session:
             if clerk is None:
-                session = _session(spec, asked, ledger=ledger, recording=recording)
+                session = _session(spec, asked, budget=ledger, recording=recording)
             else:
                 session = clerk.session(spec, partial(_session, spec, asked))
             return await stack.enter_async_context(session)

@@ -271,8 +271,8 @@ class _Driver:
             self._account(one, text)
         except InputError:
             raise  # a file here cannot be written
-        except ValueError as error:
-            self._tell(number, Failed(f"what came back with it is no account: {error}"))
+        except ValueError as flaw:
+            self._tell(number, Failed(f"what came back with it is no account: {flaw}"))
             return
         if kind == "done":
             self._tell(number, Sent(*rest))
