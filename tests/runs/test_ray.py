@@ -103,12 +103,14 @@ def test_workers_that_cannot_start_end_the_run(cluster: Any, tmp_path: Path) -> 
 def test_work_that_waits(cluster: Any, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     units = {f"u{n}": 0 for n in range(8)} | {"poor": "poor", "down": "down"}
+    units |= {"later": "later"}
     ending = ray_work.run(
         folder, units, at(cluster), begin=ray_work.waiting, waits=True, each=4, jobs=1
     )
     found = records(folder)
     assert "poor" not in found, "what waits for money has no record"
-    assert [str(one) for one in ending.put_off] == ["it is so"]
+    assert sorted(str(one) for one in ending.put_off) == ["it is so", "not yet"]
+    assert (folder / "passes").read_text() == "later\n", "the driver alone writes"
     assert found.pop("down").error == "it is so"
     assert max(int(one.text) for one in found.values()) == 4, "four at once, and no more"
     assert folder.with_suffix(".log").read_text() == "closed\n", "left as it was entered"

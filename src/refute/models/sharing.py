@@ -16,7 +16,9 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from refute.jsontext import parse_json
 from refute.models.asking import Asked, said
@@ -82,8 +84,8 @@ class _Wanted:
     spec: str
     messages: tuple[dict[str, Any], ...]
     sampling: dict[str, Any]
-    first: Count
-    n: Count
+    first: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
+    n: Annotated[int, msgspec.Meta(ge=1, lt=10**5)]
 
 
 @dataclass(frozen=True, slots=True)
