@@ -20,7 +20,7 @@ from typing import Any
 
 DESCRIPTORS = 64  # of a child
 _ANY = 1 << 62
-_REHEARSALS = 20
+_REHEARSALS = 10
 _TEXT = """def f(n, *more, **named):
     total = 0
     for i in range(3):

@@ -32,6 +32,7 @@ from refute.sandbox.contract import (
 )
 from refute.sandbox.interpreter import Interpreter, this_interpreter
 from refute.sandbox.payloads import Head, Heads, calls_packed, programs_packed, sealed, shared
+from refute.sandbox.waiting import SILENCE, Waits, finished, silent
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 
@@ -134,6 +135,15 @@ class LocalSandbox:
         limits: Limits = DEFAULT_LIMITS,
     ) -> list[list[Outcome]]:
         """See `Sandbox.run_variants`."""
+        return finished(self.steps(programs, calls, limits))
+
+    def steps(
+        self,
+        programs: Sequence[Program],
+        calls: Sequence[Invocation],
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Waits[list[list[Outcome]]]:
+        """As `run_variants`, for who has other things to do meanwhile: yields what it waits for."""
         if not programs:
             return []
         # Of a project's environment nothing is imported before the server has confined itself.
@@ -154,9 +164,13 @@ class LocalSandbox:
         answers = Answers(total, limits)
         start = 0
         while start < total:
+            if kind not in self._servers:
+                yield None
             server = self._server(kind)
             try:
-                start, tainted = server.job(payload, head, start, total, width, limits, answers)
+                start, tainted = yield from server.job(
+                    payload, head, start, total, width, limits, answers
+                )
                 self.cpu_seconds += server.cpu_seconds
             except (
                 BaseException
@@ -224,7 +238,7 @@ class _Connection:
     """Of the processes that did the last job."""
 
     def __init__(self, config: dict[str, Any], python: Interpreter) -> None:
-        config["client"], config["heartbeat"] = os.getpid(), _SILENCE / 12
+        config["client"], config["heartbeat"] = os.getpid(), SILENCE / 12
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
         options = ["-P"] * (python.version >= (3, 11)) + ["-s", "-S"]
@@ -247,9 +261,9 @@ class _Connection:
             raise SandboxUnavailable(f"cannot start {python.program}: {error}") from None
         finally:
             theirs.close()
-        self.channel.settimeout(_SILENCE)
+        self.channel.settimeout(SILENCE)
         try:
-            hello = self._receive()
+            hello = self._received()
         except BaseException:
             self.close()
             raise
@@ -258,17 +272,15 @@ class _Connection:
             raise SandboxUnavailable(f"isolation failed: {hello.get('failed', 'no answer')}")
         self.protections: dict[str, bool] = hello["protections"]
 
-    def _receive(self) -> dict[str, Any]:
-        """The next reply; signs of life that come before it are skipped."""
-        reply: dict[str, Any] = {}
-        while not reply:
-            try:
-                data = self.channel.recv(_REPLY_BYTES)
-            except TimeoutError:
-                raise SandboxUnavailable(f"no word from the server for {_SILENCE:g} s") from None
-            if not data:
-                raise SandboxUnavailable(f"the sandbox server ended: {self._last_words()}")
-            reply = json.loads(data)
+    def _received(self) -> dict[str, Any]:
+        """The next word of the server: a reply, or a sign of life, which is empty."""
+        try:
+            data = self.channel.recv(_REPLY_BYTES)
+        except TimeoutError:
+            raise silent() from None
+        if not data:
+            raise SandboxUnavailable(f"the sandbox server ended: {self._last_words()}")
+        reply: dict[str, Any] = json.loads(data)
         return reply
 
     def _last_words(self) -> str:
@@ -295,7 +307,7 @@ class _Connection:
     def job(
         self, payload: bytes, head: Head, start: int, total: int, width: int, limits: Limits,
         answers: Answers,
-    ) -> tuple[int, bool]:  # fmt: skip
+    ) -> Waits[tuple[int, bool]]:  # fmt: skip
         """Run from step `start`, fill `answers`; returns (next step, tainted)."""
         capacity = 2 * limits.output + (32 << 20)
         request = _REQUEST.pack(
@@ -308,7 +320,10 @@ class _Connection:
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
             try:
                 self.channel.sendmsg([request], ancillary)
-                reply = self._receive()
+                reply: dict[str, Any] = {}
+                while not reply:  # signs of life come before it
+                    yield self.channel
+                    reply = self._received()
             except OSError as error:
                 raise SandboxUnavailable(f"the sandbox server is gone: {error}") from None
             read_frames(results.fileno(), capacity, start, answers)
@@ -322,7 +337,6 @@ class _Connection:
 
 _SOCKET_KIND = getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM)
 _REPLY_BYTES = 1 << 20
-_SILENCE = 60.0  # seconds; the server gives signs of life twelve times as often
 _PATIENCE = 5.0
 
 
