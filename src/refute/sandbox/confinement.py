@@ -102,7 +102,7 @@ class Confinement:
 
         It lies in another, which stays the caller's: `nobody` cannot put a link in its place.
         """
-        outer = os.path.join(self.config["scratch"], f"refute-{os.getpid()}-{os.urandom(8).hex()}")
+        outer = os.path.join(self.config["scratch"], self.config["name"])
         path = os.path.join(outer, "scratch")
         os.mkdir(outer, 0o700 if identity is None else 0o711)
         os.mkdir(path, 0o700)

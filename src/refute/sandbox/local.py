@@ -21,6 +21,7 @@ from typing import Any
 from refute.errors import SandboxUnavailable
 from refute.problems import Invocation
 from refute.sandbox.answers import Answers, outcomes, read_frames
+from refute.sandbox.cleanup import inode, remove
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
     Code,
@@ -195,14 +196,13 @@ class LocalSandbox:
     def _server(self, kind: _Kind) -> _Connection:
         self._leave_to_owner()
         if kind not in self._servers:
-            measures = self._measures
             try:
-                connection = self._connect(kind, measures)
+                connection = self._start(kind)
             except SandboxUnavailable:
-                if "namespaces" not in measures or self._held:
+                if "namespaces" not in self._measures or self._held:
                     raise
-                self._measures = measures - {"namespaces"}
-                connection = self._connect(kind, self._measures)
+                self._measures -= {"namespaces"}
+                connection = self._start(kind)
             weaker = [name for name in self._held if not connection.protections[name]]
             if weaker:  # what `protections` said must go on holding
                 connection.close()
@@ -211,8 +211,19 @@ class LocalSandbox:
             self._servers[kind] = connection
         return self._servers[kind]
 
-    def _connect(self, kind: _Kind, measures: frozenset[str]) -> _Connection:
+    def _start(self, kind: _Kind) -> _Connection:
+        """A server. One that ends without a word was ended from outside, which says nothing of what
+        the machine allows: it is started again."""
+        for _ in range(_STARTS - 1):
+            try:
+                return self._connect(kind)
+            except _Ended:
+                continue
+        return self._connect(kind)
+
+    def _connect(self, kind: _Kind) -> _Connection:
         heavy, seed = kind
+        measures = self._measures
         python = self._interpreter
         readable = [*python.readable, *python.site, *_LIBRARIES]
         readable += [*self._readable, *self._import_path]
@@ -231,6 +242,10 @@ class LocalSandbox:
         return _Connection(config, python)
 
 
+class _Ended(SandboxUnavailable):
+    """A server ended without a word of its own."""
+
+
 class _Connection:
     """One server process and the socket to it."""
 
@@ -239,6 +254,8 @@ class _Connection:
 
     def __init__(self, config: dict[str, Any], python: Interpreter) -> None:
         config["client"], config["heartbeat"] = os.getpid(), SILENCE / 12
+        config["name"] = f"refute-{os.getpid()}-{os.urandom(8).hex()}"
+        self._directory = os.path.join(config["scratch"], config["name"])
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
         options = ["-P"] * (python.version >= (3, 11)) + ["-s", "-S"]
@@ -279,7 +296,7 @@ class _Connection:
         except TimeoutError:
             raise silent() from None
         if not data:
-            raise SandboxUnavailable(f"the sandbox server ended: {self._last_words()}")
+            raise _Ended(f"the sandbox server ended: {self._last_words()}")
         reply: dict[str, Any] = json.loads(data)
         return reply
 
@@ -303,6 +320,8 @@ class _Connection:
             self.process.wait()
         if self.process.stderr is not None:
             self.process.stderr.close()
+        if self.process.returncode:  # it may be that who clears up was killed, too
+            remove(self._directory, inode(self._directory))
 
     def job(
         self, payload: bytes, head: Head, start: int, total: int, width: int, limits: Limits,
@@ -338,6 +357,8 @@ class _Connection:
 _SOCKET_KIND = getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM)
 _REPLY_BYTES = 1 << 20
 _PATIENCE = 5.0
+_STARTS = 3
+"""Times that a server is started before it is given up."""
 
 
 def _mentions(code: Code | tuple[Code, ...], name: str) -> bool:
