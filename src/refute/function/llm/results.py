@@ -224,9 +224,7 @@ def traced(
     """The trace of suites and edits, with what could not be read counted."""
     unreadable = _unreadable(suites, edits, besides)
     too_long = unreadable.pop(Unreadable.CONTEXT.value, 0)
-    return Trace(
-        suites=tuple(suites), edits=tuple(edits), unreadable=unreadable, too_long=too_long
-    )
+    return Trace(suites=tuple(suites), edits=tuple(edits), unreadable=unreadable, too_long=too_long)
 
 
 def with_programs(result: MethodResult, programs: Sequence[str | None]) -> MethodResult:
