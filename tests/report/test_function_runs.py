@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,17 @@ def test_table_3_has_a_row_for_each_judge_one_sample_and_the_perfect_judge(runs:
     folder = runs.add("judge", [0, 1], range(4), dataset="humaneval+", method="judge:mine", m=0)
     (table,) = refute_report(folder).chosen(["utgen-3"])
     assert [row.cells[1].text for row in table.rows] == ["judge:mine"]
+
+
+def test_on_the_page_a_place_without_a_number_stands_below_the_numbers(
+    runs: Runs, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    folder = str(runs.add("a", [0], range(4)))
+    assert cli.run(["report", folder, "-o", str(page)]) == 0
+    places = re.findall(r'<td class="(\w*)">-</td>', page.read_text())
+    assert places
+    assert set(places) == {"n"}
 
 
 def test_every_format_is_printed(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:

@@ -157,7 +157,7 @@ def _pairs(study: DatasetStudy) -> list[Grid]:
         for pair in study.pairs
         if not math.isnan(pair.difference)
     ]
-    heads = ("", "figure", "n", "first better", "second", "difference", "p", "p (Holm)")
+    heads = ("", "figure", "n", "first better", "second better", "difference", "p", "p (Holm)")
     return [
         Grid(
             "pairs",

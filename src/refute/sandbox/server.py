@@ -15,6 +15,7 @@ datagram, sent unasked, is ``{"protections": {...}}`` or ``{"failed": reason}``.
 from __future__ import annotations
 
 import array
+import functools
 import json
 import mmap
 import os
@@ -25,6 +26,7 @@ import struct
 import sys
 import time
 import types
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
@@ -206,14 +208,14 @@ class Server:
         if end is not None and (end[0] == "spent" or start < width):
             return end
         if warm is None:
-            pid = self.births.program(payload, results, request[12], space)
-            return self.watch(pid, total, request, results, start)
+            born = functools.partial(self.births.program, payload, results, request[12], space)
+            return self.watch(born, total, request, results, start)
         begun = time.monotonic()
         try:
             pid = warm.copy()
             self.births.limit_copy(pid, min(space, warm.space))
             warm.employ(payload, results)
-            end = self.watch(pid, total, request, results, start, warm)
+            end = self.watch(lambda: pid, total, request, results, start, warm)
             if not warm.doubtful:
                 return end
         except (self.warm.InDoubt, OSError):
@@ -248,7 +250,7 @@ class Server:
             os.waitpid(pid, 0)
             return None, None
         warm = self.warm.Warm(pid, listener, self.confined, space)
-        end = self.watch(pid, 0, request, -1, 0, warm)
+        end = self.watch(lambda: pid, 0, request, -1, 0, warm)
         if end == READY:
             self.imports.setdefault(place, self.processes.cpu_time(pid))
         if end != READY:
@@ -276,7 +278,7 @@ class Server:
 
     def watch(
         self,
-        pid: int,
+        born: Callable[[], int],
         total: int,
         request: tuple[Any, ...],
         results: int,
@@ -285,6 +287,8 @@ class Server:
     ) -> tuple[str, str]:
         """Wait for the child's end, or kill it when a step or the run overruns: (kind, detail).
 
+        `born`: gives its pid. It is made when all is ready to wait for it: what this process
+        writes to while the child lives is copied.
         `start`: its first step. `warm`: whose copy it is. Without `results` it is that process
         itself, until it is `READY`.
         """
@@ -298,7 +302,8 @@ class Server:
         # in any: a text that hangs while it is loaded must not take as long as a slow package may.
         loaded = None if retry else self.imports.get(place)
         header, calling = self.child.HEADER, self.child.CALLING
-        with self.processes.Exit(pid, self.channel, self.client, warm) as exited:
+        with self.processes.Exit(self.channel, self.client, warm) as exited:
+            pid = exited.watch(born)
             while True:
                 if exited.wait(tick):
                     _, status = os.waitpid(pid, 0)

@@ -10,6 +10,7 @@ from refute.errors import ContextTooLong, ModelUnavailable
 from refute.issue.drafting.original import Original
 from refute.issue.methods.autocoderover import SearchCall, autocoderover, read_calls
 from refute.methods import Bounds, Context
+from refute.prompts import render
 
 from ..projects import Project
 from .talking import conversation, reproduce, same_as_golden, scripted
@@ -139,3 +140,9 @@ def test_calls_are_read_tolerantly(answer: str, calls: list[tuple[str, ...]]) ->
 
 def test_calls_are_bounded() -> None:
     assert len(read_calls("\n".join(f"search_class('A{i}')" for i in range(50)))) == 10
+
+
+def test_asked_for_a_fix_the_form_is_shown_on_code_and_not_on_a_test() -> None:
+    written = render("acr_write", fix=True)
+    assert "<original>" in written
+    assert "def test_" not in written

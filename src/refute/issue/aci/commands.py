@@ -147,7 +147,7 @@ COMMANDS: Mapping[str, Command] = {
             "run a shell command in the repository",
             (CommandParameter("command", "the command, for bash; no interactive programs"),),
         ),
-        Command("submit", "hand in the tests as the files are now; this ends your work"),
+        Command("submit", "hand in the files as they are now; this ends your work"),
     )
 }
 

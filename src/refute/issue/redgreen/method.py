@@ -141,7 +141,7 @@ class _Work:
         self.view = View((), (), ())
         self.steps: list[dict[str, Any]] = []
         self.pool = Pool(bed, self.step)
-        self.doubts = Doubts()
+        self.doubts = Doubts({})
 
     def step(self, kind: str, **what: Any) -> None:
         """Write a line of the journal."""
@@ -230,6 +230,7 @@ class _Work:
                     break
                 located = next(s["answer"] for s in self.steps if s["kind"] == "locate")
                 await self._look(located)
+        self.doubts = Doubts({route: question.n for route, question in routes})
         self.say(f"runs what {sum(map(len, answers))} answers hold")
         for (route, _), texts in zip(routes, answers, strict=True):
             for text in texts:
@@ -281,7 +282,7 @@ class _Work:
     def _take(self, kind: str, numbers: tuple[int, ...], text: str) -> None:
         """Work in one answer about drafts or, of kind `fix`, about a fix."""
         if kind != "judge":
-            self._read(text, kind, None if kind == "fix" else numbers[0])
+            self._read(text, kind, None if kind == "fix" else next(iter(numbers), None))
             return
         verdicts = read_verdicts(text, len(numbers))
         accepted = [verdict.accepted is True for verdict in verdicts]

@@ -44,6 +44,10 @@ class Questions:
             if n
         ]
 
+    def anew(self, route: Route, first: int) -> PromptedQuestion:
+        """For one more draft by that route, where `first` were had already."""
+        return PromptedQuestion(self._prompt(route), 1, FREE, first, of_tests=route == "direct")
+
     def judge(self, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> PromptedQuestion:
         """Which of them fail for the issue's reason? `fixes`: one for each behaviour."""
         versions = [
