@@ -9,6 +9,7 @@ from typing import cast
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.methods import Spawn
 from refute.problems import IssueProblem
+from refute.workspace.built import with_built
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Runner
@@ -47,6 +48,7 @@ def in_checkout(checkout: Checkout, text: str) -> tuple[IssueProblem, Spawn]:
     folder, commit = snapshot(root)
     if checkout.commit is not None:
         commit = _resolved(root, checkout.commit)
+    commit = with_built(folder, commit, root)
     base = prepare(str(folder), commit, recipe, checkout=root)
     problem = IssueProblem(root.name, str(folder), commit, text, recipe)
     return problem, lambda: open_local(base)

@@ -41,6 +41,8 @@ _ANSWERS = 10.0
 """Seconds for the cluster's head to answer."""
 _GRACE = 10.0
 """Seconds for workers to end by themselves."""
+_MODE = "RAY_AUTH_MODE"
+"""Ray 2.60 gives clusters a token, which a driver sends to an address only where this says so."""
 _STORE = 200 << 20
 """Bytes of the object store of a cluster of our own: units and records are small."""
 
@@ -85,13 +87,17 @@ def _connected(workers: Workers) -> Iterator[int | None]:
     own = address == "local"
     jobs = workers.jobs or cores()
     size = {"num_cpus": jobs, "object_store_memory": _STORE, "include_dashboard": False}
+    answered = False
     try:
         if re.fullmatch(r"[\w.-]+:\d+", address):  # where nobody listens Ray waits for minutes
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), _ANSWERS).close()
+            answered = True
         ray.init(address, log_to_driver=False, logging_level="ERROR", **(size if own else {}))
     except (OSError, OverflowError, RuntimeError, ValueError) as error:
         told = " ".join(str(error).split())[:200]
+        if answered and _MODE not in os.environ:
+            told += f" (it answers; if it wants its token, set {_MODE}=token)"
         raise Unavailable(f"no Ray cluster at {address}: {told}") from None
     try:
         yield jobs if own else None

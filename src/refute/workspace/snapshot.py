@@ -18,13 +18,14 @@ from refute.workspace.cache import key_of
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 
-__all__ = ["apply_to_checkout", "borrow_objects", "checkout_root", "snapshot"]
+__all__ = ["IDENTITY", "apply_to_checkout", "borrow_objects", "checkout_root", "snapshot"]
 
-_WHO = {
+IDENTITY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
     for part, value in (("NAME", "refute"), ("EMAIL", "refute@localhost"))
 }
+"""Environment of git: whose the commits are that are made here."""
 
 
 def snapshot(path: Path) -> tuple[Path, str]:
@@ -45,7 +46,7 @@ def snapshot(path: Path) -> tuple[Path, str]:
             # with its time: git reads what changed in the very second in which it was written
             shutil.copy2(clone.git_dir / "index", index)
         options = (f"--git-dir={folder}", f"--work-tree={clone.work_tree}")
-        env = {"GIT_INDEX_FILE": str(index), **_WHO}
+        env = {"GIT_INDEX_FILE": str(index), **IDENTITY}
         try:
             paths = _without_submodules(options, env)
             words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
