@@ -32,9 +32,10 @@ def test_a_model_in_the_process_is_where_the_gpu_is(
     from ..models.tiny import build_tiny
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     model = build_tiny(tmp_path / "tiny")
     data = tmp_path / "sums.jsonl"
-    data.write_text(rows(2))
+    data.write_text(rows(1))
     given = ("bench", data, "--method", "no-ut", "--model", f"hf:{model}", "--max-tokens", 8)
     with head_and_nodes(tmp_path / "cache", {}, {"num_gpus": 1}) as cluster:
         folder = tmp_path / "where"
