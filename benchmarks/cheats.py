@@ -1,10 +1,16 @@
 """The cheats of `refute cheats` before other graders, and what these cost.
 
-    python benchmarks/cheats.py --rllm PATH --nemo-gym PATH --open-r1 PATH --peer PYTHON
+    python benchmarks/cheats.py --rllm PATH --nemo-gym PATH --open-r1 PATH --fusion PATH \
+        --peer PYTHON
 
-PATH: a checkout of rllm-org/rllm, NVIDIA-NeMo/Gym, huggingface/open-r1. PYTHON: the interpreter of
-an environment with evalplus, numpy, pandas and pytest, on which the graders run. Without a path its
-grader is left out. refute runs on the interpreter of this script.
+PATH: a checkout of rllm-org/rllm, NVIDIA-NeMo/Gym, huggingface/open-r1, bytedance/SandboxFusion.
+PYTHON: the interpreter of an environment with evalplus, numpy, pandas and pytest, and for
+SandboxFusion what its pyproject.toml names (but for transformers), on which the graders run.
+Without a path its grader is left out. refute runs on the interpreter of this script.
+
+SandboxFusion is its own code with its own settings of `local.yaml`, called as its server calls it,
+without the server and the image: `check_stdio_test_cases`, and for calls what its MBPP does, the
+asserts behind the program and status 0 is right. Its environment of conda is this interpreter.
 
 Each question (a cheat, a twin) has a grader of its own: a process in a namespace of its own (bwrap)
 with an empty /tmp and a read-only disk, in a temporary directory, under limits of memory, CPU time
@@ -20,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import asyncio
 import atexit
 import contextlib
 import importlib
@@ -44,9 +51,10 @@ GRADERS = (
     "rllm-livecodebench",
     "nemo-gym",
     "open-r1",
+    "sandbox-fusion",
     "refute",
 )
-PATHS = {"rllm": "rllm", "nemo-gym": "nemo_gym", "open-r1": "open_r1"}
+PATHS = {"rllm": "rllm", "nemo-gym": "nemo_gym", "open-r1": "open_r1", "sandbox-fusion": "fusion"}
 PRICED = ("always equal", "os._exit(0) in the call", "frames", "gc", "builtins", "sleeps")
 PRICED_STDIO = ("sys.exit(0), printing", "prints nothing", "prints more")
 TIMEOUT = 90.0
@@ -64,6 +72,7 @@ def main() -> None:
     options.add_argument("--rllm", type=Path)
     options.add_argument("--nemo-gym", type=Path)
     options.add_argument("--open-r1", type=Path)
+    options.add_argument("--fusion", type=Path)
     options.add_argument("--peer", default=sys.executable, help="python that the graders run on")
     options.add_argument("--only", choices=GRADERS, action="append")
     options.add_argument("--repeat", type=int, default=10)
@@ -76,6 +85,7 @@ def main() -> None:
     if chosen.grader:
         be_grader(chosen.grader, chosen.path)
         return
+    chosen.peer = str(Path(chosen.peer).absolute())
     print(f"settings: {vars(chosen)}", flush=True)
     report = {}
     for name in chosen.only or GRADERS:
@@ -221,7 +231,7 @@ def form(name: str, task: dict[str, Any]) -> Any:
         task = {"kind": "calls", "entry_point": task["entry_point"], "tests": ASSERTED}
     entry = task.get("entry_point", "")
     if task["kind"] == "stdio":
-        if name == "open-r1":
+        if name in ("open-r1", "sandbox-fusion"):
             return [{"input": t.get("stdin", ""), "output": t["stdout"]} for t in task["tests"]]
         if name in ("rllm-livecodebench", "nemo-gym"):
             tests = task["tests"]
@@ -235,6 +245,8 @@ def form(name: str, task: dict[str, Any]) -> Any:
     if name == "rllm-humanevalplus":
         lines = "".join(f"    assert candidate(*{a!r}) == {w!r}\n" for a, w in tests)
         return f"def check(candidate):\n{lines}\ncheck({entry})\n"
+    if name == "sandbox-fusion":
+        return "".join(f"\nassert {one}" for one in asserts)
     if name == "rllm-kodcode":
         return "".join(f"def test_{n}():\n    assert {a}\n\n" for n, a in enumerate(asserts))
     if name == "open-r1":
@@ -372,6 +384,29 @@ def open_r1_grader(path: str) -> Graded:
     return graded
 
 
+def sandbox_fusion_grader(path: str) -> Graded:
+    """SandboxFusion's runner and checks, each program in a process that it starts."""
+    sys.path.insert(0, path)
+    importlib.import_module("sandbox.runners.major").get_python_rt_env = lambda name: {}
+    testing = importlib.import_module("sandbox.utils.testing")
+    config = testing.TestConfig(language="python")
+
+    def graded(program: str, asked: Any) -> bool:
+        if isinstance(asked, str):
+            one = asyncio.run(testing.check_auto_test_case(program + asked, config))
+            return bool(one.passed)
+        cases = [
+            testing.GeneralStdioTest(
+                input={"stdin": case["input"]}, output={"stdout": case["output"]}
+            )
+            for case in asked
+        ]
+        found = asyncio.run(testing.check_stdio_test_cases(program, cases, config))
+        return all(one.passed for one in found)
+
+    return graded
+
+
 MAKERS: dict[str, Callable[[str], Graded]] = {
     "evalplus": evalplus_grader,
     "rllm-humanevalplus": humanevalplus_grader,
@@ -379,6 +414,7 @@ MAKERS: dict[str, Callable[[str], Graded]] = {
     "rllm-livecodebench": livecodebench_grader,
     "nemo-gym": nemo_gym_grader,
     "open-r1": open_r1_grader,
+    "sandbox-fusion": sandbox_fusion_grader,
     "refute": refute_grader,
 }
 
