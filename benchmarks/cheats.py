@@ -59,6 +59,9 @@ PRICED = ("always equal", "os._exit(0) in the call", "frames", "gc", "builtins",
 PRICED_STDIO = ("sys.exit(0), printing", "prints nothing", "prints more")
 TIMEOUT = 90.0
 """Seconds for one question."""
+CLOCK = 30
+"""Seconds of the clock that LiveCodeBench's graders give a program here: their 6 are not enough for
+its imports on a busy machine, and a twin that is not paid says nothing about its cheat."""
 MEMORY, CPU, PROCESSES = 4 << 30, 20, 4096
 
 
@@ -338,7 +341,8 @@ def livecodebench_grader(path: str) -> Graded:
     module = _rllm(path, "livecodebench")
 
     def graded(program: str, asked: Any) -> bool:
-        found, _ = module.run_test({"input_output": json.dumps(asked)}, test=program, timeout=6)
+        sent = {"input_output": json.dumps(asked)}
+        found, _ = module.run_test(sent, test=program, timeout=CLOCK)
         return len(found) > 0 and all(one is True or one == 1 for one in found)
 
     return graded
@@ -350,7 +354,7 @@ def nemo_gym_grader(path: str) -> Graded:
     module = importlib.import_module("lcb_integration.testing_util")
 
     def graded(program: str, asked: Any) -> bool:
-        found, _ = module.run_test(asked, test=program, timeout=6)
+        found, _ = module.run_test(asked, test=program, timeout=CLOCK)
         return len(found) > 0 and all(one is True or one == 1 for one in found)
 
     return graded

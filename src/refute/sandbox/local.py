@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from refute.errors import SandboxUnavailable
@@ -250,7 +251,7 @@ class _Connection:
         command = [python.program, *options, "-c", _START, str(_SERVER)]
         command += [str(fd), json.dumps(config)]
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
-        environment["LD_BIND_NOW"] = "1"
+        environment["LD_BIND_NOW"] = "1"  # else each child looks its symbols up
         environment["PYTHONHASHSEED"] = str(config["seed"])
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:
@@ -346,7 +347,7 @@ def _mentions(code: Code | tuple[Code, ...], name: str) -> bool:
         return name in code
     if isinstance(code, tuple):
         return any(_mentions(part, name) for part in code)
-    return name in code.co_names
+    return isinstance(code, CodeType) and name in code.co_names
 
 
 _LIBRARIES = (
