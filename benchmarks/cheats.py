@@ -144,6 +144,7 @@ def command(name: str, path: Path | None, chosen: argparse.Namespace, folder: st
         words += ["--ro-bind", one, one]
     words += ["--bind", folder, folder, "--chdir", folder, "--proc", "/proc", "--dev", "/dev"]
     words += ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--die-with-parent"]
+    words += ["--new-session"]  # one of the cheats kills its group
     words += ["--setenv", "PATH", f"{Path(python).absolute().parent}:{os.environ['PATH']}"]
     words += ["--setenv", "HOME", folder, "--unsetenv", "REFUTE_DATA"]
     if name != "refute":  # which sets its own limits, and makes more of what it is given

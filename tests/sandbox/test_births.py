@@ -19,8 +19,8 @@ def f():
         raised = True
     except (OSError, ValueError):
         raised = False
-    names = [name for name in sys.modules if "rehears" in name]
-    return [random.random(), limits, raised, names, "LD_BIND_NOW" in os.environ, os.getpid() > 0]
+    names = [name for name in ("f", "n") if name in vars(sys.modules["refute_program"])]
+    return [random.random(), limits, raised, names, "LD_BIND_NOW" in os.environ]
 """
 
 
@@ -32,10 +32,10 @@ def test_each_begins_alike_whatever_ran_before() -> None:
             assert isinstance(outcome, Returned), outcome
             found.append(outcome.value)
     assert found[0] == found[2]
-    _, limits, raised, names, bind, _ = found[0]
-    assert not raised and not names and not bind
+    _, limits, raised, names, bind = found[0]
+    assert (raised, names, bind) == (False, ["f"], False)
     assert all(soft == hard >= 0 for soft, hard in limits)
-    assert limits[0] == (0, 0) and limits[1] == (64, 64)
+    assert limits[:2] == [(0, 0), (64, 64)]
 
 
 def test_a_seed_is_what_random_begins_with() -> None:
