@@ -33,7 +33,7 @@ from refute.syntax import parse_module
 __all__ = ["Trial", "answers_of", "judge", "run_asserts", "trials_of", "try_all"]
 
 _KEPT = 1000
-"""Files that are read once, and values."""
+"""Files that are read once."""
 ROUNDS = 12
 """Times that a program is asked, where its answers decide what is asked next."""
 
@@ -179,8 +179,9 @@ def _plain(outcome: Outcome) -> Any:
     return _known(data) if len(data) <= _SHORT else _decoded(data)
 
 
-_SHORT = 1 << 12
-"""Bytes of a value that is decoded once: right programs answer alike."""
+_SHORT, _VALUES = 1 << 11, 256
+"""Bytes of a value that is decoded once, since right programs answer alike; how many are kept. One
+may be fifty times as large in memory."""
 
 
 def _decoded(data: bytes) -> Any:
@@ -190,7 +191,7 @@ def _decoded(data: bytes) -> Any:
         return None
 
 
-_known = lru_cache(_KEPT)(_decoded)
+_known = lru_cache(_VALUES)(_decoded)
 
 
 @cache
