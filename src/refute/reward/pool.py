@@ -116,7 +116,7 @@ class Grader(ManyAtOnce):
         self, program: str, task: Task, *, partial: bool | None = None
     ) -> Verdict:
         """See `ManyAtOnce.grade_async`; the event loop itself compares where that takes no time."""
-        if not task.is_small or len(program) > _SMALL:
+        if type(program) is not str or len(program) > _SMALL or not task.is_small:
             return await super().grade_async(program, task, partial=partial)
         share = self._partial if partial is None else partial
         return await self._pool.do_in_steps(

@@ -61,6 +61,7 @@ class Births:
             resource.setrlimit(number, (value, value))
         self._own = limits(("RLIMIT_NPROC", self._config["processes"]))
         self._space = limits(("RLIMIT_AS", _ANY))
+        os.environ.pop("LD_BIND_NOW", None)  # has done its work
         self._child.spawning.none_installed()
         self._child.loading.find_late(self._config["path_code"])
         self._rehearse()

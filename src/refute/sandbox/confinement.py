@@ -201,7 +201,7 @@ class Confinement:
         """End every descendant (`kill`: False where a filter lets a program make none, and others
         are to live) and empty the private directory; True when something resisted."""
         if not kill:
-            return not self.tidy.empty(self.config["scratch"], self.scratch_inode)
+            return self._clear()
         if self.own_pids:
             try:
                 os.kill(-1, signal.SIGKILL)
@@ -214,6 +214,12 @@ class Confinement:
                 pass
         except ChildProcessError:
             pass
+        return self._clear()
+
+    def _clear(self) -> bool:
+        """Empty the private directory; True when something resisted."""
+        if self.own_pids and self.is_clean():  # a mount: nothing can be in its place
+            return False
         return not self.tidy.empty(self.config["scratch"], self.scratch_inode)
 
     def _kill_descendants(self) -> None:

@@ -16,10 +16,12 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from refute.errors import SandboxUnavailable
 from refute.problems import Invocation
+from refute.sandbox import waiting
 from refute.sandbox.answers import Answers, outcomes, read_frames
 from refute.sandbox.cleanup import inode, remove
 from refute.sandbox.contract import (
@@ -33,7 +35,7 @@ from refute.sandbox.contract import (
 )
 from refute.sandbox.interpreter import Interpreter, this_interpreter
 from refute.sandbox.payloads import Head, Heads, calls_packed, programs_packed, sealed, shared
-from refute.sandbox.waiting import SILENCE, Waits, finished, silent
+from refute.sandbox.waiting import Waits, finished
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 
@@ -51,6 +53,7 @@ exec(SourceFileLoader("refute.sandbox.server", __file__).get_code("refute.sandbo
 """Runs the server as a script that is compiled once and kept: a run starts several. Nothing that
 it imports is garbage, so that none is looked for until it serves."""
 _REQUEST = struct.Struct("<IIIQQQddddI?IQQ")  # as `server.REQUEST`
+_REPLY, _ALIVE = struct.Struct("<I?dd"), b"{}"  # as `server.REPLY` and `server.ALIVE`
 _PRELOAD = (
     "bisect", "collections.abc", "copy", "functools", "heapq", "itertools", "math", "operator",
     "re", "string", "typing",
@@ -253,7 +256,7 @@ class _Connection:
     """Of the processes that did the last job."""
 
     def __init__(self, config: dict[str, Any], python: Interpreter) -> None:
-        config["client"], config["heartbeat"] = os.getpid(), SILENCE / 12
+        config["client"], config["heartbeat"] = os.getpid(), waiting.SILENCE / 12
         config["name"] = f"refute-{os.getpid()}-{os.urandom(8).hex()}"
         self._directory = os.path.join(config["scratch"], config["name"])
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
@@ -265,7 +268,7 @@ class _Connection:
         command = [python.program, *options, "-c", _START, str(_SERVER)]
         command += [str(fd), json.dumps(config)]
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
-        environment["LD_BIND_NOW"] = "1"
+        environment["LD_BIND_NOW"] = "1"  # else each child looks its symbols up
         environment["PYTHONHASHSEED"] = str(config["seed"])
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:
@@ -278,9 +281,9 @@ class _Connection:
             raise SandboxUnavailable(f"cannot start {python.program}: {error}") from None
         finally:
             theirs.close()
-        self.channel.settimeout(SILENCE)
+        self.channel.settimeout(waiting.SILENCE)
         try:
-            hello = self._received()
+            hello: dict[str, Any] = json.loads(self._word())
         except BaseException:
             self.close()
             raise
@@ -289,16 +292,15 @@ class _Connection:
             raise SandboxUnavailable(f"isolation failed: {hello.get('failed', 'no answer')}")
         self.protections: dict[str, bool] = hello["protections"]
 
-    def _received(self) -> dict[str, Any]:
-        """The next word of the server: a reply, or a sign of life, which is empty."""
+    def _word(self) -> bytes:
+        """The next word of the server."""
         try:
             data = self.channel.recv(_REPLY_BYTES)
         except TimeoutError:
-            raise silent() from None
+            raise waiting.silent() from None
         if not data:
             raise _Ended(f"the sandbox server ended: {self._last_words()}")
-        reply: dict[str, Any] = json.loads(data)
-        return reply
+        return data
 
     def _last_words(self) -> str:
         assert self.process.stderr is not None
@@ -339,19 +341,19 @@ class _Connection:
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
             try:
                 self.channel.sendmsg([request], ancillary)
-                reply: dict[str, Any] = {}
-                while not reply:  # signs of life come before it
+                word = _ALIVE
+                while word == _ALIVE:
                     yield self.channel
-                    reply = self._received()
+                    word = self._word()
             except OSError as error:
                 raise SandboxUnavailable(f"the sandbox server is gone: {error}") from None
             read_frames(results.fileno(), capacity, start, answers)
-        for step, kind, detail in reply["cuts"]:
+        following, tainted, answers.left, self.cpu_seconds = _REPLY.unpack_from(word)
+        cuts = word[_REPLY.size :]
+        for step, kind, detail in json.loads(cuts) if cuts else ():
             answers.cuts[step] = TimedOut(kind) if kind in ("cpu", "wall") else Killed(detail)
             answers.bodies[step] = None
-        answers.left = reply["left"]
-        self.cpu_seconds = reply["used"]
-        return reply["next"], reply["tainted"]
+        return following, tainted
 
 
 _SOCKET_KIND = getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM)
@@ -366,7 +368,7 @@ def _mentions(code: Code | tuple[Code, ...], name: str) -> bool:
         return name in code
     if isinstance(code, tuple):
         return any(_mentions(part, name) for part in code)
-    return name in code.co_names
+    return isinstance(code, CodeType) and name in code.co_names
 
 
 _LIBRARIES = (

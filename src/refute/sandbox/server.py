@@ -7,9 +7,9 @@ whose descriptors it hands to the child. It watches a child by its CPU clock and
 header, kills what overruns, and goes on behind the call that was cut short, in a fresh child.
 
 Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
-of the payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail],
-...], "next": step, "tainted": bool, "left": wall seconds, "used": CPU seconds}``. The first
-datagram, sent unasked, is ``{"protections": {...}}`` or ``{"failed": reason}``.
+of the payload and the result file; the reply is `REPLY`, and behind it, where calls were cut short,
+JSON: ``[[step, kind, detail], ...]``. Between them come signs of life, `ALIVE`. The first
+datagram, sent unasked, is JSON: ``{"protections": {...}}`` or ``{"failed": reason}``.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ REQUEST = struct.Struct("<IIIQQQddddI?IQQ")
 import, wall of all that is left; stop after; whether cuts are tried again. Of the module that the
 first program is: its bytes at the payload's head, which it is recognised by, and by which without
 its text (see `warm`)."""
+
+REPLY = struct.Struct("<I?dd")
+"""The next step; whether something resisted the clearing up; wall seconds left; CPU seconds."""
+ALIVE = b"{}"
 
 _LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
 _SHOT = ("killed", "signal 9 (SIGKILL)")
@@ -72,23 +76,24 @@ class Server:
         self.config = config
         self.processes: Any = load_neighbour("processes")
         self.child = load_neighbour("child")
-        states = load_neighbour("states")
+        states, tidy = load_neighbour("states"), load_neighbour("cleanup")
         self.values = load_neighbour("values", load_neighbour("nodes"), states)
-        self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
+        self.child.replaying = load_neighbour("replay", tidy)  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
-        self.child.observing = load_neighbour("observing", states)  # type: ignore[attr-defined]
+        self.child.observing = load_neighbour("observing", states, tidy)  # type: ignore[attr-defined]
         self.child.spawning = load_neighbour("spawning")  # type: ignore[attr-defined]
         self.warm = load_neighbour("warm")
         self.kept = self.warm.Kept()
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
-        parts = (linux, load_neighbour("seccomp"), load_neighbour("cleanup"))
+        parts = (linux, load_neighbour("seccomp"), tidy)
         self.confined: Any = load_neighbour("confinement").Confinement(channel, config, *parts)
         made = config, self.child, self.values, self.processes, self.confined
         self.births: Any = load_neighbour("births").Births(*made)
         self.baseline = 0
         self.next_beat = 0.0
         self.imports: dict[int, float] = {}  # CPU seconds of each module's first, by its place
+        self.spent = 0.0  # CPU seconds of children, up to the last reply
         self.left = 0.0  # wall seconds for what is still to be run
         self.tainted = False  # whether something resisted the clearing up behind a child
         self.client = self.processes.watch_process(config["client"])
@@ -138,10 +143,10 @@ class Server:
             finally:
                 for fd in fds:
                     os.close(fd)
-            self.channel.send(json.dumps(reply).encode())
+            self.channel.send(reply)
         self.kept.end()  # before this process does, so that what they used is counted
 
-    def job(self, payload: int, results: int, request: tuple[Any, ...]) -> dict[str, Any]:
+    def job(self, payload: int, results: int, request: tuple[Any, ...]) -> bytes:
         """Run steps until all are done, the result file is full, or too many were cut short."""
         start, total, width, capacity = request[:4]
         self.left, stop_after, retry = request[9:12]
@@ -151,13 +156,6 @@ class Server:
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
         shots, shot_at = 0, -1
-        spent = self.processes.spent_by_children()
-
-        def reply(following: int) -> dict[str, Any]:
-            used = self.processes.spent_by_children() - spent
-            state = {"tainted": self.tainted, "left": self.left, "used": used}
-            return {"cuts": cuts, "next": following, **state}
-
         while start < total and self.left > 0:
             first = start
             end = self.attempt(payload, results, request, start, committed)
@@ -170,7 +168,7 @@ class Server:
             if step >= total:  # all done; a thread that went on running changes no outcome
                 break
             if phase == self.child.FULL and step > begun:  # else it lies: one output always fits
-                return reply(step)
+                return self.reply(step, cuts)
             if end[0] == "spent":
                 break
             index, call = divmod(step, width)
@@ -192,8 +190,14 @@ class Server:
             if start // width != first // width:
                 cuts_here = 0
             if len(cuts) >= MOST_CUTS:
-                return reply(start)
-        return reply(total)
+                return self.reply(start, cuts)
+        return self.reply(total, cuts)
+
+    def reply(self, following: int, cuts: list[list[Any]]) -> bytes:
+        """What came of a job, but for what is in the result file."""
+        before, self.spent = self.spent, self.processes.spent_by_children()
+        head = REPLY.pack(following, self.tainted, self.left, self.spent - before)
+        return head + json.dumps(cuts).encode() if cuts else head
 
     def attempt(
         self, payload: int, results: int, request: tuple[Any, ...], start: int, committed: int
@@ -360,7 +364,7 @@ class Server:
             return
         self.next_beat = now + self.config["heartbeat"]
         try:
-            self.channel.send(b"{}", socket.MSG_DONTWAIT)
+            self.channel.send(ALIVE, socket.MSG_DONTWAIT)
         except OSError:  # the client is stopped, or gone: seen elsewhere
             pass
 
