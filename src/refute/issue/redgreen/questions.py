@@ -105,6 +105,8 @@ def _fault(draft: Draft) -> str:
     trial = draft.trial
     if not trial.applied:
         return f"they were not run ({trial.rejected})"
+    if trial.wanting:
+        return "they import a package that is not installed here"
     if trial.failing:
         return "they fail before or after their own body: on import, in set-up or in tear-down"
     if trial.report is not None and trial.report.status != "finished":
