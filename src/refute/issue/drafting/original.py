@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from refute.errors import PatchRejected
 from refute.issue.grading.changed_tests import touched_tests
 from refute.issue.grading.states import files_with_tests, test_files
-from refute.issue.patches import added_lines
+from refute.issue.patches import added_lines, is_test_file
 from refute.methods import Bounds
 from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
@@ -152,6 +152,20 @@ class Original:
             return False
         names = {named[1], f"{named[1]}.py"}
         return all(names.isdisjoint(path.split("/")) for path in self.paths())
+
+    def fault(self, trial: TrialRun) -> str:
+        """Why no test can be run here, with the trial's patch or without it: an interpreter that
+        lacks pytest, say. "" where tests were found, or no existing test file can tell."""
+        if trial.report is None or not _without_tests(trial.report):
+            return ""
+        touched = [path for path in test_files(trial.patch) if path in self.paths()]
+        files = touched or [path for path in self.paths() if is_test_file(path)]
+        known = files_with_tests(self.workspace, files)[:1]
+        before = self.base(known) if known else None
+        if before is None or not _without_tests(before):
+            return ""
+        found = f"none is found in {known[0]}, which has some: is pytest missing?"
+        return before.remark or found
 
     def _selections(self, patch: str, files: Sequence[str]) -> list[TestSelection]:
         """What to run of the test files of a patch that is applied."""
@@ -304,6 +318,10 @@ def _of_the_repository(failure: Failure) -> str:
     tails = (frame[end.start() :] if end else "" for frame, end in zip(frames, ends, strict=True))
     kept = zip(frames, own, tails, strict=True)
     return "".join([head, *(frame if ours else tail for frame, ours, tail in kept)])
+
+
+def _without_tests(report: TestReport) -> bool:
+    return report.status in ("crashed", "finished") and not report.results
 
 
 def _failing(report: TestReport) -> Mapping[str, TestResult]:
