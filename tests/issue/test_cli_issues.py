@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -115,6 +116,30 @@ def test_a_program_gets_the_same(
     status, out, _ = refute(capsys, "vet", "fix.diff", *arguments)
     assert (status, json.loads(out)) == (0, json.loads(json.dumps(vetted.to_dict())))
     assert found.write("shapes") == ("tests/test_line.py",)
+
+
+@pytest.mark.parametrize(
+    ("runner", "why"),
+    [("pytest", "pytest"), ("unittest", "tests/test_line.py holds tests, of which none was run")],
+)
+def test_an_interpreter_without_pytest_is_no_verdict(
+    model: Loopback,
+    mine: Project,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    runner: str,
+    why: str,
+) -> None:
+    """Whatever the method: that nothing can be run is not that nothing fails."""
+    make = [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")]
+    subprocess.run(make, check=True)
+    python = tmp_path / "bare/bin/python"
+    status, out, err = refute(
+        capsys, "reproduce", "issue.md", *WITH, "--python", python, "--runner", runner
+    )
+    assert status == 3, out
+    assert "no test can be run with this interpreter" in err
+    assert why in err
 
 
 def test_reproduce_reads_standard_input(

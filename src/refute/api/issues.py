@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from refute.api.calling import Reported, apart, path_of
 from refute.api.fixes import changes_of
 from refute.diffing.service import Diffed
-from refute.errors import InputError
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.files import read_file
 from refute.issue.checkout import Checkout, in_checkout
 from refute.issue.choosing import chosen_reproducer
@@ -170,6 +170,7 @@ def reproduce(
     `issue`: a text file or GitHub's JSON of an issue. `repo`: the checkout, which is not changed;
     `python` and `runner`: how its tests run. `method`, `model`, `options`, `asked` as in
     `refute.hunt`. `bounds`: what it may cost. `chosen` is told the method's name before any work.
+    Raises `WorkspaceUnavailable` where no test can be run.
     """
     asked = asked or Asked(method=method, model=model, options=options or {})
     text = read_issue(str(issue))
@@ -183,7 +184,10 @@ def reproduce(
             return ReproduceResult(name, found, None)
         with spawn() as workspace:
             original = Original(workspace, bounds, whole=WHOLE)
-            return ReproduceResult(name, found, original.attempt(found.prediction.patch))
+            trial = original.attempt(found.prediction.patch)
+            if fault := original.fault(trial):
+                raise WorkspaceUnavailable(f"no test can be run with this interpreter: {fault}")
+            return ReproduceResult(name, found, trial)
 
     return apart(work)
 

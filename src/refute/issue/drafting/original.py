@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from refute.errors import PatchRejected
 from refute.issue.grading.changed_tests import touched_tests
 from refute.issue.grading.states import files_with_tests, test_files
-from refute.issue.patches import added_lines
+from refute.issue.patches import added_lines, is_test_file
 from refute.methods import Bounds
 from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
@@ -135,6 +135,19 @@ class Original:
             return TrialRun(patch, rejected=str(error))
         failing = tuple(r for id, r in _failing(report).items() if id not in before)
         return TrialRun(patch, report, failing)
+
+    def fault(self, trial: TrialRun) -> str:
+        """Why no test can be run here, with the trial's patch or without it: an interpreter that
+        lacks pytest, say. "" where some test was run, or no existing test file can tell."""
+        if trial.report is None or not _ran_nothing(trial.report):
+            return ""
+        known = [path for path in test_files(trial.patch) if path in self.paths()]
+        known = known or [path for path in self.paths() if is_test_file(path)]
+        known = list(files_with_tests(self.workspace, known))[:1]
+        before = self.base(known) if known else None
+        if before is None or not _ran_nothing(before):
+            return ""
+        return before.remark or f"{known[0]} holds tests, of which none was run"
 
     def _selections(self, patch: str, files: Sequence[str]) -> list[TestSelection]:
         """What to run of the test files of a patch that is applied."""
@@ -287,6 +300,11 @@ def _of_the_repository(failure: Failure) -> str:
     tails = (frame[end.start() :] if end else "" for frame, end in zip(frames, ends, strict=True))
     kept = zip(frames, own, tails, strict=True)
     return "".join([head, *(frame if ours else tail for frame, ours, tail in kept)])
+
+
+def _ran_nothing(report: TestReport) -> bool:
+    """The runner did not start; or it is not the one that these tests were written for."""
+    return report.status in ("crashed", "finished") and not report.results
 
 
 def _failing(report: TestReport) -> Mapping[str, TestResult]:
