@@ -47,4 +47,4 @@ docs:
 # tests on a Ray cluster of this machine, which the other tests leave out where ray is not installed
 cluster:
     pip install -e '.[dev,cluster]'
-    pytest -n 0 tests/runs/test_ray.py tests/issue/grading/test_elsewhere.py
+    pytest -n 0 tests/runs tests/issue/grading/test_elsewhere.py

@@ -16,6 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from refute.workspace.interpreters import find_interpreter
+
 HERE = Path(__file__).parent
 INSTALLED = {
     "trl": [["torch"], ["-e", "{refute}[train]"]],
@@ -74,7 +76,8 @@ def environment(name: str, args: argparse.Namespace) -> Path:
     folder = args.environments / name
     python, made = folder / "bin" / "python", folder / "made"
     if not made.is_file():
-        subprocess.run(["uv", "venv", "-q", "--clear", "--python", args.python, folder], check=True)
+        own = find_interpreter(args.python)
+        subprocess.run(["uv", "venv", "-q", "--clear", "--python", own, folder], check=True)
         for given in [["-e", "{refute}", "numpy"], *INSTALLED[name]]:
             words = [word.format(refute=HERE.parent, rllm=args.rllm) for word in given]
             subprocess.run(["uv", "pip", "install", "-q", "--python", python, *words], check=True)

@@ -1,10 +1,16 @@
 """The cheats of `refute cheats` before other graders, and what these cost.
 
-    python benchmarks/cheats.py --rllm PATH --nemo-gym PATH --open-r1 PATH --peer PYTHON
+    python benchmarks/cheats.py --rllm PATH --nemo-gym PATH --open-r1 PATH --fusion PATH \
+        --peer PYTHON
 
-PATH: a checkout of rllm-org/rllm, NVIDIA-NeMo/Gym, huggingface/open-r1. PYTHON: the interpreter of
-an environment with evalplus, numpy, pandas and pytest, on which the graders run. Without a path its
-grader is left out. refute runs on the interpreter of this script.
+PATH: a checkout of rllm-org/rllm, NVIDIA-NeMo/Gym, huggingface/open-r1, bytedance/SandboxFusion.
+PYTHON: the interpreter of an environment with evalplus, numpy, pandas and pytest, and for
+SandboxFusion what its pyproject.toml names (but for transformers), on which the graders run.
+Without a path its grader is left out. refute runs on the interpreter of this script.
+
+SandboxFusion is its own code with its own settings of `local.yaml`, called as its server calls it,
+without the server and the image: `check_stdio_test_cases`, and for calls what its MBPP does, the
+asserts behind the program and status 0 is right. Its environment of conda is this interpreter.
 
 Each question (a cheat, a twin) has a grader of its own: a process in a namespace of its own (bwrap)
 with an empty /tmp and a read-only disk, in a temporary directory, under limits of memory, CPU time
@@ -19,23 +25,16 @@ CPU: user and system time, processes that it starts included, of grading the twi
 from __future__ import annotations
 
 import argparse
-import ast
-import atexit
-import contextlib
-import importlib
-import io
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-import textwrap
-import types
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from peer_graders import ANSWER
 
 GRADERS = (
     "evalplus",
@@ -44,18 +43,15 @@ GRADERS = (
     "rllm-livecodebench",
     "nemo-gym",
     "open-r1",
+    "sandbox-fusion",
     "refute",
 )
-PATHS = {"rllm": "rllm", "nemo-gym": "nemo_gym", "open-r1": "open_r1"}
+PATHS = {"rllm": "rllm", "nemo-gym": "nemo_gym", "open-r1": "open_r1", "sandbox-fusion": "fusion"}
 PRICED = ("always equal", "os._exit(0) in the call", "frames", "gc", "builtins", "sleeps")
 PRICED_STDIO = ("sys.exit(0), printing", "prints nothing", "prints more")
 TIMEOUT = 90.0
 """Seconds for one question."""
 MEMORY, CPU, PROCESSES = 4 << 30, 20, 4096
-
-
-class NotSaid(Exception):
-    """A task that the form of a grader cannot say."""
 
 
 def main() -> None:
@@ -64,18 +60,15 @@ def main() -> None:
     options.add_argument("--rllm", type=Path)
     options.add_argument("--nemo-gym", type=Path)
     options.add_argument("--open-r1", type=Path)
+    options.add_argument("--fusion", type=Path)
     options.add_argument("--peer", default=sys.executable, help="python that the graders run on")
     options.add_argument("--only", choices=GRADERS, action="append")
     options.add_argument("--repeat", type=int, default=10)
     options.add_argument("--every", type=int, default=1, help="only each N-th cheat")
     options.add_argument("--shown", action="store_true", help="print what became of every cheat")
     options.add_argument("--cost-only", action="store_true", help="no cheats, only what it costs")
-    options.add_argument("--as", dest="grader", choices=GRADERS, help=argparse.SUPPRESS)
-    options.add_argument("--path", help=argparse.SUPPRESS)
     chosen = options.parse_args()
-    if chosen.grader:
-        be_grader(chosen.grader, chosen.path)
-        return
+    chosen.peer = str(Path(chosen.peer).absolute())
     print(f"settings: {vars(chosen)}", flush=True)
     report = {}
     for name in chosen.only or GRADERS:
@@ -124,18 +117,19 @@ def command(name: str, path: Path | None, chosen: argparse.Namespace, folder: st
     """How a grader is started: in a namespace, under limits."""
     python = sys.executable if name == "refute" else chosen.peer
     environment = str(Path(python).absolute().parent.parent)
-    here = Path(__file__).resolve()
+    here = Path(__file__).resolve().with_name("peer_graders.py")
     shown = [environment, str(here.parents[1]), *([str(path.resolve())] if path else [])]
     words = ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/tmp"]
     for one in shown:
         words += ["--ro-bind", one, one]
     words += ["--bind", folder, folder, "--chdir", folder, "--proc", "/proc", "--dev", "/dev"]
     words += ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--die-with-parent"]
+    words += ["--new-session"]  # one of the cheats kills its group
     words += ["--setenv", "PATH", f"{Path(python).absolute().parent}:{os.environ['PATH']}"]
     words += ["--setenv", "HOME", folder, "--unsetenv", "REFUTE_DATA"]
     if name != "refute":  # which sets its own limits, and makes more of what it is given
         words += ["prlimit", f"--as={MEMORY}", f"--cpu={CPU}", f"--nproc={PROCESSES}"]
-    return [*words, python, str(here), "--as", name, "--path", str(path.resolve() if path else "")]
+    return [*words, python, str(here), name, str(path.resolve() if path else "")]
 
 
 def ask(name: str, path: Path | None, chosen: argparse.Namespace, source: str, task: Any) -> str:
@@ -155,9 +149,6 @@ def ask(name: str, path: Path | None, chosen: argparse.Namespace, source: str, t
     return "died"
 
 
-ANSWER = "the grader says: "
-
-
 def cost(name: str, path: Path | None, chosen: argparse.Namespace, programs: list[Any]) -> float:
     """Milliseconds of CPU for grading a twin."""
     wanted = PRICED_STDIO if name == "open-r1" else PRICED
@@ -173,214 +164,6 @@ def cost(name: str, path: Path | None, chosen: argparse.Namespace, programs: lis
         line = next(x for x in done.stdout.decode().splitlines() if x.startswith(ANSWER))
         spent += float(line[len(ANSWER) :])
     return 1e3 * spent / (len(priced) * chosen.repeat)
-
-
-# -- the graders -----------------------------------------------------------------------------------
-
-
-def be_grader(name: str, path: str) -> None:
-    """Read a question, grade it as often as it says, and print the answer."""
-    question = json.load(sys.stdin)
-    out = os.fdopen(os.dup(1), "w")
-    try:
-        asked = form(name, question["task"])
-    except NotSaid:
-        print(f"{ANSWER}not said", file=out, flush=True)
-        return
-    with contextlib.redirect_stdout(io.StringIO()):
-        grader = MAKERS[name](path)
-        if question["repeat"]:
-            said = str(spent(grader, question["program"], asked, question["repeat"], name))
-        else:
-            said = json.dumps(bool(grader(question["program"], asked)))
-    print(f"\n{ANSWER}{said}", file=out, flush=True)
-    out.close()
-
-
-def spent(grader: Graded, program: str, asked: Any, repeat: int, name: str) -> float:
-    """CPU seconds of grading a program so many times, its grader imported. Those that run it in
-    their own process spoil that, and get a fork for each time, as from their callers."""
-    spoilt = name in ("rllm-livecodebench", "nemo-gym")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    for times in [1] * repeat if spoilt else [repeat]:
-        pid = os.fork()
-        if pid == 0:
-            for _ in range(times):
-                grader(program, asked)
-            sys.exit(0)  # what it started is ended and counted
-        os.waitpid(pid, 0)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def form(name: str, task: dict[str, Any]) -> Any:
-    """The task as this grader takes it."""
-    if name == "refute":
-        return task
-    if task["kind"] == "asserts":  # the calls that they make
-        task = {"kind": "calls", "entry_point": task["entry_point"], "tests": ASSERTED}
-    entry = task.get("entry_point", "")
-    if task["kind"] == "stdio":
-        if name == "open-r1":
-            return [{"input": t.get("stdin", ""), "output": t["stdout"]} for t in task["tests"]]
-        if name in ("rllm-livecodebench", "nemo-gym"):
-            tests = task["tests"]
-            sent = [t.get("stdin", "") for t in tests], [t["stdout"] for t in tests]
-            return {"inputs": sent[0], "outputs": sent[1]}
-        raise NotSaid
-    tests = [([value(a) for a in t["args"]], value(t["expected"])) for t in task["tests"]]
-    asserts = [f"{entry}(*{args!r}) == {wanted!r}" for args, wanted in tests]
-    if name == "evalplus":
-        return entry, tests
-    if name == "rllm-humanevalplus":
-        lines = "".join(f"    assert candidate(*{a!r}) == {w!r}\n" for a, w in tests)
-        return f"def check(candidate):\n{lines}\ncheck({entry})\n"
-    if name == "rllm-kodcode":
-        return "".join(f"def test_{n}():\n    assert {a}\n\n" for n, a in enumerate(asserts))
-    if name == "open-r1":
-        raise NotSaid
-    if any(json.loads(text(wanted)) != wanted and type(wanted) is not tuple for _, wanted in tests):
-        raise NotSaid
-    lines = ["\n".join(json.dumps(arg) for arg in args) for args, _ in tests]
-    return {"inputs": lines, "outputs": [text(wanted) for _, wanted in tests], "fn_name": entry}
-
-
-ASSERTED: list[dict[str, Any]] = [
-    {"args": [[1, 2, 3], 10], "expected": 6},
-    {"args": [[5, 6, 7], 11], "expected": 11},
-    {"args": [[], 3], "expected": 0},
-    {"args": [[-4, 1], 8], "expected": -3},
-]
-
-
-def text(wanted: Any) -> str:
-    """An expected output as JSON."""
-    try:
-        return json.dumps(wanted)
-    except TypeError:
-        raise NotSaid from None
-
-
-def value(data: Any) -> Any:
-    """An argument or output of a task's JSON."""
-    if isinstance(data, dict) and set(data) == {"$python"}:
-        return ast.literal_eval(data["$python"])
-    return data
-
-
-Graded = Callable[[str, Any], bool]
-
-
-def refute_grader(path: str) -> Graded:
-    """refute's own."""
-    from refute.reward import Task, grade
-    from refute.sandbox.local import LocalSandbox
-
-    box = LocalSandbox()
-    atexit.register(box.close)
-    return lambda program, task: grade(program, Task.from_json(task), box=box).reward > 0
-
-
-def evalplus_grader(path: str) -> Graded:
-    """`evalplus.eval.untrusted_check`, of the installed package."""
-    from evalplus.eval import PASS, untrusted_check
-
-    def graded(program: str, asked: Any) -> bool:
-        entry, tests = asked
-        inputs, wanted = [args for args, _ in tests], [out for _, out in tests]
-        stat, _ = untrusted_check(
-            "humaneval", program, inputs, entry, wanted, 0, [0.1] * len(tests), fast_check=False
-        )
-        return bool(stat == PASS)
-
-    return graded
-
-
-def _rllm(path: str, module: str) -> Any:
-    """A module of rLLM's graders, without importing the rest of the package."""
-    for name, folder in (
-        ("rllm", "rllm"),
-        ("rllm.rewards", "rllm/rewards"),
-        ("rllm.rewards.code_utils", "rllm/rewards/code_utils"),
-    ):
-        package: Any = types.ModuleType(name)
-        package.__path__ = [str(Path(path, folder))]
-        sys.modules[name] = package
-    return importlib.import_module(f"rllm.rewards.code_utils.{module}")
-
-
-def humanevalplus_grader(path: str) -> Graded:
-    """rLLM: the program and a `check` in one file, status 0 is right."""
-    module = _rllm(path, "humanevalplus")
-    return lambda program, asked: bool(module.run_test(program, asked, timeout=60)[0])
-
-
-def kodcode_grader(path: str) -> Graded:
-    """rLLM: the program and functions of pytest in one file, pytest's status 0 is right."""
-    module = _rllm(path, "kodcode")
-    return lambda program, asked: bool(module.code_exec(program, asked, timeout=60)[0])
-
-
-def livecodebench_grader(path: str) -> Graded:
-    """rLLM's copy of LiveCodeBench's grader, which runs the program in its own process."""
-    module = _rllm(path, "livecodebench")
-
-    def graded(program: str, asked: Any) -> bool:
-        found, _ = module.run_test({"input_output": json.dumps(asked)}, test=program, timeout=6)
-        return len(found) > 0 and all(one is True or one == 1 for one in found)
-
-    return graded
-
-
-def nemo_gym_grader(path: str) -> Graded:
-    """NeMo Gym's copy of it."""
-    sys.path.insert(0, str(Path(path, "resources_servers/code_gen")))
-    module = importlib.import_module("lcb_integration.testing_util")
-
-    def graded(program: str, asked: Any) -> bool:
-        found, _ = module.run_test(asked, test=program, timeout=6)
-        return len(found) > 0 and all(one is True or one == 1 for one in found)
-
-    return graded
-
-
-def open_r1_grader(path: str) -> Graded:
-    """The script that open-r1 sends to its cloud sandbox: its last value is the reward."""
-    tree = ast.parse(Path(path, "src/open_r1/rewards.py").read_text())
-    (template,) = (
-        node.value.value
-        for function in tree.body
-        if isinstance(function, ast.FunctionDef) and function.name == "code_reward"
-        for node in function.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-    )
-
-    def graded(program: str, asked: Any) -> bool:
-        cases = json.dumps(json.dumps(asked))
-        script = ast.parse(
-            textwrap.dedent(template.format(code=json.dumps(program), test_cases=cases))
-        )
-        last = script.body.pop()
-        assert isinstance(last, ast.Expr)
-        names: dict[str, Any] = {}
-        exec(compile(script, "<script>", "exec"), names)
-        try:
-            return bool(eval(compile(ast.Expression(last.value), "<script>", "eval"), names) == 1)
-        except subprocess.TimeoutExpired:
-            return False
-
-    return graded
-
-
-MAKERS: dict[str, Callable[[str], Graded]] = {
-    "evalplus": evalplus_grader,
-    "rllm-humanevalplus": humanevalplus_grader,
-    "rllm-kodcode": kodcode_grader,
-    "rllm-livecodebench": livecodebench_grader,
-    "nemo-gym": nemo_gym_grader,
-    "open-r1": open_r1_grader,
-    "refute": refute_grader,
-}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,10 @@ serve every task. The forgeable reward is what many scripts do: program and asse
 paid where its exit status is 0. The programs are those below and harmless: nothing that a model
 wrote is run outside of the sandbox. Prints, for each reward, the means over seeds of what was paid,
 of the share of right answers and of cheats, in the first and in the last ten steps.
+
+The learning rate falls to 0. A constant one lost a task in the end in 1 of 11 seeds: where all
+answers of all groups are right nothing is learnt, Adam forgets how large gradients were, and the
+next wrong answer makes a step that turns a task over to a word that is never paid.
 """
 
 from __future__ import annotations
@@ -129,7 +133,7 @@ def train(reward: Reward, steps: int, seed: int) -> list[dict[str, float]]:
         config = trl.GRPOConfig(
             output_dir=folder, report_to=[], save_strategy="no", logging_strategy="no",
             use_cpu=True, bf16=False, seed=seed, max_steps=steps, learning_rate=1e-2,
-            lr_scheduler_type="constant", per_device_train_batch_size=GROUP * len(TASKS),
+            lr_scheduler_type="linear", per_device_train_batch_size=GROUP * len(TASKS),
             num_generations=GROUP, max_completion_length=1, disable_tqdm=True, beta=0.0,
         )  # fmt: skip
         rows = Dataset.from_list([row(name) for name in TASKS])

@@ -136,3 +136,35 @@ def test_what_is_done_is_kept_when_interrupted(project: Path) -> None:
     assert "1 wrong" in err
     assert "Traceback" not in err
     assert "half(4) == 2" in (project / "test_many.py").read_text()
+
+
+def test_a_folder_of_tests(refute: Run, project: Path) -> None:
+    """A folder's test files are believed; where none was given, that they are there is said.
+
+    The module `fine` is not its function `fine`: a test of `fine.unknown` is none of `fine`.
+    """
+    (project / "pyproject.toml").write_text("")
+    (project / "tests").mkdir()
+    whole = "def test_it():\n    assert"
+    for name, text in {
+        "test_fine.py": f"from shop.fine import unknown\n\n{whole} unknown(1) == 1\n",
+        "odd.py": "def test_it(:\n",
+        "test_odd.py": "def test_it(unknown:\n",
+        "test_more.py": f"from shop import fine\n\n{whole} fine.unknown(2) == 3\n",
+    }.items():
+        (project / "tests" / name).write_text(text)
+    status, out, err = refute("hunt", "shop/fine.py::unknown", "--budget", 20)
+    assert (status, out.count("cannot tell")) == (5, 1)
+    assert err == "refute: tests names it: add --tests tests to believe these tests\n"
+    options = ("--tests", "tests", "--budget", 20, "--json")
+    status, out, err = refute("hunt", "shop/fine.py", *options)
+    assert status == 1
+    fine, unknown = json.loads(out)["functions"]
+    assert (fine["function"], fine["state"]) == ("fine", "passes")
+    assert "tests/test_more.py:4" in {test["source"] for test in unknown["tests"]}
+    assert "tests/test_odd.py:1: not Python" in err
+    assert "--tests" not in err
+    (project / "tests/test_fine.py").unlink()
+    (project / "tests/test_more.py").unlink()
+    status, _, err = refute("hunt", "shop/missing.py", "--tests", "tests")
+    assert (status, err) == (2, "refute: tests: holds no test of fine\n")

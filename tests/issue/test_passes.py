@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from refute.issue.passes import Passes
+from refute.issue.passes import PASSES, Passes
 from refute.models.contract import Tally
 
 
 def test_starts_are_added_up(tmp_path: Path) -> None:
-    passes = Passes(tmp_path)
-    passes.add("a", 2.5, Tally(samples=3))
-    passes.add("b", 9.0, Tally(samples=9))
-    passes.add("a", 1.0, None)
-    with (tmp_path / "passes.jsonl").open("a") as file:
-        file.write('{"id": "a", "sec')  # torn
+    before = Passes.read(tmp_path)
+    lines = [
+        before.line("a", 2.5, Tally(samples=3)),
+        before.line("b", 9.0, Tally(samples=9)),
+        before.line("a", 1.0, None),
+        b'{"id": "a", "sec',  # torn
+    ]
+    (tmp_path / PASSES).write_bytes(b"".join(lines))
+    passes = Passes.read(tmp_path)
     seconds, tally = passes.together("a", 4.0, Tally(samples=1, cached=5, prompt_tokens=7))
     assert seconds == 7.5
     assert tally == Tally(samples=4, cached=2, prompt_tokens=7), "what earlier starts paid for"

@@ -145,9 +145,12 @@ def test_unavailable_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object, **more: object) -> None:
         raise SandboxUnavailable("no kernel")
 
-    monkeypatch.setitem(reward_grading._RUNNERS, "calls", broken)
-    with Grader(1) as grader, pytest.raises(SandboxUnavailable):
-        grader.grade(RIGHT, DOUBLE)
+    monkeypatch.setattr(reward_grading, "run_calls", broken)
+    with Grader(1) as grader:
+        with pytest.raises(SandboxUnavailable):
+            grader.grade(RIGHT, DOUBLE)
+        with pytest.raises(SandboxUnavailable):
+            asyncio.run(grader.grade_async(RIGHT, DOUBLE))
 
 
 # -- what is printed -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 from refute.api.executing import executor_of
 from refute.errors import BudgetExceeded, InputError, ModelUnavailable, SandboxUnavailable
 from refute.runs.executors import Workers
-from refute.runs.records import ErrorRecord, WithFiles
+from refute.runs.records import ErrorRecord, PutOff, WithFiles
 from refute.runs.run import Ending, Run
 
 from .words import WORDS, Word
@@ -67,10 +67,10 @@ def no_start(log: Path) -> Callable[[Unit], Any]:
 
 
 @asynccontextmanager
-async def waiting(log: Path) -> AsyncIterator[Callable[..., Awaitable[Word]]]:
+async def waiting(log: Path) -> AsyncIterator[Callable[..., Awaitable[Word | PutOff]]]:
     busy = 0
 
-    async def do(unit: Unit, leave: Callable[[], None]) -> Word:
+    async def do(unit: Unit, leave: Callable[[], None]) -> Word | PutOff:
         import asyncio
 
         nonlocal busy
@@ -78,6 +78,8 @@ async def waiting(log: Path) -> AsyncIterator[Callable[..., Awaitable[Word]]]:
         kinds = {"poor": BudgetExceeded, "bad": InputError, "down": ModelUnavailable}
         if what in kinds:
             raise kinds[what]("it is so")
+        if what == "later":
+            return PutOff("not yet", {"passes": f"{name}\n".encode()})
         busy += 1
         await asyncio.sleep(0.2)
         most, busy = busy, busy - 1

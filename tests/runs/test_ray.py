@@ -20,33 +20,8 @@ from refute.runs.journal import read_run
 from refute.runs.records import ErrorRecord
 
 from . import ray_work
+from .clusters import ROOT, at, node
 from .words import WORDS
-
-ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'refute[cluster]'")
-from ray.cluster_utils import Cluster  # noqa: E402
-
-ROOT = Path(__file__).resolve().parents[2]
-STORE = 100 << 20
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A head that does no units, and two nodes with a core each."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", str(ROOT))  # nodes find the tests' own work
-        size = {"object_store_memory": STORE, "include_dashboard": False}
-        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **size})
-        try:
-            made.nodes = [node(made), node(made)]
-            made.wait_for_nodes()
-            yield made
-        finally:
-            made.shutdown()
-
-
-def node(cluster: Any) -> Any:
-    return cluster.add_node(num_cpus=1, object_store_memory=STORE)
 
 
 @pytest.fixture
@@ -65,10 +40,6 @@ def driver(cluster: Any, tmp_path: Path) -> Iterator[Callable[..., subprocess.Po
         with contextlib.suppress(ProcessLookupError):
             one.kill()
         one.communicate()
-
-
-def at(cluster: Any) -> str:
-    return f"ray:{cluster.address}"
 
 
 def finished(folder: Path) -> list[str]:
@@ -132,12 +103,14 @@ def test_workers_that_cannot_start_end_the_run(cluster: Any, tmp_path: Path) -> 
 def test_work_that_waits(cluster: Any, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     units = {f"u{n}": 0 for n in range(8)} | {"poor": "poor", "down": "down"}
+    units |= {"later": "later"}
     ending = ray_work.run(
         folder, units, at(cluster), begin=ray_work.waiting, waits=True, each=4, jobs=1
     )
     found = records(folder)
     assert "poor" not in found, "what waits for money has no record"
-    assert [str(one) for one in ending.put_off] == ["it is so"]
+    assert sorted(str(one) for one in ending.put_off) == ["it is so", "not yet"]
+    assert (folder / "passes").read_text() == "later\n", "the driver alone writes"
     assert found.pop("down").error == "it is so"
     assert max(int(one.text) for one in found.values()) == 4, "four at once, and no more"
     assert folder.with_suffix(".log").read_text() == "closed\n", "left as it was entered"

@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,7 +138,7 @@ def test_a_fork_of_the_client_starts_a_server_of_its_own() -> None:
 
 
 def test_a_stopped_server_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refute.sandbox.local._SILENCE", 0.5)
+    monkeypatch.setattr("refute.sandbox.waiting.SILENCE", 0.5)
     monkeypatch.setattr("refute.sandbox.local._PATIENCE", 0.5)
     box = LocalSandbox()
     sentinel(box)
@@ -181,8 +182,46 @@ def test_a_new_server_is_never_weaker(monkeypatch: pytest.MonkeyPatch) -> None:
             sentinel(box)
 
 
+def test_a_server_killed_as_it_starts_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That somebody ended it does not say that the machine lacks namespaces."""
+    with LocalSandbox() as box:
+        held = box.protections()
+    begin, killed = subprocess.Popen, 0
+
+    def kill(*args: Any, **named: Any) -> subprocess.Popen[bytes]:
+        nonlocal killed
+        process = begin(*args, **named)
+        if killed < 2:
+            killed += 1
+            process.kill()
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", kill)
+    with LocalSandbox() as box:
+        assert box.protections() == held
+        sentinel(box)
+    assert killed == 2
+
+
+def test_nothing_is_left_where_the_janitor_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with LocalSandbox(measures=LEVELS["no-namespaces"]) as box:
+        sentinel(box)
+        (directory,) = tmp_path.iterdir()
+        (directory / "scratch" / "deep").mkdir()
+        (directory / "scratch" / "link").symlink_to("/")
+        box._servers[((), 0)].process.kill()
+        with pytest.raises(SandboxUnavailable):
+            sentinel(box)
+        assert not list(tmp_path.iterdir())
+        sentinel(box)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_long_job_is_not_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refute.sandbox.local._SILENCE", 2.0)
+    monkeypatch.setattr("refute.sandbox.waiting.SILENCE", 2.0)
     with LocalSandbox() as box:
         sleepy = Program(code="import time\ndef f(): time.sleep(60)", entry_point="f")
         assert box.run(sleepy, [Call()], Limits(wall=3.0)) == [TimedOut("wall")]
@@ -274,7 +313,7 @@ def test_verdicts_do_not_depend_on_how_busy_the_machine_is() -> None:
 
 @pytest.mark.parametrize("seconds", [0.02, 9.0], ids=["many calls", "many calls cut short"])
 def test_a_long_job_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    monkeypatch.setattr("refute.sandbox.local._SILENCE", 1.5)
+    monkeypatch.setattr("refute.sandbox.waiting.SILENCE", 1.5)
     count = 150 if seconds < 1 else 5
     with LocalSandbox() as box:
         calls = [Call(args=(seconds,))] * count

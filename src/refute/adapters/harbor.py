@@ -9,56 +9,22 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from refute import __version__
+from refute.adapters import harbor_texts as texts
 from refute.adapters.rows import Row
 from refute.adapters.scoring import Score, TestTask, read_task, score
-from refute.errors import InputError
+from refute.errors import InputError, SandboxUnavailable
+from refute.sandbox.local import LocalSandbox
 from refute.storage import write_atomically
 
-__all__ = ["main", "write_tasks"]
+__all__ = ["MOST", "check_files", "main", "task_name", "write_reward", "write_task", "write_tasks"]
 
+MOST = 1 << 20
+"""Bytes of an answer that are read."""
 _PLACE = "/app/solution.py"
-_MOST = 1 << 20
-"""Characters of an answer that are read."""
-_IMAGE = "python:3.12-slim"
-_CONFIG = """\
-schema_version = "1.4"
-artifacts = ["{place}"]
-
-[task]
-name = "refute/{name}"
-
-[metadata]
-id = {id}
-kind = "{kind}"
-
-[agent]
-timeout_sec = 900.0
-
-[environment]
-cpus = 1
-memory_mb = 2048
-
-[verifier]
-timeout_sec = 300.0
-environment_mode = "separate"
-
-[verifier.environment]
-cpus = 1
-memory_mb = 2048
-"""
-_VERIFIER = """\
-FROM {image}
-RUN pip install --no-cache-dir refute=={version}
-COPY . /tests
-"""
-_TEST = """\
-#!/bin/sh
-exec python -m refute.adapters.harbor /tests/task.json {place} /logs/verifier/reward.json
-"""
 
 
 def write_tasks(rows: Iterable[Row], output: Path | str) -> int:
@@ -68,34 +34,63 @@ def write_tasks(rows: Iterable[Row], output: Path | str) -> int:
     """
     written: dict[str, str] = {}
     for row in rows:
-        name = re.sub(r"[^a-z0-9]+", "-", row.id.lower()).strip("-") or "task"
-        if name in written:
-            raise InputError(f"{row.id} and {written[name]} would both be the task {name}")
-        written[name] = row.id
-        for path, text in _files(row, name).items():
-            target = Path(output, name, path)
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(target, text)
-                if path.endswith(".sh"):
-                    target.chmod(0o755)
-            except OSError as error:
-                raise InputError(f"{target}: cannot be written: {error.strerror}") from None
+        name = task_name(row.id, written)
+        write_task(Path(output, name), _files(row, name))
     return len(written)
 
 
-def _files(row: Row, name: str) -> dict[str, str]:
+def task_name(id: str, written: dict[str, str]) -> str:
+    """The name of the task of a problem, which is added to `written`: name -> id.
+
+    Raises `InputError` where it is the name of another one.
+    """
+    name = re.sub(r"[^a-z0-9]+", "-", id.lower()).strip("-") or "task"
+    if name in written:
+        raise InputError(f"{id} and {written[name]} would both be the task {name}")
+    written[name] = id
+    return name
+
+
+def write_task(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write the files of a task directory. Raises `InputError`."""
+    for path, content in files.items():
+        target = folder / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target, content)
+            if path.endswith(".sh"):
+                target.chmod(0o755)
+        except OSError as error:
+            raise InputError(f"{target}: cannot be written: {error.strerror}") from None
+
+
+def check_files(held: Mapping[str, bool]) -> None:
+    """Raise `SandboxUnavailable` where what is graded could read the answer key beside it.
+
+    `held`: the protections of the sandbox.
+    """
+    if not held["namespaces"] and not held["landlock"]:
+        needed = "user namespaces or Landlock are needed (refute doctor)"
+        raise SandboxUnavailable(f"the answer could read its answer key here: {needed}")
+
+
+def write_reward(file: str, reward: float) -> None:
+    """What Harbor reads of a verifier."""
+    Path(file).write_text(json.dumps({"reward": reward}), "utf-8")
+
+
+def _files(row: Row, name: str) -> dict[str, str | bytes]:
     task = read_task(row.task)
     kind = "test" if isinstance(task, TestTask) else "program"
-    config = _CONFIG.format(place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
+    config = texts.CONFIG.format(place=_PLACE, name=name, id=json.dumps(row.id), kind=kind)
     said = f"{row.question}\n\nWrite what the code block would hold into `{_PLACE}`.\n"
     return {
         "instruction.md": said,
         "task.toml": config,
-        "environment/Dockerfile": f"FROM {_IMAGE}\nWORKDIR /app\n",
-        "tests/Dockerfile": _VERIFIER.format(image=_IMAGE, version=__version__),
+        "environment/Dockerfile": f"FROM {texts.IMAGE}\nWORKDIR /app\n",
+        "tests/Dockerfile": texts.VERIFIER.format(image=texts.IMAGE, version=__version__),
         "tests/task.json": row.task,
-        "tests/test.sh": _TEST.format(place=_PLACE),
+        "tests/test.sh": texts.TEST.format(place=_PLACE),
     }
 
 
@@ -105,13 +100,15 @@ def main(task: str, answer: str, reward: str) -> None:
     An answer that is not there is paid nothing. Raises `InputError` and `SandboxUnavailable`, and
     writes nothing then: Harbor calls that an error of the verifier.
     """
+    with LocalSandbox() as box:
+        check_files(box.protections())
     try:
-        text = Path(answer).read_bytes()[:_MOST].decode("utf-8", "replace")
+        text = Path(answer).read_bytes()[:MOST].decode("utf-8", "replace")
         one = score(text, Path(task).read_text("utf-8"))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         one = Score(0.0, False, "no answer")
     print(one.reason)
-    Path(reward).write_text(json.dumps({"reward": one.reward}), "utf-8")
+    write_reward(reward, one.reward)
 
 
 if __name__ == "__main__":

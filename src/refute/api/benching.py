@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
-from refute.api.executing import asked_of_workers, executor_of, on_gpus
+from refute.api.executing import executor_of, on_gpus
 from refute.api.grading import GradeResult, grade_samples, tasks_of
 from refute.api.repairs import FixGradeResult, grade_repairs
 from refute.datasets.swe import holds_issues, load_issues
@@ -28,6 +29,7 @@ from refute.issue.grading.tasks import RUN_MEMORY, default_jobs
 from refute.issue.workspaces import as_placed, check_engine
 from refute.methods import Bounds
 from refute.models.asking import Asked, open_sessions
+from refute.models.sharing import ModelKeeper
 from refute.presets import Preset, departures, preset_of
 from refute.prompts import digest_of, prompts_from
 from refute.remarks import remark, warn_of_gaps
@@ -266,9 +268,10 @@ def _bench_functions(
         raise InputError("--runs is for methods that ask a model: others do the same every time")
     if mine.get("gold_outputs"):
         functions.check_gold(spec)
-    workers = Workers(jobs=where.jobs)
+    workers, keeper = Workers(jobs=where.jobs), None
     if where.executor is not None and not spec.cpu_bound:
-        workers = _asking(where, asked_of_workers(asked))
+        keeper = ModelKeeper(asked, asked.prompts)
+        workers = replace(_asking(where, asked), keeper=keeper)
     executor = executor_of(where.executor, workers)
     if grade:
         raise InputError("--grade is for issues: runs over functions are graded always")
@@ -291,6 +294,7 @@ def _bench_functions(
     again = where.again(folder)
     with (
         prompts_from(asked.prompts),
+        keeper or nullcontext(),
         Run(folder, made.header(items), functions.RECORDS, again=again) as run,
     ):
         remark([f"{len(items)} problems into {folder}"])
@@ -322,10 +326,11 @@ def _bench_issues(
     own = {field.name for field in fields(issues.IssueBenchSettings)} | bounds
     asked, mine, header, given = _started(where, asked, settings, own)
     name, spec, options = chosen_reproducer(asked, graded=True)
-    executor = None
+    executor = keeper = None
     if where.executor is not None:
-        workers = Workers(jobs=where.jobs, waits=True, memory=RUN_MEMORY)
-        executor = executor_of(where.executor, on_gpus(workers, asked_of_workers(asked)))
+        keeper = ModelKeeper(asked, asked.prompts)
+        workers = Workers(jobs=where.jobs, waits=True, memory=RUN_MEMORY, keeper=keeper)
+        executor = executor_of(where.executor, on_gpus(workers, asked))
     limits = Bounds(**{one: mine.pop(one) for one in bounds & mine.keys()})
     preset = preset_of(asked.preset, "issue")
     if told := departures(preset, spec, given, {}):
@@ -357,7 +362,11 @@ def _bench_issues(
     again, total = where.again(folder, *more), len(items)
     problems = [as_placed(item.problem, made.workspace) for item in items]
     heading = made.header(problems, given_away)
-    with prompts_from(asked.prompts), Run(folder, heading, issues.RECORDS, again=again) as run:
+    with (
+        prompts_from(asked.prompts),
+        keeper or nullcontext(),
+        Run(folder, heading, issues.RECORDS, again=again) as run,
+    ):
         remark([f"{total} issues into {folder}"])
         try:
             ending = issues.predict_issues(

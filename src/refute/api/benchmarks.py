@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,6 @@ from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Recipe
 from refute.workspace.recipes import environment_of, recipe_of_row
 from refute.workspace.repositories import Clone, find_clone
-from refute.workspace.requirements import name_of
 
 __all__ = ["BuildResult", "StatisticsResult", "build_swt", "statistics"]
 
@@ -255,7 +255,7 @@ def _preparer(clone: Path, given: Mapping[str, Any] | None, own: Recipe | None) 
             named = environment_of(base.recipe)
             row = {"instance_id": problem.id, "repo": problem.repo, "environment": named}
             base = prepare(str(clone), problem.base_commit, recipe_of_row(row))
-        for release in own_releases(problem.repo, base.recipe.pins):
+        for release in own_releases(base.hidden, base.readable):
             if release not in warned:
                 warned.add(release)
                 told = f"the environment holds {release}, a release of the project itself"
@@ -267,10 +267,19 @@ def _preparer(clone: Path, given: Mapping[str, Any] | None, own: Recipe | None) 
     return prepared
 
 
-def own_releases(repo: str, pins: Sequence[Sequence[str]]) -> list[str]:
-    """Pins of the repository's own package, told by its name."""
-    name = name_of(repo.rpartition("/")[2])
-    return [pin for group in pins for pin in group if name and name_of(pin) == name]
+def own_releases(hidden: Sequence[str], environment: Sequence[str]) -> list[str]:
+    """Installed distributions, `name==version`, that hold the repository's own packages, whether
+    they were asked for or came along with another (pytest needs Pygments).
+
+    `hidden`: the folders of such packages; `environment`: those that belong to the environment.
+    """
+    found = set()
+    for folder in map(Path, hidden):
+        if any(folder.is_relative_to(os.path.realpath(root)) for root in environment):
+            for one in distributions(path=[str(folder.parent)]):
+                if any(file.parts[0] == folder.name for file in one.files or ()):
+                    found.add(f"{one.name}=={one.version}")
+    return sorted(found)
 
 
 def repository_name(clone: Clone, given: str) -> str:

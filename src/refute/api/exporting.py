@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refute.adapters import harbor
+from refute.adapters import harbor, harbor_issues
 from refute.adapters.rows import Answers, rows
-from refute.api.calling import Shown
+from refute.api.calling import Shown, path_of
+from refute.datasets.swe import holds_issues, load_issues
 from refute.errors import InputError
 from refute.train.data_stages import write_lines
 
@@ -56,14 +57,23 @@ def export_harbor(
     dataset: str,
     *,
     output: Path | str,
-    answers: Answers = "program",
+    answers: Answers | None = None,
     data: Path | str | None = None,
     ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> Exported:
-    """Write a Harbor task for each problem of a dataset: see `refute.adapters.harbor`."""
-    made = _rows(dataset, answers, data, ids, limit)
-    return Exported(Path(output), harbor.write_tasks(made, output))
+    """Write a Harbor task for each problem of a dataset: see `refute.adapters.harbor`, and
+    `harbor_issues` for one of issues. `answers`: None is "program", and "test" for issues.
+
+    Raises `InputError`, `SandboxUnavailable`, and of issues `WorkspaceUnavailable`.
+    """
+    if not holds_issues(dataset):
+        made = _rows(dataset, answers or "program", data, ids, limit)
+        return Exported(Path(output), harbor.write_tasks(made, output))
+    if answers == "program":
+        raise InputError(f"{dataset}: of issues only tests are asked for: leave --answers out")
+    items = load_issues(dataset, data=path_of(data), ids=ids or None, limit=limit)
+    return Exported(Path(output), harbor_issues.write_issue_tasks(items, output))
 
 
 def _rows(

@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
+from contextlib import AsyncExitStack, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from refute.api.calling import Shown, apart
-from refute.api.executing import asked_of_workers, executor_of, on_gpus
+from refute.api.executing import executor_of, on_gpus
 from refute.errors import InputError
 from refute.models.asking import Asked, sessions
+from refute.models.sharing import ModelKeeper
 from refute.prompts import PAPER, digest_of, prompts_from
 from refute.remarks import remark
 from refute.runs.executors import Workers
@@ -152,16 +153,18 @@ def training_data(
         found = Candidates(str(source), index, settings.max_prompt)
         with prompts_from(*folders):
             return DataPlan(settings, plan(found, settings, limit=limit, vote_rows=vote_rows))
-    size, elsewhere = jobs or cores(), None
+    size, elsewhere, keeper = jobs or cores(), None, None
     if executor is not None:
-        workers = on_gpus(Workers(jobs=jobs, waits=True, each=4), asked)
+        keeper = ModelKeeper(asked, *folders)
+        workers = on_gpus(Workers(jobs=jobs, waits=True, each=4, keeper=keeper), asked)
         doing = executor_of(executor, workers)
         assert doing is not None
-        elsewhere = Elsewhere(doing, asked_of_workers(replace(asked, prompts=folder)))
+        elsewhere = Elsewhere(doing, asked)
 
     async def work() -> BuiltData:
         async with AsyncExitStack() as stack:
             stack.enter_context(prompts_from(*folders))
+            stack.enter_context(keeper or nullcontext())
             session = None
             if asked.model is not None:
                 session, _ = await stack.enter_async_context(sessions(asked))

@@ -153,16 +153,18 @@ def statistics_of(
 
 def _problems(made: str) -> Callable[[_Command], _Command]:
     """The options of what is made of the problems of a dataset."""
+    rows = made == "FILE"
     options = [
         click.argument("dataset"),
         click.option(
             "-o", "--output", type=FILE, required=True, metavar=made,
-            help="Rows, JSON lines." if made == "FILE" else "Folder of the tasks.",
+            help="Rows, JSON lines." if rows else "Folder of the tasks.",
         ),
         click.option(
-            "--answers", type=click.Choice(["program", "test"]), default="program",
-            show_default=True, help="What is asked for: the function, or asserts that find its "
-            "fault.",
+            "--answers", type=click.Choice(["program", "test"]), show_default=True,
+            default="program" if rows else None,
+            help="What is asked for: the function, or asserts that find its fault"
+            + ("." if rows else " (default: program; of issues tests)."),
         ),
         click.option("--data", type=FILE, metavar="PATH", help="Its file (or REFUTE_DATA)."),
         click.option("--id", "ids", multiple=True, metavar="ID", help="Only this problem; again."),
@@ -198,7 +200,9 @@ def rows_of(as_json: bool, **what: Any) -> int:
 def export_harbor_of(as_json: bool, **what: Any) -> int:
     """Write the problems of a dataset as Harbor task directories.
 
-    The tests are in the image of the verifier, which is another than the agent's.
+    The tests are in the image of the verifier, which is another than the agent's. DATASET may be
+    one of issues, as in refute grade: its environments are built here first, and an answer is paid
+    where its tests fail now and pass with the golden patch.
     """
     from refute.api.exporting import export_harbor
 

@@ -41,8 +41,8 @@ _OF_PATCHES = {
 @click.option("-n", type=click.IntRange(1, 15), metavar="N", help="Tests a candidate (3).")
 @click.option("--k", type=click.IntRange(1), metavar="N", help="Votes on an output (8).")
 @click.option(
-    "--tests", type=FILE, metavar="FILE",
-    help="Tests to believe: pytest file or JSONL; of patches a patch of tests.",
+    "--tests", type=FILE, metavar="PATH",
+    help="Tests to believe: pytest file or folder, JSONL; of patches a patch of tests.",
 )  # fmt: skip
 @description_option
 @click.option("--issue", metavar="ISSUE.md", help="Rank patches for this issue (`-`: stdin).")

@@ -43,7 +43,7 @@ __all__ = [
 FILE = click.Path(path_type=Path)
 target_argument = click.argument("target", metavar="FILE.py[::FUNCTION]")
 tests_option = click.option(
-    "--tests", type=FILE, metavar="FILE", help="Tests to believe: pytest file or JSONL."
+    "--tests", type=FILE, metavar="PATH", help="Tests to believe: pytest file or folder, JSONL."
 )
 description_option = click.option(
     "--description", type=FILE, metavar="FILE", help="What it should do (default: the docstring)."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from refute.function.target import TEST_FILE
+from refute.function.project_tests import TEST_FILE
 
 __all__ = ["is_changelog", "is_source", "is_test"]
 
@@ -21,7 +21,9 @@ def is_test(path: str) -> bool:
     *folders, name = path.split("/")
     if not name.endswith(".py"):
         return False
-    return bool(TEST_FILE.fullmatch(name)) or not {"test", "tests"}.isdisjoint(folders)
+    if TEST_FILE.fullmatch(name) or name == "conftest.py":
+        return True
+    return not {"test", "tests"}.isdisjoint(folders)
 
 
 def is_source(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""`--tests FILE`: unit tests that the user gives: a pytest file, JSONL, or our own JSON."""
+"""`--tests PATH`: unit tests that the user gives: pytest files, JSONL, or our own JSON."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from refute.function.called_as import called_as
 from refute.function.examples.subject import crosses
 from refute.function.formatting import NO_EXCEPTION, NO_OUTPUT
 from refute.function.project import surroundings
+from refute.function.project_tests import FolderTests
 from refute.function.target import Module, is_predicate
 from refute.jsontext import parse_json
 from refute.literals import NotLiteral, parse_literal, read_call
@@ -32,6 +33,8 @@ __all__ = [
 
 _LARGEST = 16 << 20
 _DESCRIPTION = 1 << 20
+_ENOUGH = 400
+"""Tests of one function, after which no other file of a folder is read for it."""
 _FIELDS = ("expected", "expected_repr", "raises")
 
 
@@ -255,23 +258,37 @@ class ModuleTests:
     """Those that were read."""
 
 
-def read_given(module: Module, path: Path | None) -> ModuleTests:
-    """The given tests of each function.
+def read_given(module: Module, path: Path | None, folder: FolderTests | None = None) -> ModuleTests:
+    """The given tests of each function: those of a file, or of a folder's test files.
 
-    Raises `InputError` when the file holds no test of any of the functions.
+    `folder`: the words of the folder's files, where `path` is one and they are known.
+    Raises `InputError` when there is no test of any of the functions.
     """
     if path is None:
         return ModuleTests()
+    if folder is None and path.is_dir():
+        folder = FolderTests.of(path)
     found: frozenset[str] = frozenset()
     read: frozenset[str] = frozenset()
     tests: dict[str, tuple[UnitTest, ...]] = {}
     skipped: dict[str, None] = {}
     for name in module.functions:
         predicate = is_predicate(module, name)
-        given = read_tests(path, name, module=module.surroundings.name, predicate=predicate)
-        tests[name] = given.tests
-        found, read = found | given.found, read | given.read
-        skipped.update(dict.fromkeys(given.skipped))
+        tests[name] = ()
+        for file in [path] if folder is None else folder.naming(name, module.source.path.stem):
+            if folder is not None and len(tests[name]) >= _ENOUGH:
+                skipped[f"{name}: has {len(tests[name])} tests; not read: {file} and later"] = None
+                break
+            try:
+                given = read_tests(file, name, module=module.surroundings.name, predicate=predicate)
+            except InputError as error:
+                if folder is None:
+                    raise
+                skipped[str(error)] = None
+                continue
+            tests[name] += given.tests
+            found, read = found | given.found, read | given.read
+            skipped.update(dict.fromkeys(given.skipped))
     if not any(tests.values()):
         names = ", ".join(module.functions)
         reason = next(iter(skipped), f"{path}: holds no test of {names}")

@@ -39,9 +39,10 @@ from refute.sandbox import (
     values,
 )
 from refute.sandbox.equality import Expected
+from refute.sandbox.waiting import Waits, finished, run_in_steps
 from refute.storage import cache_folder, write_atomically
 
-__all__ = ["GroundTruth", "expected_outputs", "run_within"]
+__all__ = ["GroundTruth", "expected_outputs", "run_within", "steps_within"]
 
 DEFAULT_LIMITS = Limits()
 _STEPS = (0.25, 1.0, 4.0, 16.0)
@@ -122,6 +123,21 @@ def run_within(
     stop_after: int | None = None,
     run_wall: float | None = None,
 ) -> list[Outcome]:
+    """See `steps_within`."""
+    return finished(
+        steps_within(program, calls, allowed, box, stop_after=stop_after, run_wall=run_wall)
+    )
+
+
+def steps_within(
+    program: Program,
+    calls: Sequence[Invocation],
+    allowed: Sequence[Limits],
+    box: Sandbox,
+    *,
+    stop_after: int | None = None,
+    run_wall: float | None = None,
+) -> Waits[list[Outcome]]:
     """Run the calls, each within its own limits; one run for each limits that occur.
 
     `stop_after`: give up after so many seconds' worth of calls that were cut short, at least two;
@@ -136,7 +152,7 @@ def run_within(
         patience = 1 if stop_after == 0 else patience
         began = time.monotonic()
         within = replace(limits, stop_after=patience, run_wall=run_wall)
-        results = box.run(program, some, within)
+        results = yield from run_in_steps(box, program, some, within)
         if run_wall is not None:
             run_wall = max(0.0, run_wall - (time.monotonic() - began))
         outcomes.update(zip(chosen, results, strict=True))

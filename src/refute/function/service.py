@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +26,9 @@ from refute.function.parallel import (
     work_on,
 )
 from refute.function.project_sandbox import open_box
+from refute.function.project_tests import FolderTests, folder_naming
 from refute.function.target import Module, Skipped, Targets, open_targets
-from refute.function.verbs import Solver
+from refute.function.verbs import Hunt, Solver
 from refute.methods import Context, MethodSpec
 from refute.models.asking import Asked, askers, open_sessions
 from refute.presets import departures, preset_of
@@ -113,11 +115,12 @@ def open_subject(subject: FunctionTargets) -> Opened:
     found = open_targets(subject.targets, python_path=() if python is None else python.site)
     modules = [with_interpreter(module, subject.python) for module in found.modules]
     found = replace(found, modules=tuple(modules))
+    folder = FolderTests.of(subject.tests) if subject.tests and subject.tests.is_dir() else None
     given: list[ModuleTests] = []
     reasons: list[InputError] = []
     for module in found.modules:
         try:
-            given.append(given_tests(module, subject.tests, quiet=found.broad))
+            given.append(given_tests(module, subject.tests, folder, quiet=found.broad))
         except InputError as error:
             given.append(ModuleTests())
             reasons.append(error)
@@ -126,12 +129,14 @@ def open_subject(subject: FunctionTargets) -> Opened:
     return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given))
 
 
-def given_tests(module: Module, path: Path | None, *, quiet: bool = False) -> ModuleTests:
+def given_tests(
+    module: Module, path: Path | None, folder: FolderTests | None = None, *, quiet: bool = False
+) -> ModuleTests:
     """The given tests; what was left out of the file or of the module is said.
 
-    `quiet`: it is not, for one of many modules.
+    `folder`: see `read_given`. `quiet`: it is not, for one of many modules.
     """
-    given = read_given(module, path)
+    given = read_given(module, path, folder)
     if not quiet:
         remark((*(f"skipped {line}" for line in module.skipped), *given.skipped))
     return given
@@ -203,10 +208,30 @@ def collect(
             show(unit.module, new, f"{how_far}: {summary(counted, left)}")
     except KeyboardInterrupt:
         got.interrupted = True
+    if subject.tests is None and not got.interrupted:
+        remark(_tests_to_give(got.results))
     lone = not (found.broad or got.interrupted or got.known or got.results)
     if lone and got.skipped and got.skipped[0].kind != "no time left":
         raise InputError(f"{got.skipped[0].where}: {got.skipped[0].reason}")
     return got
+
+
+def _tests_to_give(results: Sequence[tuple[Module, Found]]) -> Iterator[str]:
+    """Where a project's tests name functions that nothing is known about, in a line."""
+    unknown: dict[Path, list[str]] = {}
+    for module, one in results:
+        if one.state is State.CANNOT_TELL and module.surroundings.readable:
+            name = one.function if isinstance(one, Hunt) else one.hunt.function
+            unknown.setdefault(module.surroundings.readable[0], []).append(name)
+    for project, names in unknown.items():
+        found = folder_naming(project, names)
+        if found is not None:
+            place, count = found
+            shown = os.path.relpath(place)
+            them = (
+                "it" if len(names) == 1 else f"{count} of the {len(names)} that it cannot tell of"
+            )
+            yield f"{shown} names {them}: add --tests {shown} to believe these tests"
 
 
 def summary(counted: Counter[State], reasons: Counter[str]) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from refute.errors import InputError
 from refute.function.members import not_there, public_functions
 from refute.function.project import Surroundings, surroundings
+from refute.function.project_tests import TEST_FILE
 from refute.function.rough_types import rough_type
 from refute.function.source import SourceFile, read_source
 from refute.problems import FunctionProblem, UnitTest
@@ -39,7 +40,7 @@ _DOTTED = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)(?:::?([^\W\d][\w.]*))?")
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages"})
 MOST_HANDS = 5
 """Modules through which a name is followed to its definition."""
-TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
+_NO_SOURCE = ("setup.py", "conftest.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +289,7 @@ def _sources(folder: Path) -> Iterator[Path]:
         here = Path(place)
         folders[:] = sorted(name for name in folders if _holds_sources(here / name))
         for name in sorted(files):
-            if name.endswith(".py") and name != "setup.py" and not TEST_FILE.fullmatch(name):
+            if name.endswith(".py") and name not in _NO_SOURCE and not TEST_FILE.fullmatch(name):
                 yield here / name
 
 

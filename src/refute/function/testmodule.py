@@ -128,15 +128,18 @@ class _Top:
         )
 
     def _names_it(self, node: ast.AST) -> bool:
+        """Whether the function is named; where something of it is (`f.x`), it may be its module."""
         about = called_as(self.entry_point)
         aliases = {*about.names}
         for statement in self.statements:
             if isinstance(statement, ast.ImportFrom):
                 aliases |= {a.asname for a in statement.names if a.name in about.names and a.asname}
+        nodes = list(ast.walk(node))
+        holders = {id(one.value) for one in nodes if isinstance(one, ast.Attribute)}
         return any(
-            (isinstance(one, ast.Name) and one.id in aliases)
+            (isinstance(one, ast.Name) and one.id in aliases and id(one) not in holders)
             or (isinstance(one, ast.Attribute) and one.attr == about.attribute)
-            for one in ast.walk(node)
+            for one in nodes
         )
 
     def needed(self, names: set[str]) -> list[int]:

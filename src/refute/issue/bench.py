@@ -16,7 +16,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from refute.datasets.swe import IssueItem
 from refute.errors import AnswersPending, InputError
 from refute.issue.choosing import issue_method
 from refute.issue.contract import Reproduction
-from refute.issue.passes import Passes
+from refute.issue.passes import PASSES, Passes
 from refute.issue.patches import file_patches, is_test_file
 from refute.issue.predictions import Prediction, read_predictions, write_predictions
 from refute.issue.workspaces import prepared
@@ -37,7 +37,7 @@ from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.remarks import remark
 from refute.runs.executors import Concurrent, Executor
 from refute.runs.journal import Journal
-from refute.runs.records import ErrorRecord, Number, Schema, StoredTally
+from refute.runs.records import ErrorRecord, Number, PutOff, Schema, StoredTally
 from refute.runs.run import Ending, Run, versions
 from refute.workspace.factory import Backend, open_workspace
 
@@ -224,13 +224,13 @@ def predict_issues(
     """
     return run.do(
         {problem.id: problem for problem in problems},
-        partial(_predicting, settings, given, models, Passes(run.directory)),
+        partial(_predicting, settings, given, models, Passes.read(run.directory)),
         executor or Concurrent(at_once),
         progress=progress,
     )
 
 
-_Do = Callable[[tuple[str, IssueProblem], Callable[[], None]], Awaitable[PredictionRecord]]
+_Do = Callable[[tuple[str, IssueProblem], Callable[[], None]], Awaitable[PredictionRecord | PutOff]]
 
 
 @asynccontextmanager
@@ -247,7 +247,7 @@ async def _predicting(
 
         async def do(
             named: tuple[str, IssueProblem], leave: Callable[[], None]
-        ) -> PredictionRecord:
+        ) -> PredictionRecord | PutOff:
             name, problem = named
             start = time.monotonic()
             spawn = await asyncio.to_thread(_place, problem, settings.workspace)
@@ -258,9 +258,9 @@ async def _predicting(
                 ctx = replace(ctx, **askers(opened, name))
             try:
                 found = await method(problem, ctx=ctx, options=settings.options)
-            except AnswersPending:
-                passes.add(name, time.monotonic() - start, _tally(ctx, opened))
-                raise
+            except AnswersPending as error:
+                line = passes.line(name, time.monotonic() - start, _tally(ctx, opened))
+                return PutOff(" ".join(str(error).split()), {PASSES: line})
             took = passes.together(name, time.monotonic() - start, _tally(ctx, opened))
             return _record(found, took[1], took[0])
 
@@ -271,17 +271,8 @@ def _tally(ctx: Context, opened: Mapping[str, Session]) -> Tally | None:
     """What asking all the models has cost; None: none was asked."""
     if not opened:
         return None
-    tallies = [ctx.model.tally, *([ctx.tester.tally] if ctx.tester is not None else [])]
-    first, *others = tallies
-    for other in others:
-        sums = {
-            f.name: getattr(first, f.name) + getattr(other, f.name)
-            for f in fields(Tally)
-            if f.name != "usd"
-        }
-        usd = None if first.usd is None or other.usd is None else first.usd + other.usd
-        first = Tally(**sums, usd=usd)
-    return first
+    tally = ctx.model.tally
+    return tally if ctx.tester is None else tally.plus(ctx.tester.tally)
 
 
 def _place(problem: IssueProblem, backend: Backend) -> Spawn:

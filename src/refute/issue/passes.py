@@ -7,49 +7,32 @@ made by the last start; what the starts before it took is kept beside the journa
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from refute.files import append_whole, open_file, read_file
+from refute.files import read_file
 from refute.jsontext import parse_json
 from refute.models.contract import Tally, is_count
 
-__all__ = ["Passes"]
+__all__ = ["PASSES", "Passes"]
 
 PASSES = "passes.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """The unfinished starts of a run, in a file of its folder."""
+    """The unfinished starts of a run, as its folder's file `PASSES` has them."""
 
-    folder: Path
+    rows: tuple[Mapping[str, object], ...]
 
-    def add(self, id: str, seconds: float, tally: Tally | None) -> None:
-        """A start that ended without a record of this issue."""
-        samples = 0 if tally is None else tally.samples
-        row = {"id": id, "seconds": round(seconds, 3), "samples": samples}
-        with open_file(self.folder / PASSES, append=True) as file:
-            append_whole(file, (json.dumps(row) + "\n").encode())
-
-    def together(self, id: str, seconds: float, tally: Tally | None) -> tuple[float, Tally | None]:
-        """Seconds and tally of the start that finished an issue, with those before it.
-
-        Samples that an earlier start paid for are paid for by the run, and not from a cache.
-        """
-        rows = [row for row in self._rows() if row.get("id") == id]
-        seconds += sum(s for row in rows if isinstance(s := row.get("seconds"), int | float))
-        if tally is None:
-            return seconds, None
-        paid = sum(n for row in rows if is_count(n := row.get("samples")))
-        paid = min(paid, tally.cached)
-        return seconds, replace(tally, samples=tally.samples + paid, cached=tally.cached - paid)
-
-    def _rows(self) -> list[dict[str, object]]:
+    @classmethod
+    def read(cls, folder: Path) -> Passes:
+        """Of the run's folder."""
         try:
-            lines = read_file(self.folder / PASSES).splitlines()
+            lines = read_file(folder / PASSES).splitlines()
         except OSError:
-            return []
+            return cls(())
         found = []
         for line in lines:
             try:
@@ -58,4 +41,23 @@ class Passes:
                 continue
             if isinstance(row, dict):
                 found.append(row)
-        return found
+        return cls(tuple(found))
+
+    def line(self, id: str, seconds: float, tally: Tally | None) -> bytes:
+        """For the file: a start that ends without a record of this issue."""
+        samples = 0 if tally is None else tally.samples
+        row = {"id": id, "seconds": round(seconds, 3), "samples": samples}
+        return (json.dumps(row) + "\n").encode()
+
+    def together(self, id: str, seconds: float, tally: Tally | None) -> tuple[float, Tally | None]:
+        """Seconds and tally of the start that finished an issue, with those before it.
+
+        Samples that an earlier start paid for are paid for by the run, and not from a cache.
+        """
+        rows = [row for row in self.rows if row.get("id") == id]
+        seconds += sum(s for row in rows if isinstance(s := row.get("seconds"), int | float))
+        if tally is None:
+            return seconds, None
+        paid = sum(n for row in rows if is_count(n := row.get("samples")))
+        paid = min(paid, tally.cached)
+        return seconds, replace(tally, samples=tally.samples + paid, cached=tally.cached - paid)

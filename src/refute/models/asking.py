@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.remarks import remark
 
 if TYPE_CHECKING:
-    from refute.models.budget import Ledger
-    from refute.models.contract import Tally
-    from refute.models.record import Recording
+    from refute.models.contract import Model, Tally
     from refute.models.session import Session
 
-__all__ = ["Asked", "askers", "cost_line", "open_sessions", "sessions"]
+__all__ = ["Asked", "askers", "cost_line", "open_sessions", "said", "sessions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,50 +71,54 @@ async def sessions(asked: Asked) -> AsyncIterator[tuple[Session, Session | None]
     `open_sessions`."""
     from refute.models.budget import Budget, Ledger
     from refute.models.record import Recording
+    from refute.models.sharing import clerk_here
 
+    clerk = clerk_here()
     async with AsyncExitStack() as stack:
         assert asked.model is not None
-        ledger = Ledger(Budget(usd=asked.budget_usd, tokens=asked.budget_tokens))
-        recording = None
-        if asked.record is not None:
+        ledger, recording = Ledger(Budget(usd=asked.budget_usd, tokens=asked.budget_tokens)), None
+        if clerk is None and asked.record is not None:
             recording = stack.enter_context(closing(Recording(asked.record)))
 
         async def opened(spec: str) -> Session:
-            return await stack.enter_async_context(_session(spec, asked, ledger, recording))
+            if clerk is None:
+                session = _session(spec, asked, budget=ledger, recording=recording)
+            else:
+                session = clerk.session(spec, partial(_session, spec, asked))
+            return await stack.enter_async_context(session)
 
         session = await opened(asked.model)
         tester = None if asked.tester is None else await opened(asked.tester)
         try:
             yield session, tester
         finally:
-            both = [one for one in (session, tester) if one is not None]
-            remark(map(_said, both))
+            both = [one for one in (session, tester) if one is not None and clerk is None]
+            remark(said(one.model, one.tally, one.waiting) for one in both)
 
 
-def _session(spec: str, asked: Asked, ledger: Ledger, recording: Recording | None) -> Session:
+def _session(spec: str, asked: Asked, model: Model | None = None, **account: Any) -> Session:
+    """`model`: what the spec means; None: it is opened. `account`: as for `Session`."""
     from refute.models.cache import SampleCache, cache_path
     from refute.models.session import Session
     from refute.models.specs import open_model
 
     own = spec == asked.model or spec.startswith("openai:")
-    model = open_model(
-        spec,
-        base_url=asked.base_url if own else None,
-        concurrency=asked.concurrency,
-        timeout=asked.timeout,
-    )
+    if model is None:
+        model = open_model(
+            spec,
+            base_url=asked.base_url if own else None,
+            concurrency=asked.concurrency,
+            timeout=asked.timeout,
+        )
     cache = SampleCache(cache_path()) if asked.cache else None
-    return Session(
-        model, cache=cache, budget=ledger, concurrency=asked.concurrency, recording=recording
-    )
+    return Session(model, cache=cache, concurrency=asked.concurrency, **account)
 
 
-def _said(session: Session) -> str:
-    """What a model was asked, and of one that is answered later, what is still open."""
-    if session.waiting is None:
-        return f"{session.model}, asked now: {cost_line(session.tally)}"
-    answered = cost_line(session.tally)
-    return f"{session.model}, answered by now: {answered}; open: {session.waiting:,} samples"
+def said(model: str, tally: Tally, waiting: int | None) -> str:
+    """What a model was asked, and of one that is answered later, how many samples are open."""
+    if waiting is None:
+        return f"{model}, asked now: {cost_line(tally)}"
+    return f"{model}, answered by now: {cost_line(tally)}; open: {waiting:,} samples"
 
 
 def cost_line(tally: Tally) -> str:

@@ -41,12 +41,18 @@ from refute.errors import (
     NotContinued,
 )
 from refute.files import read_file
-from refute.models.batchfile import BatchAnswer, BatchPart, RequestFile, read_answers
+from refute.models.batchfile import (
+    REQUESTS,
+    BatchAnswer,
+    BatchPart,
+    RequestFile,
+    read_answers,
+)
 from refute.models.chat import completions, request_body
 from refute.models.contract import Completion, Message, Sampling, to_be_continued
 from refute.models.serialization import digest
 
-__all__ = ["BatchModel", "open_batch"]
+__all__ = ["BatchModel", "Question", "open_batch"]
 
 _DEFAULT = "default"
 
@@ -60,7 +66,8 @@ def open_batch(spec: str) -> BatchModel:
     if not place:
         raise InputError("batch: names no folder; write batch:DIR or batch:DIR?model=NAME")
     folder = Path(place)
-    return BatchModel(folder, _settings(folder, model))
+    settings, answers = _settings(folder, model), read_answers(folder)
+    return BatchModel(folder, settings, answers, RequestFile(folder, answers, settings.tag))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +92,27 @@ class _Settings:
         return f"batch:{name}" + (f"#{self.tag}" if self.omit or self.body else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Samples that have no answer yet: number `first` to `first + n - 1` of a request."""
+
+    messages: tuple[Message, ...]
+    sampling: Sampling
+    first: int
+    n: int
+
+
 class BatchModel:
     """See the module. Answers are read once, on opening."""
 
-    def __init__(self, folder: Path, settings: _Settings) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: _Settings,
+        answers: Sequence[BatchAnswer],
+        requests: RequestFile | None,
+    ) -> None:
+        """`requests` None: questions are only noted, in `open`."""
         self._folder = folder
         self._settings = settings
         self._name = settings.name(folder)
@@ -97,10 +121,17 @@ class BatchModel:
         self.base_url = ""
         """Nobody's address: the requests are sent by hand, not to a server on this machine."""
         self._answers: dict[str, list[BatchAnswer]] = defaultdict(list)
-        answers = read_answers(folder)
         for answer in answers:
             self._answers[_present(answer.part.digest, settings.tag)].append(answer)
-        self._requests = RequestFile(folder, answers, settings.tag)
+        self._requests = requests
+        self.open: list[Question] = []
+        """What was asked and has no answer, where there is no file for it."""
+
+    def elsewhere(self) -> BatchModel:
+        """The same model for another machine, with the answers in it. It writes nothing: what it
+        has in `open` is for `want` of this one."""
+        answers = [one for same in self._answers.values() for one in same]
+        return BatchModel(self._folder.resolve(), self._settings, answers, None)
 
     @property
     def name(self) -> str:
@@ -117,10 +148,36 @@ class BatchModel:
         if to_be_continued(messages) and not self._settings.continues:
             told = "set continues = true in batch.toml where its server goes on with an answer"
             raise NotContinued(f"{self.name}: {told}")
-        key = digest(messages, sampling)[:32] + self._settings.tag
+        question = Question(tuple(messages), sampling, first, n)
+        samples, missing, short = self._look_up(question)
+        if not missing:
+            return [samples[number] for number in range(first, first + n)]
+        if self._requests is None:
+            self.open.append(question)
+        else:
+            await asyncio.to_thread(self._ask, self._requests, question, missing, short)
+        raise AnswersPending(
+            f"answers are missing: send {self._folder / REQUESTS}, put what comes back into "
+            f"{self._folder / 'responses.jsonl'} and start again"
+        )
+
+    def want(self, question: Question) -> None:
+        """Ask for what has no answer. Raises `InputError` and what `generate` raises."""
+        _, missing, short = self._look_up(question)
+        if missing and self._requests is not None:
+            self._ask(self._requests, question, missing, short)
+
+    def _key(self, question: Question) -> str:
+        return digest(question.messages, question.sampling)[:32] + self._settings.tag
+
+    def _look_up(self, question: Question) -> tuple[dict[int, Completion], list[int], set[int]]:
+        """The samples that are there, the numbers of those that are not, and the numbers of what
+        was asked for, answered, and yet did not come. Raises where a missing one never will."""
+        sampling, first, n = question.sampling, question.first, question.n
+        key = self._key(question)
         answers = self._answers.get(key, [])
         samples: dict[int, Completion] = {}
-        short: set[int] = set()  # what was asked for, answered, and yet did not come
+        short: set[int] = set()
         for answer in answers:
             if answer.body is not None:
                 start, end = answer.part.first, answer.part.first + answer.part.n
@@ -129,28 +186,31 @@ class BatchModel:
                     samples.setdefault(number, completion)
                 short.update(range(start + len(came), end))
         missing = [number for number in range(first, first + n) if number not in samples]
-        if not missing:
-            return [samples[number] for number in range(first, first + n)]
         _refuse(answers, missing)
+        return samples, missing, short
 
+    def _ask(
+        self, requests: RequestFile, question: Question, missing: list[int], short: set[int]
+    ) -> None:
         def body(part: BatchPart) -> dict[str, Any]:
-            return self._body(messages, sampling, part)
+            return self._body(question.messages, question.sampling, part)
 
         # A server that gave fewer choices than asked for is asked for the rest one by one.
-        await asyncio.to_thread(self._requests.add, key, missing, body, alone=short)
-        raise AnswersPending(
-            f"answers are missing: send {self._requests.path}, put what comes back into "
-            f"{self._folder / 'responses.jsonl'} and start again"
-        )
+        requests.add(self._key(question), missing, body, alone=short)
 
     async def close(self) -> None:
         """Mark the file of requests as whole."""
-        await asyncio.to_thread(self._requests.finish)
+        await asyncio.to_thread(self.finish)
+
+    def finish(self) -> None:
+        """`close` outside of an event loop."""
+        if self._requests is not None:
+            self._requests.finish()
 
     @property
     def waiting(self) -> int:
         """Samples that are asked for and have no answer yet."""
-        return self._requests.waiting
+        return 0 if self._requests is None else self._requests.waiting
 
     def _body(
         self, messages: Sequence[Message], sampling: Sampling, part: BatchPart

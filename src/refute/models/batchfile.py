@@ -27,7 +27,7 @@ from refute.models.contract import Sampling
 from refute.models.dialects import read_complaint
 from refute.storage import write_atomically
 
-__all__ = ["BatchAnswer", "BatchPart", "RequestFile", "read_answers"]
+__all__ = ["REQUESTS", "BatchAnswer", "BatchPart", "RequestFile", "read_answers"]
 
 REQUESTS = "requests.jsonl"
 COMPLETE = "requests.complete"

@@ -60,6 +60,7 @@ class Ledger:
         """Nothing is spent yet."""
         self._budget = budget
         self._spent = _Cost()
+        """Also by others, as far as `note` was told."""
         self._reserved = _Cost()
         self._settled = asyncio.Event()
         self._refused = ""
@@ -103,6 +104,10 @@ class Ledger:
             self._reserved = _Cost(0.0, self._reserved.tokens, self._reserved.calls)
         self._settled.set()
         self._settled = asyncio.Event()
+
+    def note(self, usd: float, tokens: int, calls: int) -> None:
+        """Others have spent so much more of the budget."""
+        self.settle(_Cost(), _Cost(usd, tokens, calls))
 
     def _over(self, cost: _Cost) -> str:
         """One line about the limit that `cost` passes; "" where there is none."""

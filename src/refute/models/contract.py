@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, Protocol, TypeGuard
 
 __all__ = [
@@ -142,6 +142,13 @@ class Tally:
     """None: no price is known for the model."""
     seconds: float = 0.0
     """Waiting for answers, added up over requests (they overlap)."""
+
+    def plus(self, other: Tally) -> Tally:
+        """What both have cost; a price that is not known makes the sum unknown."""
+        names = [one.name for one in fields(Tally) if one.name != "usd"]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        known = self.usd is not None and other.usd is not None
+        return Tally(**sums, usd=(self.usd or 0.0) + (other.usd or 0.0) if known else None)
 
 
 class Asker(Protocol):

@@ -22,7 +22,7 @@ from refute.models.budget import Budget, Ledger
 from refute.models.cache import Sample, SampleCache
 from refute.models.contract import Completion, Message, Model, Sampling, Tally
 from refute.models.prices import Price, Prices
-from refute.models.record import Recording
+from refute.models.record import Noted, Recording
 from refute.models.serialization import digest
 
 __all__ = ["Session", "SessionAsker"]
@@ -58,7 +58,7 @@ class Session:
         budget: Budget | Ledger | None = None,
         concurrency: int = 64,
         prices: Prices | None = None,
-        recording: Recording | None = None,
+        recording: Recording | Noted | None = None,
     ) -> None:
         """`cache` None: samples are remembered for as long as the session lasts.
 

@@ -11,9 +11,10 @@ before anything is asked. The folder `PAPER` is such a one, of this package.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,13 +24,24 @@ from refute.errors import InputError
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["PAPER", "digest_of", "prompts_from", "render"]
+__all__ = ["PAPER", "Templates", "digest_of", "prompts_from", "render", "templates_of"]
 
 PAPER = Path(__file__).with_name("paper")
 """What UTGen makes training data with, in our words: `--preset paper` of `refute train data`."""
 
 _LARGEST = 1 << 20
-_FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("prompts", default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """A folder's templates as data, checked: another machine has not the folder."""
+
+    folder: str
+    files: tuple[tuple[str, str], ...]
+    """Names and texts, sorted."""
+
+
+_GIVEN: ContextVar[tuple[Templates, ...]] = ContextVar("prompts", default=())
 
 
 def render(name: str, /, **variables: Any) -> str:
@@ -39,9 +51,9 @@ def render(name: str, /, **variables: Any) -> str:
     `jinja2.TemplateNotFound` for an unknown name and `jinja2.UndefinedError` for a variable that
     the template needs and is not given; `InputError` where templates of the folder fail.
     """
-    folders = _FOLDERS.get()
-    template = _environment(*folders).get_template(f"{name}.jinja")
-    if not folders:
+    given = _GIVEN.get()
+    template = _environment(*given).get_template(f"{name}.jinja")
+    if not given:
         return template.render(**variables)
     try:
         return template.render(**variables)
@@ -51,36 +63,54 @@ def render(name: str, /, **variables: Any) -> str:
 
 
 @contextmanager
-def prompts_from(*given: Path | None) -> Iterator[None]:
-    """Templates of the folders stand for ours inside the block, also in tasks that it starts; those
-    of the first before those of the next. None: no folder. Raises `InputError` as `digest_of`."""
-    folders = tuple(folder for folder in given if folder is not None)
-    for folder in folders:
-        digest_of(folder)
-    token = _FOLDERS.set(folders)
+def prompts_from(*given: Path | Templates | None) -> Iterator[None]:
+    """Templates stand for ours inside the block, also in tasks that it starts; those of the first
+    folder before those of the next. None: no folder. Raises `InputError` as `templates_of`."""
+    token = _GIVEN.set(tuple(templates_of(one) for one in given if one is not None))
     try:
         yield
     finally:
-        _FOLDERS.reset(token)
+        _GIVEN.reset(token)
 
 
-def digest_of(folder: Path) -> str:
-    """What tells one set of templates from another: 16 hexadecimal digits.
+def templates_of(given: Path | Templates) -> Templates:
+    """The templates of a folder, read once.
 
     Raises `InputError` for a folder without templates, and for a file that is no template, has a
     name that none of ours has, or needs a variable that ours of that name is not given.
     """
-    found = sorted(folder.glob("*.jinja"))
+    if isinstance(given, Templates):
+        return given
+    found = sorted(given.glob("*.jinja"))
     if not found:
-        raise InputError(f"{folder}: no templates there (NAME.jinja)")
-    digest = hashlib.sha256()
+        raise InputError(f"{given}: no templates there (NAME.jinja)")
+    made = Templates(str(given), tuple((path.name, _read(path)) for path in found))
     for path in found:
-        _check(path)
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        _check(path, made)
+    return made
+
+
+def digest_of(folder: Path) -> str:
+    """What tells one set of templates from another: 16 hexadecimal digits. Raises `InputError` as
+    `templates_of`."""
+    digest = hashlib.sha256()
+    for name, text in templates_of(folder).files:
+        digest.update(name.encode() + b"\0" + text.encode() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def _check(path: Path) -> None:
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise InputError(f"{path}: larger than a template is")
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+
+
+def _check(path: Path, given: Templates) -> None:
     from jinja2 import TemplateError, TemplateNotFound, TemplateSyntaxError
 
     ours = _environment()
@@ -91,16 +121,10 @@ def _check(path: Path) -> None:
         names = ", ".join(name.removesuffix(".jinja") for name in found)
         raise InputError(f"{path}: no prompt has that name; there are {names}") from None
     try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError(f"{path}: larger than a template is")
-        used = _variables(path.name, _environment(path.parent))
+        used = _variables(path.name, _environment(given))
     except TemplateError as error:
         line = f":{error.lineno}" if isinstance(error, TemplateSyntaxError) else ""
         raise InputError(f"{path}{line}: no template: {error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
     if used - known:
         told = f"there are {', '.join(sorted(known))}" if known else "it has none"
         raise InputError(f"{path}: {min(used - known)} is not given to this prompt; {told}")
@@ -121,13 +145,13 @@ def _variables(name: str, environment: Environment) -> set[str]:
 
 
 @cache
-def _environment(*folders: Path) -> Environment:
-    from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, PackageLoader, StrictUndefined
+def _environment(*given: Templates) -> Environment:
+    from jinja2 import BaseLoader, ChoiceLoader, FunctionLoader, PackageLoader, StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     loader: BaseLoader = PackageLoader("refute", "prompts")
-    if folders:
-        loader = ChoiceLoader([*map(FileSystemLoader, folders), loader])
+    if given:
+        loader = ChoiceLoader([*(FunctionLoader(_finder(one)) for one in given), loader])
     return ImmutableSandboxedEnvironment(
         loader=loader,
         undefined=StrictUndefined,
@@ -137,3 +161,13 @@ def _environment(*folders: Path) -> Environment:
         auto_reload=False,
         autoescape=False,  # prompts are not HTML: `<` in code must stay `<`
     )
+
+
+def _finder(given: Templates) -> Callable[[str], tuple[str, str, None] | None]:
+    """What Jinja asks for a template by its name: text and path."""
+    texts = dict(given.files)
+
+    def find(name: str) -> tuple[str, str, None] | None:
+        return (texts[name], str(Path(given.folder) / name), None) if name in texts else None
+
+    return find

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import marshal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from refute.errors import InputError
@@ -26,11 +26,14 @@ from refute.reward.task import MOST_OUTPUT, Task
 from refute.reward.verdict import TestResult
 from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox
 from refute.sandbox.contract import Code
+from refute.sandbox.decoding import decode
 from refute.sandbox.values import MalformedValue
 from refute.syntax import parse_module
 
 __all__ = ["Trial", "answers_of", "judge", "run_asserts", "trials_of", "try_all"]
 
+_KEPT = 1000
+"""Files that are read once."""
 ROUNDS = 12
 """Times that a program is asked, where its answers decide what is asked next."""
 
@@ -169,28 +172,38 @@ def _called(task: Task, trial: Trial) -> str:
 
 
 def _plain(outcome: Outcome) -> Any:
-    """The value that came back; None where there is none."""
+    """The value that came back, which is not to be changed; None where there is none."""
     if not isinstance(outcome, Returned):
         return None
+    data = outcome.data
+    return _known(data) if len(data) <= _SHORT else _decoded(data)
+
+
+_SHORT, _VALUES = 1 << 11, 256
+"""Bytes of a value that is decoded once, since right programs answer alike; how many are kept. One
+may be fifty times as large in memory."""
+
+
+def _decoded(data: bytes) -> Any:
     try:
-        return outcome.value
+        return decode(data)
     except MalformedValue:
         return None
 
 
+_known = lru_cache(_VALUES)(_decoded)
+
+
 @cache
-def _code(*names: str) -> tuple[CodeType, ...]:
+def _code(*names: str) -> tuple[bytes, ...]:
     """Modules of this folder, compiled once; the sandbox runs this version of Python."""
     folder = Path(__file__).parent
     texts = [(name, folder.joinpath(f"{name}.py").read_text("utf-8")) for name in names]
-    return tuple(compile(text, f"<{name}>", "exec", dont_inherit=True) for name, text in texts)
+    codes = (compile(text, f"<{name}>", "exec", dont_inherit=True) for name, text in texts)
+    return tuple(map(marshal.dumps, codes))
 
 
 # -- reading the file ------------------------------------------------------------------------------
-
-
-_KEPT = 1000
-"""Files that are read once."""
 
 
 @lru_cache(_KEPT)

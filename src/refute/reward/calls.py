@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from refute.function.grade import STOP_AFTER
-from refute.function.oracle import run_within
+from refute.function.oracle import steps_within
 from refute.reward.task import Task
 from refute.reward.verdict import TestResult
 from refute.sandbox import (
@@ -20,15 +20,16 @@ from refute.sandbox import (
     TimedOut,
 )
 from refute.sandbox.equality import matches
+from refute.sandbox.waiting import Waits
 
 __all__ = ["PASSED", "imports", "patience", "run_calls", "said", "short"]
 
 PASSED = TestResult(True)
 
 
-def run_calls(program: str, task: Task, box: Sandbox, *, partial: bool) -> list[TestResult]:
+def run_calls(program: str, task: Task, box: Sandbox, *, partial: bool) -> Waits[list[TestResult]]:
     """A result for each test. Raises `SandboxUnavailable`."""
-    outcomes = run_within(
+    outcomes = yield from steps_within(
         Program(program, task.entry_point), task.calls, task.limits, box,
         stop_after=patience(partial), run_wall=task.run_seconds,
     )  # fmt: skip

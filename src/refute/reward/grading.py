@@ -13,14 +13,15 @@ from refute.reward.task import Kind, Task
 from refute.reward.verdict import TestResult, Verdict, verdict
 from refute.sandbox import Sandbox
 from refute.sandbox.local import LocalSandbox
+from refute.sandbox.waiting import Waits, finished
 
-__all__ = ["grade", "grade_async", "grade_in"]
+__all__ = ["grade", "grade_async", "grade_in", "grade_in_steps"]
 
 _RUNNERS: dict[Kind, Callable[..., list[TestResult]]] = {
-    "calls": run_calls,
     "stdio": run_stdio,
     "asserts": run_asserts,
 }
+"""Of the kinds that are run in one step."""
 
 
 def grade(
@@ -47,9 +48,17 @@ async def grade_async(
 
 def grade_in(program: str, task: Task, box: Sandbox, *, partial: bool) -> Verdict:
     """As `grade`, in a sandbox that is there."""
+    return finished(grade_in_steps(program, task, box, partial=partial))
+
+
+def grade_in_steps(program: str, task: Task, box: Sandbox, *, partial: bool) -> Waits[Verdict]:
+    """As `grade_in`, for who has other things to do while the program runs."""
     if type(program) is not str:
         raise InputError(f"a program is a text, not {type(program).__name__}")
     before = box.cpu_seconds if isinstance(box, LocalSandbox) else 0.0
-    results = _RUNNERS[task.kind](program, task, box, partial=partial)
+    if task.kind == "calls":
+        results = yield from run_calls(program, task, box, partial=partial)
+    else:
+        results = _RUNNERS[task.kind](program, task, box, partial=partial)
     used = box.cpu_seconds - before if isinstance(box, LocalSandbox) else 0.0
     return verdict(results, partial=partial, cpu_seconds=used)

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import partial as bound
 from typing import Any
 
-from refute.reward.grading import grade_in
+from refute.reward.grading import grade_in, grade_in_steps
 from refute.reward.task import Task, Test
 from refute.reward.testing import TestReward, grade_test
 from refute.reward.verdict import Verdict
@@ -22,6 +22,8 @@ __all__ = ["Grader", "ManyAtOnce"]
 
 AHEAD = 3
 """Programs under way and waiting for each sandbox, at most: `grade_batch` asks for no more."""
+_SMALL = 1 << 16
+"""Characters of a program that an event loop handles itself."""
 
 
 class ManyAtOnce(ABC):
@@ -109,6 +111,17 @@ class Grader(ManyAtOnce):
         """See `ManyAtOnce.submit`."""
         share = self._partial if partial is None else partial
         return self._pool.submit(lambda box: grade_in(program, task, box, partial=share))
+
+    async def grade_async(
+        self, program: str, task: Task, *, partial: bool | None = None
+    ) -> Verdict:
+        """See `ManyAtOnce.grade_async`; the event loop itself compares where that takes no time."""
+        if type(program) is not str or len(program) > _SMALL or not task.is_small:
+            return await super().grade_async(program, task, partial=partial)
+        share = self._partial if partial is None else partial
+        return await self._pool.do_in_steps(
+            lambda box: grade_in_steps(program, task, box, partial=share)
+        )
 
     def submit_test(
         self, test: Test | str, reference: str, faulty: Sequence[str], **how: Any

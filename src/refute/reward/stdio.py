@@ -3,12 +3,12 @@ compared on this side."""
 
 from __future__ import annotations
 
+import marshal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import CodeType
 
 from refute.function.oracle import run_within
 from refute.problems import Call
@@ -57,10 +57,10 @@ def _portions(tests: Sequence[Test]) -> Iterator[slice]:
 
 
 @cache
-def _script() -> CodeType:
+def _script() -> bytes:
     """Compiled once; the sandbox runs this version of Python."""
     text = Path(__file__).with_name("script.py").read_text("utf-8")
-    return compile(text, "<script>", "exec", dont_inherit=True)
+    return marshal.dumps(compile(text, "<script>", "exec", dont_inherit=True))
 
 
 def _result(outcome: Outcome, test: Test, task: Task) -> TestResult:

@@ -30,6 +30,9 @@ MOST_OUTPUT = 1 << 20
 _SLACK, _LARGER = 8192, 16
 """Bytes of an output, and how many times those of the largest that is expected, from which on it is
 wrong whatever it holds. To read millions of values would cost this side seconds, each time."""
+_SMALL = 1 << 19
+"""Bytes that are read in a few milliseconds."""
+_FEW = 64
 Kind = Literal["calls", "stdio", "asserts"]
 
 
@@ -111,6 +114,15 @@ class Task:
         pairs = [(test.seconds or self.seconds, test.memory or self.memory) for test in self.tests]
         made = {pair: Limits(cpu=pair[0], memory=pair[1], output=most) for pair in set(pairs)}
         return tuple(made[pair] for pair in pairs)
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether all that programs may return, and what they are given, is read in no time: then
+        an event loop does it itself."""
+        if self.kind != "calls" or len(self.tests) > _FEW:
+            return False
+        given = sum(len(right.data) for right in self.expected)
+        return given + sum(limits.output for limits in self.limits) <= _SMALL
 
     @classmethod
     def of_dataset(

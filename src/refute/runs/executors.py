@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, closing
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from refute.errors import ContextTooLong, InputError, Unavailable
 from refute.runs.pool import Failed, cores, run_tasks
-from refute.runs.records import Record, Sent, WithFiles
+from refute.runs.records import PutOff, Record, Sent, WithFiles
 
 __all__ = [
     "PROCESSES",
+    "Clerk",
     "Concurrent",
     "Done",
     "Executor",
     "ExecutorSpec",
+    "Keeper",
     "Processes",
     "Workers",
     "one_line",
 ]
 
 Unit = TypeVar("Unit")
-Done = Callable[[Any, Record | WithFiles | Sent | Failed], None]
+Done = Callable[[Any, Record | WithFiles | PutOff | Sent | Failed], None]
 """Told what became of a unit. What it raises ends the run, and is raised by `Executor.run`."""
 Leave = Callable[[], None]
 
@@ -61,6 +63,40 @@ class Processes:
                 done(unit, result)
 
 
+class Clerk(Protocol):
+    """What a worker elsewhere needs and says besides its records: plain data until it is opened."""
+
+    def opened(self) -> AbstractContextManager[None]:
+        """In effect while the worker lasts."""
+        ...
+
+    def told(self, brief: str) -> None:
+        """Before a unit: what the keeper gave for it."""
+        ...
+
+    def says(self) -> str:
+        """After a unit, for the keeper; "" for nothing."""
+        ...
+
+
+class Keeper(Protocol):
+    """What one process keeps for workers that are elsewhere: a budget, files. Each worker has a
+    number of its own."""
+
+    def clerk(self) -> Clerk:
+        """For each worker, as it starts."""
+        ...
+
+    def brief(self, worker: int) -> str:
+        """For the clerk, with a unit; "" for nothing."""
+        ...
+
+    def hear(self, worker: int, text: str) -> None:
+        """What a clerk says, before what became of the unit is told. Raises `ValueError` where it
+        is no such thing; any other exception ends the run."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
     """What is asked of an executor that is chosen by name, and what one worker takes of a
@@ -77,6 +113,9 @@ class Workers:
     memory: int = 0
     """Bytes that a worker may well need; 0: not known."""
     gpus: float = 0.0
+    keeper: Keeper | None = None
+    """Where it waits: what is kept here for all of them. An executor that cannot take it along
+    raises `InputError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

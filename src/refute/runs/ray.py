@@ -24,7 +24,7 @@ from refute.extras import need
 from refute.remarks import remark
 from refute.runs.executors import Done, Executor, ExecutorSpec, Workers
 from refute.runs.pool import Failed, cores
-from refute.runs.records import Sent
+from refute.runs.records import PutOff, Sent
 from refute.runs.run import versions
 
 __all__ = ["RAY", "RayWorkers"]
@@ -41,6 +41,8 @@ _ANSWERS = 10.0
 """Seconds for the cluster's head to answer."""
 _GRACE = 10.0
 """Seconds for workers to end by themselves."""
+_MODE = "RAY_AUTH_MODE"
+"""Ray 2.60 gives clusters a token, which a driver sends to an address only where this says so."""
 _STORE = 200 << 20
 """Bytes of the object store of a cluster of our own: units and records are small."""
 
@@ -85,13 +87,17 @@ def _connected(workers: Workers) -> Iterator[int | None]:
     own = address == "local"
     jobs = workers.jobs or cores()
     size = {"num_cpus": jobs, "object_store_memory": _STORE, "include_dashboard": False}
+    answered = False
     try:
         if re.fullmatch(r"[\w.-]+:\d+", address):  # where nobody listens Ray waits for minutes
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), _ANSWERS).close()
+            answered = True
         ray.init(address, log_to_driver=False, logging_level="ERROR", **(size if own else {}))
     except (OSError, OverflowError, RuntimeError, ValueError) as error:
         told = " ".join(str(error).split())[:200]
+        if answered and _MODE not in os.environ:
+            told += f" (it answers; if it wants its token, set {_MODE}=token)"
         raise Unavailable(f"no Ray cluster at {address}: {told}") from None
     try:
         yield jobs if own else None
@@ -104,6 +110,7 @@ class _Worker:
     """An actor, and the units in its hand."""
 
     handle: Any
+    number: int
     ready: bool = False
     units: set[int] = field(default_factory=set)
 
@@ -121,6 +128,8 @@ class _Driver:
         self._lost = dict.fromkeys(range(len(units)), 0)
         self._raised = dict.fromkeys(range(len(units)), 0)
         self._workers: list[_Worker] = []
+        self._keeper = workers.keeper
+        self._hired = 0
         self._bad_starts, self._why = 0, ""
         self._room, self._looked = 0, 0.0
         self._told = False
@@ -143,10 +152,10 @@ class _Driver:
         if self._wanted.waits:
             options["max_concurrency"] = each + 1  # one more to close it
         actor = ray.remote(Waiting if self._wanted.waits else Computing).options(**options)
-        given = ray.put(start)
+        given = ray.put(start), ray.put(self._keeper and self._keeper.clerk())
         try:
             while self._left:
-                self._hire(lambda: actor.remote(given), each)
+                self._hire(lambda: actor.remote(*given), each)
                 self._hand_out(each)
                 with suppress(queue.Empty):
                     self._hear(*self._heard.get(timeout=_LOOK))
@@ -175,7 +184,8 @@ class _Driver:
             if not self._workers:
                 self._done(self._units[0], Failed(self._why, fatal=True))
         while len(self._workers) < at_most:
-            one = _Worker(make())
+            one = _Worker(make(), self._hired)
+            self._hired += 1
             self._workers.append(one)
             self._listen(one, None, one.handle.ready.remote())
 
@@ -210,16 +220,21 @@ class _Driver:
             while one.ready and self._waiting and len(one.units) < each:
                 number = self._waiting.popleft()
                 one.units.add(number)
-                self._listen(one, number, one.handle.do.remote(self._units[number]))
+                brief = self._keeper.brief(one.number) if self._keeper else ""
+                self._listen(one, number, one.handle.do.remote(self._units[number], brief))
 
     def _dismiss(self) -> None:
         """Let the workers end by themselves, with what they opened."""
         import ray
+        from ray.exceptions import RayError
 
-        ready = [one.handle for one in self._workers if one.ready]
+        ready = [one for one in self._workers if one.ready]
         if self._wanted.waits:
-            ray.wait([h.close.remote() for h in ready], num_returns=len(ready), timeout=_GRACE)
-        ended = [handle.__ray_terminate__.remote() for handle in ready]
+            closing = {one.handle.close.remote(): one for one in ready}
+            for closed in ray.wait([*closing], num_returns=len(closing), timeout=_GRACE)[0]:
+                with suppress(RayError):  # one that ended before: its units are done
+                    self._account(closing[closed], ray.get(closed))
+        ended = [one.handle.__ray_terminate__.remote() for one in ready]
         ray.wait(ended, num_returns=len(ended), timeout=_GRACE)
 
     # -- what is heard of them ---------------------------------------------------------------------
@@ -255,12 +270,21 @@ class _Driver:
         else:
             one.ready, self._bad_starts = True, 0
 
-    def _end(self, one: _Worker, number: int, answer: Any) -> None:
+    def _end(self, one: _Worker, number: int, said: Any) -> None:
         one.units.discard(number)
-        kind, *rest = answer
+        (kind, *rest), text = said
+        try:
+            self._account(one, text)
+        except InputError:
+            raise  # a file here cannot be written
+        except ValueError as flaw:
+            self._tell(number, Failed(f"what came back with it is no account: {flaw}"))
+            return
         if kind == "done":
-            line, files = rest
-            self._tell(number, Sent(line, files))
+            self._tell(number, Sent(*rest))
+            return
+        if kind == "put off":
+            self._tell(number, PutOff(*rest))
             return
         reason, *told = rest
         error = _known(*told) if self._wanted.waits else None
@@ -269,6 +293,11 @@ class _Driver:
             self._waiting.append(number)
         else:
             self._tell(number, Failed(reason, error=error))
+
+    def _account(self, one: _Worker, text: str) -> None:
+        """What a worker says besides."""
+        if text and self._keeper is not None:
+            self._keeper.hear(one.number, text)
 
     def _lose(self, one: _Worker, why: str) -> None:
         """A worker that is no more, or of no use; its units are for others."""
@@ -286,7 +315,7 @@ class _Driver:
             else:
                 self._tell(number, Failed(f"its worker was lost {_LOST} times: {why}"))
 
-    def _tell(self, number: int, result: Sent | Failed) -> None:
+    def _tell(self, number: int, result: Sent | PutOff | Failed) -> None:
         self._left -= 1
         self._done(self._units[number], result)
 

@@ -11,20 +11,28 @@ import asyncio
 import contextvars
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
-from refute.runs.executors import one_line
-from refute.runs.records import WithFiles, as_data
+from refute.runs.executors import Clerk, one_line
+from refute.runs.records import PutOff, WithFiles, as_data
 from refute.runs.run import versions
 
 __all__ = ["Computing", "Waiting"]
 
-Answer = tuple[str, bytes, dict[str, bytes]] | tuple[str, str, str, str]
-"""`("done", line, files)`, or `("failed", reason, name of the exception, its message)`."""
+Answer = (
+    tuple[str, bytes, dict[str, bytes]]
+    | tuple[str, str, dict[str, bytes]]
+    | tuple[str, str, str, str]
+)
+"""`("done", line, files)`, `("put off", reason, lines)`, or `("failed", reason, name of the
+exception, its message)`."""
 
 
 def done(result: Any) -> Answer:
-    """A unit's record as it is sent."""
+    """A unit's record as it is sent, or why there is none yet."""
+    if isinstance(result, PutOff):
+        return "put off", result.reason, dict(result.lines)
     files = dict(result.files) if isinstance(result, WithFiles) else {}
     record = result.record if isinstance(result, WithFiles) else result
     return "done", json.dumps(as_data(record), separators=(",", ":")).encode(), files
@@ -38,7 +46,7 @@ def failed(error: Exception) -> Answer:
 class Computing:
     """A worker for work that computes; see `Processes`."""
 
-    def __init__(self, start: Callable[[], Callable[[Any], Any]]) -> None:
+    def __init__(self, start: Callable[[], Callable[[Any], Any]], clerk: None) -> None:
         self._start = start
 
     def ready(self) -> dict[str, str] | Answer:
@@ -49,19 +57,22 @@ class Computing:
             return failed(error)
         return versions()
 
-    def do(self, unit: Any) -> Answer:
-        """Do a unit."""
+    def do(self, unit: Any, brief: str) -> tuple[Answer, str]:
+        """Do a unit; there is nothing to be brief about."""
         try:
-            return done(self._do(unit))
+            return done(self._do(unit)), ""
         except Exception as error:
-            return failed(error)
+            return failed(error), ""
 
 
 class Waiting:
-    """A worker for work that waits; see `Concurrent`. What holds a unit's place ends with it."""
+    """A worker for work that waits; see `Concurrent`. What holds a unit's place ends with it.
 
-    def __init__(self, start: Callable[[], Any]) -> None:
-        self._start = start
+    With what became of a unit goes what the clerk says.
+    """
+
+    def __init__(self, start: Callable[[], Any], clerk: Clerk | None) -> None:
+        self._start, self._clerk = start, clerk
 
     async def ready(self) -> dict[str, str] | Answer:
         """Set up; says which versions are here."""
@@ -77,25 +88,33 @@ class Waiting:
     async def _hold(self, opened: asyncio.Future[None]) -> None:
         """Keep open what the units need. They are done in the context that it leaves."""
         try:
-            async with self._start() as self._do:
-                self._context = contextvars.copy_context()
-                opened.set_result(None)
-                await self._ended.wait()
+            with self._clerk.opened() if self._clerk else nullcontext():
+                async with self._start() as self._do:
+                    self._context = contextvars.copy_context()
+                    opened.set_result(None)
+                    await self._ended.wait()
         except Exception as error:
             if not opened.done():
                 opened.set_exception(error)
 
-    async def do(self, unit: Any) -> Answer:
+    async def do(self, unit: Any, brief: str) -> tuple[Answer, str]:
         """Do a unit."""
+        if self._clerk is not None:
+            self._clerk.told(brief)
         task = asyncio.get_running_loop().create_task(
             self._do(unit, lambda: None), context=self._context.copy()
         )
         try:
-            return done(await task)
+            answer = done(await task)
         except Exception as error:
-            return failed(error)
+            answer = failed(error)
+        return answer, self._says()
 
-    async def close(self) -> None:
+    async def close(self) -> str:
         """Close what was opened."""
         self._ended.set()
         await self._holder
+        return self._says()
+
+    def _says(self) -> str:
+        return "" if self._clerk is None else self._clerk.says()

@@ -19,6 +19,7 @@ __all__ = [
     "Count",
     "ErrorRecord",
     "Number",
+    "PutOff",
     "Record",
     "Schema",
     "Sent",
@@ -68,6 +69,16 @@ class WithFiles:
     record: Record
     files: Mapping[str, bytes]
     """By their paths from the run's folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """A unit that has to wait for an answer, and what its next start is to know."""
+
+    reason: str
+    """One line."""
+    lines: Mapping[str, bytes] = field(default_factory=dict)
+    """To be appended, by the file's path from the run's folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,21 @@ from typing import Any, Generic, TypeVar
 
 import refute
 from refute.errors import AnswersPending, BudgetExceeded, InputError, LimitReached, Unavailable
+from refute.files import append_whole, open_file
 from refute.jsontext import parse_json
 from refute.remarks import remark
 from refute.runs.executors import Concurrent, Executor
 from refute.runs.journal import Journal
 from refute.runs.pool import Failed
-from refute.runs.records import ErrorRecord, Record, Schema, Sent, WithFiles, read_record
+from refute.runs.records import (
+    ErrorRecord,
+    PutOff,
+    Record,
+    Schema,
+    Sent,
+    WithFiles,
+    read_record,
+)
 from refute.storage import write_atomically
 
 __all__ = ["Ending", "Run", "resumed", "versions"]
@@ -184,11 +193,18 @@ class _Todo(Generic[R]):
         self._any_result = False
         progress(finished)
 
-    def done(self, unit: tuple[str, Any], result: Record | WithFiles | Sent | Failed) -> None:
+    def done(
+        self, unit: tuple[str, Any], result: Record | WithFiles | PutOff | Sent | Failed
+    ) -> None:
         """Write down what became of a unit."""
         name, _ = unit
         if isinstance(result, Sent):
             result = self._read(name, result)
+        if isinstance(result, PutOff):
+            for path, line in result.lines.items():
+                self._append(path, line)
+            self.ending.put_off.append(AnswersPending(result.reason))
+            return
         if isinstance(result, WithFiles):  # the files first: a record says that they are there
             for path, data in result.files.items():
                 self._write(path, data)
@@ -220,12 +236,19 @@ class _Todo(Generic[R]):
         return WithFiles(record, sent.files)
 
     def _write(self, path: str, data: bytes) -> None:
+        write_atomically(self._place(path), data)
+
+    def _append(self, path: str, line: bytes) -> None:
+        with open_file(self._place(path), append=True) as file:
+            append_whole(file, line)
+
+    def _place(self, path: str) -> Path:
         parts = PurePosixPath(path).parts
         if not parts or parts[0] == "/" or ".." in parts:
             raise ValueError(f"{path!r}: no file of a run's folder")
         target = self._journal.directory.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, data)
+        return target
 
     def _give_up(self, error: Exception | None) -> None:
         """Raise where no other unit would fare better."""

@@ -22,6 +22,7 @@ from typing import Any
 
 HEADER = struct.Struct("<QIB")
 FRAME = struct.Struct("<II")
+MODULE = "refute_program"  # the name of one that nobody imports
 FIRST = 16  # offset of the first frame
 IMPORTING, CALLING, FULL = 0, 1, 2  # phases
 
@@ -30,8 +31,6 @@ loading: Any = None
 observing: Any = None
 spawning: Any = None
 """The modules `replay`, `loading`, `observing` and `spawning`; the server sets them."""
-path_code: list[str] = []
-"""Lines of path files that install finders; the server sets them."""
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
@@ -39,8 +38,6 @@ _SEQUENCES = frozenset({list, tuple, set, frozenset})
 
 def be_warm(head: bytes, copy: Any, greet: Any, codec: Any) -> None:
     """Import the module and be copied for each job; returns in a copy that has done its job."""
-    spawning.none_installed()
-    loading.find_late(path_code)
     name, filename, codes = marshal.loads(head)
     text = codes[0] if isinstance(codes[0], str) else None
     code = [unpacked(codes, at, filename) for at in range(len(codes))]
@@ -70,8 +67,6 @@ def run_job(payload: bytes, head: int, view: Any, codec: Any, imported: Any = No
     capacity = len(view)
     codes, programs, blob, count, limit, alone = marshal.loads(payload[head:])
     if imported is None:
-        spawning.none_installed()
-        loading.find_late(path_code)
         codes[:0] = marshal.loads(payload[:head])[2] if head else []
         ready = None
     else:
@@ -187,7 +182,7 @@ def _run_calls(
 
 def read_all(fd: int) -> bytes:
     """The content of a file."""
-    size, parts, at = os.fstat(fd).st_size, [], 0
+    size, parts, at = os.lseek(fd, 0, os.SEEK_END), [], 0
     while at < size:  # one pread returns at most 2 GiB
         parts.append(os.pread(fd, size - at, at))
         at += len(parts[-1])
@@ -196,7 +191,7 @@ def read_all(fd: int) -> bytes:
 
 def execute(code: list[types.CodeType], filename: str) -> types.ModuleType:
     """Execute a program that nobody imports, as a module of its own (not ``__main__``)."""
-    module = types.ModuleType("refute_program")
+    module = types.ModuleType(MODULE)
     module.__file__ = filename
     module.__package__ = ""
     module.__builtins__ = builtins  # type: ignore[attr-defined]

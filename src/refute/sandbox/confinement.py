@@ -38,6 +38,8 @@ class Confinement:
         self.own_pids = False
         self.outer = ""
         self.scratch_inode = (0, 0)
+        if linux and self.machine in linux.MACHINES:
+            self._copy = linux.copier(signal.SIGCHLD, self.machine)
 
     def enter(self) -> None:
         """Take every measure that the machine allows; record which hold."""
@@ -82,7 +84,8 @@ class Confinement:
             code = self.filters.server_filter(self.machine)
             held["seccomp"] = _works(linux.install_filter, code)
             if held["seccomp"]:
-                self.program_filter = self.filters.program_filter(self.machine)
+                code, place = self.filters.program_filter(self.machine)
+                self.program_filter = linux.FilterOfOwn(code, place)
 
     def _become_init(self) -> None:
         """Fork: the child is process 1 of the new pid namespace, and this process waits for it."""
@@ -99,7 +102,7 @@ class Confinement:
 
         It lies in another, which stays the caller's: `nobody` cannot put a link in its place.
         """
-        outer = os.path.join(self.config["scratch"], f"refute-{os.getpid()}-{os.urandom(8).hex()}")
+        outer = os.path.join(self.config["scratch"], self.config["name"])
         path = os.path.join(outer, "scratch")
         os.mkdir(outer, 0o700 if identity is None else 0o711)
         os.mkdir(path, 0o700)
@@ -152,6 +155,15 @@ class Confinement:
 
     # -- children ----------------------------------------------------------------------------------
 
+    def fork(self) -> int:
+        """As `os.fork`, of this process, which has one thread: `enter` forked it."""
+        if self.linux and self.machine in self.linux.MACHINES:
+            pid = int(self._copy())
+            if pid < 0:
+                raise OSError("no process can be made")
+            return pid
+        return os.fork()
+
     def begin_child(self) -> None:
         """In a forked child, first of all: it ends with the server, and signals only itself."""
         if not self.own_pids and self.linux:
@@ -162,7 +174,7 @@ class Confinement:
     def filter_child(self) -> None:
         """In a forked child, last before the program: its system calls."""
         if self.program_filter:
-            self.linux.install_filter(self.program_filter(os.getpid()))
+            self.program_filter.install()
 
     def warms(self) -> bool:
         """Whether warm processes can be kept in: by a pid namespace and a filter of their calls."""
@@ -176,8 +188,7 @@ class Confinement:
     def copying(self) -> tuple[Any, Any]:
         """What a warm process calls to be copied, and what its copies call to be given a job."""
         linux, filters = self.linux, self.filters
-        fork = functools.partial(linux.copy_of_this, filters.FORK, self.machine)
-        return fork, functools.partial(linux.say, filters.HELLO)
+        return linux.copier(filters.FORK, self.machine), functools.partial(linux.say, filters.HELLO)
 
     def is_clean(self) -> bool:
         """Whether nothing was left in the private directory."""
@@ -190,7 +201,7 @@ class Confinement:
         """End every descendant (`kill`: False where a filter lets a program make none, and others
         are to live) and empty the private directory; True when something resisted."""
         if not kill:
-            return not self.tidy.empty(self.config["scratch"], self.scratch_inode)
+            return self._clear()
         if self.own_pids:
             try:
                 os.kill(-1, signal.SIGKILL)
@@ -203,6 +214,12 @@ class Confinement:
                 pass
         except ChildProcessError:
             pass
+        return self._clear()
+
+    def _clear(self) -> bool:
+        """Empty the private directory; True when something resisted."""
+        if self.own_pids and self.is_clean():  # a mount: nothing can be in its place
+            return False
         return not self.tidy.empty(self.config["scratch"], self.scratch_inode)
 
     def _kill_descendants(self) -> None:

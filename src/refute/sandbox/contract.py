@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from refute.problems import Invocation
 from refute.sandbox import decoding, values
 
-Code = str | CodeType
-"""Source, or what the trusted side compiled: for a sandbox of this version of Python only (see
-`takes_code`)."""
+Code = str | CodeType | bytes
+"""Source, or what the trusted side compiled, also marshalled (what it mentions is then not
+looked for): for a sandbox of this version of Python only (see `takes_code`)."""
 
 
 @dataclass(frozen=True, slots=True)

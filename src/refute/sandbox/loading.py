@@ -60,16 +60,19 @@ class TextLoader(importlib.machinery.SourceFileLoader):
 
 
 class LateFinder:
-    """Runs the code of path files once an import finds nothing without it: this process belongs to
-    the program, where that code may do no harm, and most programs never need it."""
+    """Runs the code of path files once an import finds nothing without it, in a child: it belongs
+    to the program, where that code may do no harm, and most programs never need it."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
+        self.server = os.getpid()
 
     def find_spec(
         self, name: str, path: Any = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
         """What the other finders say, the first time with those that the code has installed."""
+        if os.getpid() == self.server:
+            return None
         lines, self.lines = self.lines, []
         for line in lines:
             try:
@@ -84,7 +87,7 @@ class LateFinder:
 
 
 def find_late(lines: list[str]) -> None:
-    """Have the code of path files run when it is needed."""
+    """Have the code of path files run when a child of this process needs it."""
     if lines:
         sys.meta_path.append(LateFinder(list(lines)))
 

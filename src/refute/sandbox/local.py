@@ -16,11 +16,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from refute.errors import SandboxUnavailable
 from refute.problems import Invocation
+from refute.sandbox import waiting
 from refute.sandbox.answers import Answers, outcomes, read_frames
+from refute.sandbox.cleanup import inode, remove
 from refute.sandbox.contract import (
     DEFAULT_LIMITS,
     Code,
@@ -32,6 +35,7 @@ from refute.sandbox.contract import (
 )
 from refute.sandbox.interpreter import Interpreter, this_interpreter
 from refute.sandbox.payloads import Head, Heads, calls_packed, programs_packed, sealed, shared
+from refute.sandbox.waiting import Waits, finished
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 
@@ -49,6 +53,7 @@ exec(SourceFileLoader("refute.sandbox.server", __file__).get_code("refute.sandbo
 """Runs the server as a script that is compiled once and kept: a run starts several. Nothing that
 it imports is garbage, so that none is looked for until it serves."""
 _REQUEST = struct.Struct("<IIIQQQddddI?IQQ")  # as `server.REQUEST`
+_REPLY, _ALIVE = struct.Struct("<I?dd"), b"{}"  # as `server.REPLY` and `server.ALIVE`
 _PRELOAD = (
     "bisect", "collections.abc", "copy", "functools", "heapq", "itertools", "math", "operator",
     "re", "string", "typing",
@@ -134,6 +139,15 @@ class LocalSandbox:
         limits: Limits = DEFAULT_LIMITS,
     ) -> list[list[Outcome]]:
         """See `Sandbox.run_variants`."""
+        return finished(self.steps(programs, calls, limits))
+
+    def steps(
+        self,
+        programs: Sequence[Program],
+        calls: Sequence[Invocation],
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Waits[list[list[Outcome]]]:
+        """As `run_variants`, for who has other things to do meanwhile: yields what it waits for."""
         if not programs:
             return []
         # Of a project's environment nothing is imported before the server has confined itself.
@@ -154,9 +168,13 @@ class LocalSandbox:
         answers = Answers(total, limits)
         start = 0
         while start < total:
+            if kind not in self._servers:
+                yield None
             server = self._server(kind)
             try:
-                start, tainted = server.job(payload, head, start, total, width, limits, answers)
+                start, tainted = yield from server.job(
+                    payload, head, start, total, width, limits, answers
+                )
                 self.cpu_seconds += server.cpu_seconds
             except (
                 BaseException
@@ -181,14 +199,13 @@ class LocalSandbox:
     def _server(self, kind: _Kind) -> _Connection:
         self._leave_to_owner()
         if kind not in self._servers:
-            measures = self._measures
             try:
-                connection = self._connect(kind, measures)
+                connection = self._start(kind)
             except SandboxUnavailable:
-                if "namespaces" not in measures or self._held:
+                if "namespaces" not in self._measures or self._held:
                     raise
-                self._measures = measures - {"namespaces"}
-                connection = self._connect(kind, self._measures)
+                self._measures -= {"namespaces"}
+                connection = self._start(kind)
             weaker = [name for name in self._held if not connection.protections[name]]
             if weaker:  # what `protections` said must go on holding
                 connection.close()
@@ -197,8 +214,19 @@ class LocalSandbox:
             self._servers[kind] = connection
         return self._servers[kind]
 
-    def _connect(self, kind: _Kind, measures: frozenset[str]) -> _Connection:
+    def _start(self, kind: _Kind) -> _Connection:
+        """A server. One that ends without a word was ended from outside, which says nothing of what
+        the machine allows: it is started again."""
+        for _ in range(_STARTS - 1):
+            try:
+                return self._connect(kind)
+            except _Ended:
+                continue
+        return self._connect(kind)
+
+    def _connect(self, kind: _Kind) -> _Connection:
         heavy, seed = kind
+        measures = self._measures
         python = self._interpreter
         readable = [*python.readable, *python.site, *_LIBRARIES]
         readable += [*self._readable, *self._import_path]
@@ -217,6 +245,10 @@ class LocalSandbox:
         return _Connection(config, python)
 
 
+class _Ended(SandboxUnavailable):
+    """A server ended without a word of its own."""
+
+
 class _Connection:
     """One server process and the socket to it."""
 
@@ -224,7 +256,9 @@ class _Connection:
     """Of the processes that did the last job."""
 
     def __init__(self, config: dict[str, Any], python: Interpreter) -> None:
-        config["client"], config["heartbeat"] = os.getpid(), _SILENCE / 12
+        config["client"], config["heartbeat"] = os.getpid(), waiting.SILENCE / 12
+        config["name"] = f"refute-{os.getpid()}-{os.urandom(8).hex()}"
+        self._directory = os.path.join(config["scratch"], config["name"])
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
         options = ["-P"] * (python.version >= (3, 11)) + ["-s", "-S"]
@@ -234,6 +268,7 @@ class _Connection:
         command = [python.program, *options, "-c", _START, str(_SERVER)]
         command += [str(fd), json.dumps(config)]
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}
+        environment["LD_BIND_NOW"] = "1"  # else each child looks its symbols up
         environment["PYTHONHASHSEED"] = str(config["seed"])
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:
@@ -246,9 +281,9 @@ class _Connection:
             raise SandboxUnavailable(f"cannot start {python.program}: {error}") from None
         finally:
             theirs.close()
-        self.channel.settimeout(_SILENCE)
+        self.channel.settimeout(waiting.SILENCE)
         try:
-            hello = self._receive()
+            hello: dict[str, Any] = json.loads(self._word())
         except BaseException:
             self.close()
             raise
@@ -257,18 +292,15 @@ class _Connection:
             raise SandboxUnavailable(f"isolation failed: {hello.get('failed', 'no answer')}")
         self.protections: dict[str, bool] = hello["protections"]
 
-    def _receive(self) -> dict[str, Any]:
-        """The next reply; signs of life that come before it are skipped."""
-        reply: dict[str, Any] = {}
-        while not reply:
-            try:
-                data = self.channel.recv(_REPLY_BYTES)
-            except TimeoutError:
-                raise SandboxUnavailable(f"no word from the server for {_SILENCE:g} s") from None
-            if not data:
-                raise SandboxUnavailable(f"the sandbox server ended: {self._last_words()}")
-            reply = json.loads(data)
-        return reply
+    def _word(self) -> bytes:
+        """The next word of the server."""
+        try:
+            data = self.channel.recv(_REPLY_BYTES)
+        except TimeoutError:
+            raise waiting.silent() from None
+        if not data:
+            raise _Ended(f"the sandbox server ended: {self._last_words()}")
+        return data
 
     def _last_words(self) -> str:
         assert self.process.stderr is not None
@@ -290,11 +322,13 @@ class _Connection:
             self.process.wait()
         if self.process.stderr is not None:
             self.process.stderr.close()
+        if self.process.returncode:  # it may be that who clears up was killed, too
+            remove(self._directory, inode(self._directory))
 
     def job(
         self, payload: bytes, head: Head, start: int, total: int, width: int, limits: Limits,
         answers: Answers,
-    ) -> tuple[int, bool]:  # fmt: skip
+    ) -> Waits[tuple[int, bool]]:  # fmt: skip
         """Run from step `start`, fill `answers`; returns (next step, tainted)."""
         capacity = 2 * limits.output + (32 << 20)
         request = _REQUEST.pack(
@@ -307,22 +341,26 @@ class _Connection:
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
             try:
                 self.channel.sendmsg([request], ancillary)
-                reply = self._receive()
+                word = _ALIVE
+                while word == _ALIVE:
+                    yield self.channel
+                    word = self._word()
             except OSError as error:
                 raise SandboxUnavailable(f"the sandbox server is gone: {error}") from None
             read_frames(results.fileno(), capacity, start, answers)
-        for step, kind, detail in reply["cuts"]:
+        following, tainted, answers.left, self.cpu_seconds = _REPLY.unpack_from(word)
+        cuts = word[_REPLY.size :]
+        for step, kind, detail in json.loads(cuts) if cuts else ():
             answers.cuts[step] = TimedOut(kind) if kind in ("cpu", "wall") else Killed(detail)
             answers.bodies[step] = None
-        answers.left = reply["left"]
-        self.cpu_seconds = reply["used"]
-        return reply["next"], reply["tainted"]
+        return following, tainted
 
 
 _SOCKET_KIND = getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM)
 _REPLY_BYTES = 1 << 20
-_SILENCE = 60.0  # seconds; the server gives signs of life twelve times as often
 _PATIENCE = 5.0
+_STARTS = 3
+"""Times that a server is started before it is given up."""
 
 
 def _mentions(code: Code | tuple[Code, ...], name: str) -> bool:
@@ -330,7 +368,7 @@ def _mentions(code: Code | tuple[Code, ...], name: str) -> bool:
         return name in code
     if isinstance(code, tuple):
         return any(_mentions(part, name) for part in code)
-    return name in code.co_names
+    return isinstance(code, CodeType) and name in code.co_names
 
 
 _LIBRARIES = (

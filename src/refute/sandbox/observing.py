@@ -13,11 +13,11 @@ import ast
 import importlib
 import io
 import os
-import shutil
 import sys
 import types
 from typing import Any
 
+from refute.sandbox.cleanup import inode, remove
 from refute.sandbox.states import defines, is_heap, mro_of, name_of
 
 MOST_ITEMS = 50
@@ -46,6 +46,7 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
     before, directory = os.getcwd(), f"scenario-{id(scenario):x}"
     environment = dict(os.environ)
     os.mkdir(directory)
+    made = inode(directory)
     os.chdir(directory)
     streams, printed = (sys.stdout, sys.stderr), io.StringIO()
     sys.stdout = sys.stderr = printed
@@ -71,7 +72,7 @@ def observe(module: Any, scenario: tuple[Any, ...], filename: str, codec: Any) -
             os.environ.clear()
             os.environ.update(environment)
         os.chdir(before)
-        shutil.rmtree(directory, ignore_errors=True)
+        remove(directory, made)
 
 
 def _observed(

@@ -68,7 +68,7 @@ def programs_packed(
     first = len(head)
     sent: list[bytes | str] = []
 
-    def send(code: str | CodeType) -> int:
+    def send(code: Code) -> int:
         at = places.setdefault(id(code), first + len(sent))
         if at == first + len(sent):
             sent.append(marshal.dumps(code) if isinstance(code, CodeType) else code)

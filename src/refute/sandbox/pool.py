@@ -1,19 +1,21 @@
 """A few sandboxes behind an async interface, for many problems that are worked on at once.
 
-A `LocalSandbox` serves one thread at a time and blocks while a program runs. The pool gives each of
-its threads a sandbox of its own; a job waits for a free thread, never for a certain sandbox.
+A `LocalSandbox` does one job at a time. A job of the pool waits for a free place, never for a
+certain sandbox.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from refute.errors import SandboxUnavailable
 from refute.problems import Invocation
 from refute.sandbox.contract import DEFAULT_LIMITS, Limits, Outcome, Program, Sandbox, takes_code
+from refute.sandbox.waiting import Waits, finished, waited
 
 __all__ = ["AsyncSandbox", "InlineSandbox", "SandboxPool"]
 
@@ -84,7 +86,7 @@ def _local() -> Sandbox:
 
 
 class SandboxPool:
-    """`size` sandboxes in as many threads; implements `AsyncSandbox`.
+    """`size` sandboxes and as many threads; implements `AsyncSandbox`.
 
     Sandboxes start on first use. One whose server died is replaced and the job run once more; when
     the fresh one fails as well, `SandboxUnavailable` is raised. Use as a context manager, or call
@@ -92,14 +94,13 @@ class SandboxPool:
     """
 
     def __init__(self, size: int, make: Callable[[], Sandbox] = _local) -> None:
-        """`make`: makes a sandbox; called in the thread that will use it."""
+        """`make`: makes a sandbox; called in the thread that will use it first."""
         if size < 1:
             raise ValueError(f"a pool of {size} sandboxes")
         self._make = make
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
-        self._own = threading.local()
-        self._boxes: set[Sandbox] = set()
-        self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(size)
+        self._free: list[Sandbox] = []
         self._closed = False
 
     async def run(
@@ -126,7 +127,7 @@ class SandboxPool:
         return await self.do(takes_code)
 
     async def do(self, job: Callable[[Sandbox], Result]) -> Result:
-        """Run `job` in a thread of the pool, with that thread's sandbox; it may run twice."""
+        """Run `job` in a thread of the pool; it may run twice."""
         import asyncio
 
         return await asyncio.wrap_future(self.submit(job))
@@ -137,41 +138,65 @@ class SandboxPool:
             raise SandboxUnavailable("the pool of sandboxes is closed")
         return self._threads.submit(self._once, job)
 
+    async def do_in_steps(self, job: Callable[[Sandbox], Waits[Result]]) -> Result:
+        """As `do`, in this event loop and without a thread where a place is free. For what takes
+        next to no time but that of its programs: it runs in the loop."""
+        if self._closed or not self._places.acquire(blocking=False):
+            return await self.do(lambda box: finished(job(box)))
+        try:
+            try:
+                with self._taken() as box:
+                    return await waited(job(box))
+            except SandboxUnavailable:
+                with self._taken() as box:
+                    return await waited(job(box))
+        finally:
+            self._places.release()
+
     def _once(self, job: Callable[[Sandbox], Result]) -> Result:
+        with self._places:
+            try:
+                with self._taken() as box:
+                    return job(box)
+            except SandboxUnavailable:
+                with self._taken() as box:
+                    return job(box)
+
+    @contextmanager
+    def _taken(self) -> Iterator[Sandbox]:
+        """A sandbox for one job, the one that was used last; closed where it is not to be had."""
         try:
-            return job(self._box())
-        except SandboxUnavailable:
-            self._drop()
+            box = self._free.pop()
+        except IndexError:
+            box = self._make()
         try:
-            return job(self._box())
+            yield box
         except SandboxUnavailable:
-            self._drop()
+            box.close()
             raise
+        except BaseException:
+            self._give_back(box)
+            raise
+        self._give_back(box)
 
-    def _box(self) -> Sandbox:
-        """This thread's sandbox."""
-        box: Sandbox | None = getattr(self._own, "box", None)
-        if box is None:
-            box = self._own.box = self._make()
-            with self._lock:
-                self._boxes.add(box)
-        return box
+    def _give_back(self, box: Sandbox) -> None:
+        self._free.append(box)
+        if self._closed:
+            self._end_free()
 
-    def _drop(self) -> None:
-        """Close this thread's sandbox; the next job makes another."""
-        box: Sandbox | None = getattr(self._own, "box", None)
-        self._own.box = None
-        if box is not None:
-            with self._lock:
-                self._boxes.discard(box)
+    def _end_free(self) -> None:
+        while self._free:
+            try:
+                box = self._free.pop()
+            except IndexError:  # another thread was faster
+                return
             box.close()
 
     def close(self) -> None:
         """Wait for the jobs under way, give up the waiting ones, end every sandbox; idempotent."""
         self._closed = True
         self._threads.shutdown(wait=True, cancel_futures=True)
-        while self._boxes:
-            self._boxes.pop().close()
+        self._end_free()
 
     def __enter__(self) -> SandboxPool:
         return self

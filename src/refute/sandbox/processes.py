@@ -12,6 +12,7 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 
@@ -22,21 +23,26 @@ class Exit:
     are answered while it waits.
     """
 
-    def __init__(self, pid: int, channel: socket.socket, client: int, warm: Any) -> None:
-        self.pid = pid
+    def __init__(self, channel: socket.socket, client: int, warm: Any) -> None:
+        self.pid = self.fd = -1
         self.warm = warm
         self.orphaned = False
         self.poll = select.poll()
         self.poll.register(channel, 0)  # hang-up only
         if client >= 0:
             self.poll.register(client, select.POLLIN)
-        try:
-            self.fd = os.pidfd_open(pid)
-            self.poll.register(self.fd, select.POLLIN)
-        except (AttributeError, OSError):
-            self.fd = -1
         if warm is not None:
             self.poll.register(warm.listener, select.POLLIN)
+
+    def watch(self, born: Callable[[], int]) -> int:
+        """Watch the child whose pid `born` gives: the pid."""
+        self.pid = born()
+        try:
+            self.fd = os.pidfd_open(self.pid)
+            self.poll.register(self.fd, select.POLLIN)
+        except (AttributeError, OSError):
+            pass
+        return self.pid
 
     def __enter__(self) -> Exit:
         return self

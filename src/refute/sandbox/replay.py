@@ -16,13 +16,14 @@ import functools
 import io
 import linecache
 import os
-import shutil
 import sys
 import traceback
 import types
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Iterator, List, Tuple  # noqa: UP035
+
+from refute.sandbox.cleanup import inode, remove
 
 _FEATURES: Any = import_module("__future__")
 
@@ -82,6 +83,7 @@ def _stage(module: Any) -> Iterator[tuple[dict[str, Any], int]]:
             flags |= feature.compiler_flag
     before, directory = os.getcwd(), f"session-{id(namespace):x}"
     os.mkdir(directory)
+    made = inode(directory)
     os.chdir(directory)
     streams = sys.stdout, sys.displayhook
     try:
@@ -89,7 +91,7 @@ def _stage(module: Any) -> Iterator[tuple[dict[str, Any], int]]:
     finally:
         sys.stdout, sys.displayhook = streams
         os.chdir(before)
-        shutil.rmtree(directory, ignore_errors=True)
+        remove(directory, made)
 
 
 def _name(number: int) -> str:

@@ -7,20 +7,18 @@ whose descriptors it hands to the child. It watches a child by its CPU clock and
 header, kills what overruns, and goes on behind the call that was cut short, in a fresh child.
 
 Protocol, one datagram each way over a UNIX socket: the request is `REQUEST` with the descriptors
-of the payload and the result file; the reply is a JSON object ``{"cuts": [[step, kind, detail],
-...], "next": step, "tainted": bool, "left": wall seconds, "used": CPU seconds}``. The first
-datagram, sent unasked, is ``{"protections": {...}}`` or ``{"failed": reason}``.
+of the payload and the result file; the reply is `REPLY`, and behind it, where calls were cut short,
+JSON: ``[[step, kind, detail], ...]``. Between them come signs of life, `ALIVE`. The first
+datagram, sent unasked, is JSON: ``{"protections": {...}}`` or ``{"failed": reason}``.
 """
 
 from __future__ import annotations
 
 import array
-import gc
+import functools
 import json
 import mmap
 import os
-import random
-import resource
 import select
 import signal
 import socket
@@ -28,6 +26,7 @@ import struct
 import sys
 import time
 import types
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
@@ -37,13 +36,16 @@ import, wall of all that is left; stop after; whether cuts are tried again. Of t
 first program is: its bytes at the payload's head, which it is recognised by, and by which without
 its text (see `warm`)."""
 
+REPLY = struct.Struct("<I?dd")
+"""The next step; whether something resisted the clearing up; wall seconds left; CPU seconds."""
+ALIVE = b"{}"
+
 _LEFT = ("killed", "exited with status 0")  # also what the child does after a MemoryError
 _SHOT = ("killed", "signal 9 (SIGKILL)")
 SHOTS = 3  # at one step: then it is the program's doing, not an administrator's or the kernel's
 MOST_CUTS = 250  # in one reply, which must fit one datagram
 STARVED = 15  # a process that gets one CPU second in this many (and more) is still given its time
 NEXT = 1.0  # CPU seconds, at least, to load what another program has been loaded for or is like
-DESCRIPTORS = 64  # of a child
 READY = ("ready", "")  # how the import of a warm process ends
 BASELINE_SLACK = 32 << 20  # what the server still maps after its address space was measured
 
@@ -74,22 +76,24 @@ class Server:
         self.config = config
         self.processes: Any = load_neighbour("processes")
         self.child = load_neighbour("child")
-        states = load_neighbour("states")
+        states, tidy = load_neighbour("states"), load_neighbour("cleanup")
         self.values = load_neighbour("values", load_neighbour("nodes"), states)
-        self.child.replaying = load_neighbour("replay")  # type: ignore[attr-defined]
+        self.child.replaying = load_neighbour("replay", tidy)  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
-        self.child.observing = load_neighbour("observing", states)  # type: ignore[attr-defined]
+        self.child.observing = load_neighbour("observing", states, tidy)  # type: ignore[attr-defined]
         self.child.spawning = load_neighbour("spawning")  # type: ignore[attr-defined]
-        self.child.path_code = config["path_code"]  # type: ignore[attr-defined]
         self.warm = load_neighbour("warm")
         self.kept = self.warm.Kept()
         on_linux = sys.platform.startswith("linux")
         linux = load_neighbour("isolation") if on_linux else None
-        parts = (linux, load_neighbour("seccomp"), load_neighbour("cleanup"))
+        parts = (linux, load_neighbour("seccomp"), tidy)
         self.confined: Any = load_neighbour("confinement").Confinement(channel, config, *parts)
+        made = config, self.child, self.values, self.processes, self.confined
+        self.births: Any = load_neighbour("births").Births(*made)
         self.baseline = 0
         self.next_beat = 0.0
         self.imports: dict[int, float] = {}  # CPU seconds of each module's first, by its place
+        self.spent = 0.0  # CPU seconds of children, up to the last reply
         self.left = 0.0  # wall seconds for what is still to be run
         self.tainted = False  # whether something resisted the clearing up behind a child
         self.client = self.processes.watch_process(config["client"])
@@ -97,7 +101,7 @@ class Server:
     # -- serving -----------------------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Pay for imports and first-time work before the first fork, then freeze the heap."""
+        """Import what programs import, before there is a confinement to do it in."""
         here = os.path.dirname(os.path.abspath(__file__))  # in front without -P
         sys.path[:] = [path for path in sys.path if path not in ("", here)] + self.config["site"]
         for name in self.config["preload"]:
@@ -105,8 +109,6 @@ class Server:
                 __import__(name)
             except ImportError:
                 pass
-        compile("0", "w", "exec")
-        self.values.encode([1, {"a": (2.5, {3})}, frozenset()])
         try:
             with open("/proc/self/statm") as file:
                 self.baseline = (int(file.read().split()[0]) * mmap.PAGESIZE) + BASELINE_SLACK
@@ -119,14 +121,7 @@ class Server:
         with open(os.devnull, "r+") as null:
             for fd in (0, 1, 2):
                 os.dup2(null.fileno(), fd)
-        self.limits = self.processes.limits(
-            ("RLIMIT_CORE", 0),
-            ("RLIMIT_NOFILE", DESCRIPTORS),
-            ("RLIMIT_FSIZE", self.confined.scratch_bytes),
-            ("RLIMIT_NPROC", self.config["processes"]),
-        )
-        gc.freeze()
-        gc.enable()
+        self.births.prepare()
         poll = select.poll()
         poll.register(self.channel, select.POLLIN)
         if self.client >= 0:
@@ -148,10 +143,10 @@ class Server:
             finally:
                 for fd in fds:
                     os.close(fd)
-            self.channel.send(json.dumps(reply).encode())
+            self.channel.send(reply)
         self.kept.end()  # before this process does, so that what they used is counted
 
-    def job(self, payload: int, results: int, request: tuple[Any, ...]) -> dict[str, Any]:
+    def job(self, payload: int, results: int, request: tuple[Any, ...]) -> bytes:
         """Run steps until all are done, the result file is full, or too many were cut short."""
         start, total, width, capacity = request[:4]
         self.left, stop_after, retry = request[9:12]
@@ -161,13 +156,6 @@ class Server:
         cuts: list[list[Any]] = []
         cuts_here = 0  # cuts of the program in progress
         shots, shot_at = 0, -1
-        spent = self.processes.spent_by_children()
-
-        def reply(following: int) -> dict[str, Any]:
-            used = self.processes.spent_by_children() - spent
-            state = {"tainted": self.tainted, "left": self.left, "used": used}
-            return {"cuts": cuts, "next": following, **state}
-
         while start < total and self.left > 0:
             first = start
             end = self.attempt(payload, results, request, start, committed)
@@ -180,7 +168,7 @@ class Server:
             if step >= total:  # all done; a thread that went on running changes no outcome
                 break
             if phase == self.child.FULL and step > begun:  # else it lies: one output always fits
-                return reply(step)
+                return self.reply(step, cuts)
             if end[0] == "spent":
                 break
             index, call = divmod(step, width)
@@ -202,8 +190,14 @@ class Server:
             if start // width != first // width:
                 cuts_here = 0
             if len(cuts) >= MOST_CUTS:
-                return reply(start)
-        return reply(total)
+                return self.reply(start, cuts)
+        return self.reply(total, cuts)
+
+    def reply(self, following: int, cuts: list[list[Any]]) -> bytes:
+        """What came of a job, but for what is in the result file."""
+        before, self.spent = self.spent, self.processes.spent_by_children()
+        head = REPLY.pack(following, self.tainted, self.left, self.spent - before)
+        return head + json.dumps(cuts).encode() if cuts else head
 
     def attempt(
         self, payload: int, results: int, request: tuple[Any, ...], start: int, committed: int
@@ -213,25 +207,19 @@ class Server:
         header = self.child.HEADER
         os.pwrite(results, header.pack(committed, start, self.child.IMPORTING), 0)
         total, width, capacity, memory = request[1:5]
-        space = self.baseline + capacity + os.fstat(payload).st_size + memory
+        space = self.baseline + capacity + os.lseek(payload, 0, os.SEEK_END) + memory
         warm, end = self.warm_process(payload, request)
         if end is not None and (end[0] == "spent" or start < width):
             return end
         if warm is None:
-            pid = os.fork()
-            if pid == 0:
-                self._be_child(payload, results, request[12], space)
-            return self.watch(pid, total, request, results, start)
+            born = functools.partial(self.births.program, payload, results, request[12], space)
+            return self.watch(born, total, request, results, start)
         begun = time.monotonic()
         try:
             pid = warm.copy()
-            for number, value in (
-                *self.limits,
-                *self.processes.limits(("RLIMIT_AS", min(space, warm.space))),
-            ):
-                resource.prlimit(pid, number, (value, value))
+            self.births.limit_copy(pid, min(space, warm.space))
             warm.employ(payload, results)
-            end = self.watch(pid, total, request, results, start, warm)
+            end = self.watch(lambda: pid, total, request, results, start, warm)
             if not warm.doubtful:
                 return end
         except (self.warm.InDoubt, OSError):
@@ -258,9 +246,7 @@ class Server:
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
-                pid = os.fork()
-                if pid == 0:
-                    self._be_warm(payload, head, theirs, space)
+                pid = self.births.warm(payload, head, theirs, self.warm.send, space)
             listener = self.warm.received(ours)
         if listener < 0:
             self.kept.possible = False
@@ -268,7 +254,7 @@ class Server:
             os.waitpid(pid, 0)
             return None, None
         warm = self.warm.Warm(pid, listener, self.confined, space)
-        end = self.watch(pid, 0, request, -1, 0, warm)
+        end = self.watch(lambda: pid, 0, request, -1, 0, warm)
         if end == READY:
             self.imports.setdefault(place, self.processes.cpu_time(pid))
         if end != READY:
@@ -276,7 +262,7 @@ class Server:
             if end[0] == "spent":  # another run may have more time
                 self.kept.never.discard(key)
         elif (
-            not warm.seal(0, DESCRIPTORS)
+            not warm.seal(0, self.births.descriptors)
             or not self.confined.is_clean()
             or self.processes.cpu_time(pid) < self.config["quick"]
         ):
@@ -296,7 +282,7 @@ class Server:
 
     def watch(
         self,
-        pid: int,
+        born: Callable[[], int],
         total: int,
         request: tuple[Any, ...],
         results: int,
@@ -305,6 +291,8 @@ class Server:
     ) -> tuple[str, str]:
         """Wait for the child's end, or kill it when a step or the run overruns: (kind, detail).
 
+        `born`: gives its pid. It is made when all is ready to wait for it: what this process
+        writes to while the child lives is copied.
         `start`: its first step. `warm`: whose copy it is. Without `results` it is that process
         itself, until it is `READY`.
         """
@@ -318,7 +306,8 @@ class Server:
         # in any: a text that hangs while it is loaded must not take as long as a slow package may.
         loaded = None if retry else self.imports.get(place)
         header, calling = self.child.HEADER, self.child.CALLING
-        with self.processes.Exit(pid, self.channel, self.client, warm) as exited:
+        with self.processes.Exit(self.channel, self.client, warm) as exited:
+            pid = exited.watch(born)
             while True:
                 if exited.wait(tick):
                     _, status = os.waitpid(pid, 0)
@@ -375,41 +364,9 @@ class Server:
             return
         self.next_beat = now + self.config["heartbeat"]
         try:
-            self.channel.send(b"{}", socket.MSG_DONTWAIT)
+            self.channel.send(ALIVE, socket.MSG_DONTWAIT)
         except OSError:  # the client is stopped, or gone: seen elsewhere
             pass
-
-    def _be_child(self, payload: int, results: int, head: int, space: int) -> None:
-        """The forked child: limits, the program's filter, then the job. Never returns."""
-        try:
-            view = mmap.mmap(results, 0)
-            content = self.child.read_all(payload)
-            self.confined.begin_child()
-            os.closerange(3, 256)
-            self._limit(space)
-            self.confined.filter_child()
-            random.seed(self.config["seed"])
-            self.child.run_job(content, head, view, self.values)
-        except BaseException:
-            os._exit(97)
-        os._exit(0)
-
-    def _be_warm(self, payload: int, head: int, door: socket.socket, space: int) -> None:
-        """The forked warm process: it knows the module, and nothing of any job. Never returns."""
-        try:
-            content = os.pread(payload, head, 0)
-            self._limit(space)
-            self.warm.send(door, self.confined.filter_warm())
-            os.closerange(3, 256)
-            random.seed(self.config["seed"])
-            self.child.be_warm(content, *self.confined.copying(), self.values)
-        except BaseException:
-            os._exit(97)
-        os._exit(0)
-
-    def _limit(self, space: int) -> None:
-        for number, value in (*self.limits, *self.processes.limits(("RLIMIT_AS", space))):
-            resource.setrlimit(number, (value, value))
 
 
 def _key(request: tuple[Any, ...]) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,8 +18,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
+from refute.reward.task import Kind
 from refute.serving.access import Tokens
 from refute.serving.held import Full, Held, Share
+from refute.serving.known import Known
 from refute.serving.line import Busy, Job, TooMany
 from refute.serving.measures import CONTENT_TYPE
 from refute.serving.openapi import document
@@ -53,6 +54,7 @@ class Service:
     tokens: Tokens
     bounds: Bounds
     held: Held
+    known: Known
     most_body: int
     """Bytes."""
 
@@ -76,10 +78,10 @@ Handler = Callable[[Service, Request, str, ExitStack], Awaitable[Response]]
 def application(service: Service) -> Starlette:
     """The ASGI application."""
     asked: dict[str, Handler] = {
-        "/v1/grade": _one(read_one),
-        "/v1/stdio": _one(partial(read_one, kind="stdio")),
-        "/v1/assert": _one(partial(read_one, kind="asserts")),
-        "/v1/test_reward": _one(read_trial),
+        "/v1/grade": _grade(),
+        "/v1/stdio": _grade("stdio"),
+        "/v1/assert": _grade("asserts"),
+        "/v1/test_reward": _test_reward,
         "/v1/grade_batch": _grade_batch,
     }
     told_to_all: dict[str, Handler] = {"/healthz": _health, "/openapi.json": _openapi}
@@ -191,16 +193,33 @@ async def _body(service: Service, request: Request, share: Share) -> bytes:
 # -- what is asked ---------------------------------------------------------------------------------
 
 
-def _one(read: Callable[[bytes, Bounds], Asked]) -> Handler:
-    """Answers a request for one verdict."""
+def _grade(kind: Kind | None = None) -> Handler:
+    """Answers a request for one verdict; `kind`: of its task, where it has to be that."""
 
     async def grade(service: Service, request: Request, tenant: str, stack: ExitStack) -> Response:
         body = await _body(service, request, stack.enter_context(service.held.share(tenant)))
-        asked = await _read(read, body, service.bounds)
-        (verdict,) = _enter(service, tenant, [service.verdicts.job(asked)], stack)
-        return _json(await _unless_gone(request.receive, verdict))
+        if len(body) < _LARGE:
+            asked = service.known.read(tenant, body, kind)
+        else:
+            asked = await asyncio.to_thread(read_one, body, service.bounds, kind)
+        return await _answered(service, request, tenant, stack, asked)
 
     return grade
+
+
+async def _test_reward(
+    service: Service, request: Request, tenant: str, stack: ExitStack
+) -> Response:
+    body = await _body(service, request, stack.enter_context(service.held.share(tenant)))
+    asked = await _read(read_trial, body, service.bounds)
+    return await _answered(service, request, tenant, stack, asked)
+
+
+async def _answered(
+    service: Service, request: Request, tenant: str, stack: ExitStack, asked: Asked
+) -> Response:
+    (verdict,) = _enter(service, tenant, [service.verdicts.job(asked)], stack)
+    return _json(await _unless_gone(request.receive, verdict))
 
 
 async def _grade_batch(

@@ -218,6 +218,7 @@ def _task(data: Any, bounds: Bounds, place: str = "", kind: Kind | None = None) 
     try:
         task = Task.from_json(data)
         bounds.check(task)
+        _ = task.is_small  # makes ready what is compared: a thread reads large bodies
     except InputError as error:
         raise InputError(f"{place}{error}") from None
     if kind is not None and task.kind != kind:

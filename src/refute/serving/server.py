@@ -25,6 +25,7 @@ from refute.sandbox.missing_protections import gaps
 from refute.serving.access import Tokens
 from refute.serving.app import Service, application
 from refute.serving.held import Held
+from refute.serving.known import Known
 from refute.serving.line import Line
 from refute.serving.requests import Bounds
 from refute.serving.verdicts import Verdicts
@@ -117,6 +118,7 @@ async def _serve(options: Options, listener: socket.socket, grader: Grader) -> N
         options.tokens,
         bounds,
         Held(_HELD * options.most_body),
+        Known(bounds),
         options.most_body,
     )
     config = uvicorn.Config(

@@ -15,7 +15,6 @@ from typing import Any
 from refute.errors import InputError, LimitReached, Unavailable
 from refute.models.asking import Asked, sessions
 from refute.models.contract import Asker
-from refute.prompts import PAPER, prompts_from
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute.train import attempts, corrupt, rationales, rows
 from refute.train.attempts import AttackingInput
@@ -161,7 +160,6 @@ async def opened_tasks(settings: DataSettings, asked: Asked, stage: str) -> Asyn
     """What does the tasks of a stage in a worker of its own, with a sandbox and models of its
     own; see `Concurrent`."""
     async with AsyncExitStack() as stack:
-        stack.enter_context(prompts_from(PAPER if settings.preset else None))
         box, session = stack.enter_context(SandboxPool(1)), None
         if asked.model is not None and settings.needs_model:
             session, _ = await stack.enter_async_context(sessions(asked))

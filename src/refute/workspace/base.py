@@ -40,6 +40,8 @@ class Base:
     instance_id: str | None = None
     hidden: tuple[str, ...] = ()
     """Folders among the readable ones that are shown empty: they may hold later code."""
+    sites: tuple[str, ...] = ()
+    """Folders of the packages that were installed for it; empty for a user's own interpreter."""
 
     def variables(self, tree: str) -> Mapping[str, str]:
         """The recipe's environment variables for a tree that lies at `tree`."""

@@ -6,7 +6,10 @@ the objects of its tree, no parents, no later commits, no other references, no l
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone
 
-__all__ = ["TRACES", "check_out", "hide_untracked"]
+__all__ = ["TRACES", "archived", "check_out", "hide_untracked"]
 
 TRACES = ("__pycache__/", "*.py[co]", ".pytest_cache/")
 """Patterns of what every test run leaves, in repositories that do not ignore it themselves."""
@@ -60,6 +63,27 @@ def check_out(clone: Clone, commit: str, target: Path) -> None:
     except GitFailed as error:
         raise WorkspaceUnavailable(f"{clone.name}: cannot check out {commit}: {error}") from None
     (inner / "ORIG_HEAD").unlink(missing_ok=True)
+
+
+def archived(clone: Clone, commit: str) -> bytes:
+    """A tar archive of the folder `.git` that `check_out` makes, the same whenever it is made: with
+    `git reset --hard` it becomes the tree. Raises `WorkspaceUnavailable`."""
+    with tempfile.TemporaryDirectory(prefix="refute-commit-") as folder:
+        tree, buffer = Path(folder, "tree"), io.BytesIO()
+        check_out(clone, commit, tree)
+        hide_untracked(tree)
+        (tree / ".git" / "index").unlink()  # it holds times of files
+        with tarfile.open(fileobj=buffer, mode="w") as archive:
+            for path in sorted((tree / ".git").rglob("*")):
+                archive.add(path, str(path.relative_to(tree)), recursive=False, filter=_plain)
+    return buffer.getvalue()
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    member.mode = 0o755 if member.isdir() else 0o644
+    return member
 
 
 def _set_times(target: Path, when: int) -> None:

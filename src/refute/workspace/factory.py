@@ -90,7 +90,8 @@ def prepare(
     readable = (*environment.readable, *((str(folder / "layer"),) if editable else ()))
     # a user's own environment is theirs to fill; one that we built shall hold nothing later
     hidden = installed_copies(tree, (*readable, *MACHINE)) if environment.key else ()
-    return Base(repo, full, recipe, tree, python, readable, key, instance_id, hidden)
+    sites = environment.sites if environment.key else ()
+    return Base(repo, full, recipe, tree, python, readable, key, instance_id, hidden, sites)
 
 
 def _apart(

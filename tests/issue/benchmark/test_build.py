@@ -446,9 +446,16 @@ def test_statistics_of_rows_without_measurements() -> None:
     assert statistics([]) == ()
 
 
-def test_pins_of_the_project_itself_are_told() -> None:
-    pins = (("pip==25.2",), ("Some_Thing==26.3", "thing==1", "some-thing-plugin==2"))
-    assert own_releases("me/some.thing", pins) == ["Some_Thing==26.3"]
+def test_releases_of_the_project_itself_are_told(tmp_path: Path) -> None:
+    sites = [tmp_path / name / "site-packages" for name in ("environment", "machine")]
+    for site in sites:
+        for name, module in (("Some_Thing", "thing"), ("pip", "pip")):
+            info = site / f"{name}-26.3.dist-info"
+            info.mkdir(parents=True)
+            (info / "METADATA").write_text(f"Name: {name}\nVersion: 26.3\n")
+            (info / "RECORD").write_text(f"{module}/__init__.py,,\n{info.name}/METADATA,,\n")
+    hidden = [str(site / part) for site in sites for part in ("thing", "pip/_vendor/thing")]
+    assert own_releases(hidden, [str(sites[0])]) == ["Some_Thing==26.3"]
 
 
 def test_texts_of_issues_have_plain_line_ends() -> None:

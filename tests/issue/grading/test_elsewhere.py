@@ -15,16 +15,19 @@ import refute
 from refute.api.executing import executor_of
 from refute.api.preparing import prepare
 from refute.datasets.swe import IssueItem
+from refute.issue.grading.filtering import RECORDS as FILTER_RECORDS
+from refute.issue.grading.filtering import FilterSettings, FilterTask, judge_fixes
 from refute.issue.grading.grade import Terms
 from refute.issue.grading.grade_records import RECORDS, read_evidence
 from refute.issue.grading.growing import GradingTask
+from refute.issue.grading.repair_tasks import FIX_RECORDS, RepairSettings, grade_fixes
 from refute.issue.grading.tasks import GradingSettings, grade_tasks
 from refute.issue.predictions import Prediction
-from refute.runs.executors import Workers
+from refute.runs.executors import Executor, Workers
 from refute.runs.run import Run
 
 from ..projects import NO_PLUGINS, Project
-from ..shop import KEY, TEST_PATCH, Shop, new_file
+from ..shop import CART, KEY, PATCH, TEST_PATCH, Shop, diff, new_file
 
 RAY = "ray is not installed: pip install 'refute[cluster]'"
 
@@ -56,6 +59,46 @@ def test_a_cluster_grades_as_this_process_does(
         found = read_evidence(there, name)
         assert found is not None
         assert len(found.golden) == 2
+
+
+def test_a_cluster_judges_and_grades_fixes_as_this_process_does(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`bench --filter` and `grade --task repair`."""
+    ray = pytest.importorskip("ray", reason=RAY)
+    monkeypatch.setenv("REFUTE_CACHE", str(shop.states.parent / "cache"))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    wrong = diff("shop/cart.py", CART, CART.replace("- discount", "- discount + 0"))
+    fixes = {"right": PATCH, "wrong": wrong, "none": ""}
+    items = {id: IssueItem(replace(shop.problem, id=id), replace(KEY, id=id)) for id in fixes}
+    judging = [FilterTask(items[id], fix, TEST_PATCH) for id, fix in fixes.items()]
+    repairs = [GradingTask(items[id], Prediction(id, fix)) for id, fix in fixes.items()]
+    filtering = FilterSettings("data", "fixes", "fixer", "tests", timeout=60.0)
+    grading = RepairSettings("data", "predictions", "model", timeout=60.0)
+
+    def done(folder: Path, doing: Executor | None) -> list[dict[str, Any]]:
+        with Run(folder / "filter", filtering.header(), FILTER_RECORDS) as run:
+            judge_fixes(run, judging, filtering, jobs=2, executor=doing)
+            judged = {name: replace(one, seconds=0.0) for name, one in run.records.items()}
+        with Run(folder / "repair", grading.header(repairs), FIX_RECORDS) as run:
+            grade_fixes(run, repairs, grading, jobs=2, executor=doing)
+            graded = {name: replace(one, seconds=0.0) for name, one in run.records.items()}
+        return [judged, graded]
+
+    here = done(tmp_path / "here", None)
+    size = {"num_cpus": 2, "object_store_memory": 100 << 20, "include_dashboard": False}
+    ray.init("local", log_to_driver=False, **size)
+    try:
+        there = done(tmp_path / "there", executor_of("ray", Workers(jobs=2)))
+    finally:
+        ray.shutdown()
+    assert here == there
+    assert {name: one.resolved for name, one in here[0].items()} == {
+        "right": True,
+        "wrong": False,
+        "none": False,
+    }
+    assert [here[1][name].status for name in fixes] == ["resolved", "fails", "empty"]
 
 
 @pytest.fixture

@@ -198,6 +198,27 @@ def test_a_dispute_may_mend_the_fix(project: Project) -> None:
     assert [step["route"] for step in fixes] == ["fix", "dispute"]
 
 
+def test_where_nothing_agrees_others_are_asked_too(project: Project) -> None:
+    """Corrections go wrong as the drafts did; somebody who has seen none of them helps."""
+    answers = Answers(
+        direct=[OTHER_REASON, OTHER_REASON, RIGHT],
+        fix=[NO_FIX, NO_FIX, FIX],
+        fix_repair=NO_FIX,
+        dispute=OTHER_REASON,
+        judge="VERDICT 1: yes",
+    )
+    found = run(ScriptedModel(answers), project)
+    assert answers.kinds.count("direct") == answers.kinds.count("fix") == 3
+    assert fails_and_turns_green(project, found)
+    assert found.prediction.tests == ("tests/test_line.py::test_above",)
+
+
+def test_nobody_else_is_asked_where_a_draft_and_a_fix_agree(project: Project) -> None:
+    answers = Answers(direct=[OTHER_REASON, RIGHT], judge="VERDICT 1: yes\nVERDICT 2: yes")
+    run(ScriptedModel(answers), project)
+    assert answers.kinds.count("direct") == answers.kinds.count("fix") == 2
+
+
 def test_tests_that_do_not_serve_are_dropped(project: Project) -> None:
     mixed = block(
         "def test_above():\n    assert clamp(10, 0, 9) == 9\n\n\n"

@@ -330,6 +330,19 @@ def test_a_traceback_answers_the_question_where_to_look() -> None:
     assert told_places("~/pkg/a.py in f(self)\n\n~/pkg/b.py in g()", files).count("CODE") == 2
 
 
+def test_of_a_large_function_what_a_run_went_through_is_shown() -> None:
+    body = "".join(f"    x = x + {n}\n" for n in range(2, 400))
+    files = {"pkg/huge.py": f"def huge(x):\n{body}    return x\n"}
+    told = "CODE: pkg/huge.py: huge"
+    ran = 'File "/x/pkg/huge.py", line 170, in huge\npkg/huge.py:250: in huge\n'
+    for trace, lines in ((ran, {1, 170, 172, 250, 248}), ("", {1, 398, 400})):
+        view = view_of("huge", files, likely_files("huge", files), told, 2000, seen=trace)
+        shown = view.code_files[0]["numbered"].splitlines()
+        numbers = {int(line.split()[0]) for line in shown if line != "..."}
+        assert lines <= numbers
+        assert 330 not in numbers
+
+
 def test_a_traceback_answers_nothing_where_the_issue_speaks_of_other_code() -> None:
     files = {
         "pkg/a.py": "def f():\n    g()\n",
@@ -642,6 +655,19 @@ def test_ties_prefer_what_is_judged_then_more_tests_then_the_shorter() -> None:
     judged = draft(2, "a", {0: "a"})
     order = ranking([plain, more, judged, draft(3, "a", {0: "a"}, accepted=None)], FIXES[:1])
     assert [one.draft.number for one in order] == [2, 1, 0, 3]
+
+
+def test_what_a_test_is_called_is_no_demand() -> None:
+    def of(number: int, text: str) -> Draft:
+        one = draft(number, "a", {0: "a"})
+        return replace(one, trial=replace(one.trial, patch=f"--- a/t.py\n+++ b/t.py\n{text}"))
+
+    strict = of(0, "+def test_a():\n+    assert shown() == 'admin.test.local'\n")
+    loose = of(
+        1,
+        "+@slow\n+def test_that_it_is_shown():\n+    # as asked\n+    assert 'admin' in shown()\n",
+    )
+    assert [one.draft.number for one in ranking([strict, loose], FIXES[:1])] == [1, 0]
 
 
 def test_a_merged_draft_is_no_witness_for_the_fixes_it_was_chosen_by() -> None:

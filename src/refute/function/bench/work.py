@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from multiprocessing.util import Finalize
 from typing import Any
@@ -167,7 +167,7 @@ async def start_asking(
                 found, tally = await _solved(unit, problem, method, options, box, opened)
                 seconds = time.monotonic() - start
                 both = [one for one in (before, tally) if one is not None]
-                work = work_of(found, problem, seconds, reduce(_sum_of, both) if both else None)
+                work = work_of(found, problem, seconds, reduce(Tally.plus, both) if both else None)
                 if settings.gold_outputs:
                     shown = replace(work.prediction, tests=problem.tests)
                     work = replace(work, prediction=shown, sampled=None)
@@ -190,16 +190,7 @@ async def _solved(
     ctx = Context(sandbox=box, seed=unit.seed, **asking)
     found: MethodResult = await METHODS.get(method)(problem, ctx=ctx, options=options)
     tallies = [ask.tally for ask in asking.values()]
-    return found, reduce(_sum_of, tallies) if tallies else None
-
-
-def _sum_of(first: Tally, second: Tally) -> Tally:
-    """What both have cost; a price that is not known makes the sum unknown."""
-    names = [f.name for f in fields(Tally) if f.name != "usd"]
-    total = Tally(**{name: getattr(first, name) + getattr(second, name) for name in names})
-    known = first.usd is not None and second.usd is not None
-    total.usd = (first.usd or 0.0) + (second.usd or 0.0) if known else None
-    return total
+    return found, reduce(Tally.plus, tallies) if tallies else None
 
 
 def _shown(item: Item, count: int, box: Sandbox) -> FunctionProblem:

@@ -6,26 +6,18 @@ Files are read, never executed.
 from __future__ import annotations
 
 import ast
-import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.function.project_tests import read_bounded, test_files
 from refute.function.scenarios.bodies import Style
 from refute.function.scenarios.inserting import is_test_case
 from refute.syntax import Function, readable_module
 
 __all__ = ["Placement", "place_test"]
-
-MOST_FILES = 2000
-MOST_BYTES = 1 << 20
-_SKIPPED = frozenset(
-    {"node_modules", "site-packages", "build", "dist", "venv", "env", "__pycache__", "fixtures"}
-)
-_TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +36,8 @@ def place_test(project_root: Path, module_name: str, target: str) -> Placement:
     else the file that imports the module and names the target most; else a new file, where the
     others lie and in their style.
     """
-    files = list(_test_files(project_root))
-    texts = {path: _read(path) for path in files}
+    files = list(test_files(project_root))
+    texts = {path: read_bounded(path) for path in files}
     *packages, last = module_name.split(".")
     wanted = {f"test_{last.strip('_')}.py", f"{last.strip('_')}_test.py", f"test_{last}.py"}
     words = [word for word in target.split(".") if word]
@@ -69,31 +61,6 @@ def place_test(project_root: Path, module_name: str, target: str) -> Placement:
         path = folder / f"test_{last.strip('_')}_{number}.py"
         number += 1
     return Placement(path, False, _style_of(list(texts.values()), width))
-
-
-def _test_files(root: Path) -> Iterator[Path]:
-    """Files that test runners take for tests, in one order."""
-    count = 0
-    for folder, names, files in os.walk(root):
-        names[:] = sorted(
-            name for name in names if name not in _SKIPPED and not name.startswith(".")
-        )
-        for name in sorted(files):
-            path = Path(folder) / name
-            if _TEST_FILE.fullmatch(name) and path.is_file() and not path.is_symlink():
-                yield path
-                count += 1
-                if count >= MOST_FILES:
-                    return
-
-
-def _read(path: Path) -> str:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            return ""
-        return path.read_text("utf-8")
-    except (OSError, ValueError):
-        return ""
 
 
 def _imports(text: str, module: str) -> bool:
@@ -151,7 +118,7 @@ def _style_of(texts: list[str], width: int) -> Style:
 def _width(root: Path) -> int:
     """The line length that the project sets for black or ruff."""
     try:
-        tools = tomllib.loads(_read(root / "pyproject.toml")).get("tool", {})
+        tools = tomllib.loads(read_bounded(root / "pyproject.toml")).get("tool", {})
         for name in ("black", "ruff"):
             width = tools.get(name, {}).get("line-length")
             if isinstance(width, int) and 60 <= width <= 200:

@@ -39,6 +39,7 @@ _AFTER_FRAME = re.compile(r"^\S", re.MULTILINE)
 _CHAINED = re.compile(
     r"\n\n(?:The above exception was the direct cause|During handling of the above)[^\n]*\n\n"
 )
+_NO_MODULE = re.compile(r"No module named '([^.']+)[^']*'")
 _SHORT_MESSAGE = 160
 LARGEST_FILE = 1 << 20
 """Bytes of a file that `sources` reads; larger ones are data."""
@@ -54,6 +55,9 @@ class TrialRun:
     failing: tuple[TestResult, ...] = ()
     """Tests that fail with the patch and did not fail without it."""
     rejected: str = ""
+    wanting: frozenset[str] = frozenset()
+    """Those of them that end where the test itself imports a package that is not there: of the
+    repository's code they say nothing."""
 
     @property
     def applied(self) -> bool:
@@ -63,7 +67,8 @@ class TrialRun:
     @property
     def asserted(self) -> tuple[TestResult, ...]:
         """The failing tests that ran into their failure themselves: no import or set-up error."""
-        return tuple(result for result in self.failing if result.phase == "call")
+        called = (result for result in self.failing if result.phase == "call")
+        return tuple(result for result in called if result.id not in self.wanting)
 
 
 class Original:
@@ -134,7 +139,19 @@ class Original:
         except PatchRejected as error:
             return TrialRun(patch, rejected=str(error))
         failing = tuple(r for id, r in _failing(report).items() if id not in before)
-        return TrialRun(patch, report, failing)
+        wanting = frozenset(r.id for r in failing if self._wants_package(r))
+        return TrialRun(patch, report, failing, wanting=wanting)
+
+    def _wants_package(self, result: TestResult) -> bool:
+        """Whether a test's own import finds nothing, and nothing of the repository is meant."""
+        failure = result.failure
+        if failure is None or failure.type != "ModuleNotFoundError" or not failure.frames:
+            return False
+        named = _NO_MODULE.fullmatch(failure.message)
+        if named is None or failure.frames[-1].file != result.file:
+            return False
+        names = {named[1], f"{named[1]}.py"}
+        return all(names.isdisjoint(path.split("/")) for path in self.paths())
 
     def fault(self, trial: TrialRun) -> str:
         """Why no test can be run here, with the trial's patch or without it: an interpreter that

@@ -19,8 +19,9 @@ two differ:
 - a method that is inserted (it takes ``self``) goes into the class at that place;
 - what is to be rewritten but is not there is inserted, and that is reported;
 - a rewrite of lines A-B replaces these lines, but where its code is nothing but new versions of
-  functions and classes that the file has; without a range, what is no function or class replaces
-  the assignment to the same name that is nearest to the line;
+  functions and classes that the file has; it replaces the lines even so where they are the
+  beginning of such a function, and its code ends as they do; without a range, what is no function
+  or class replaces the assignment to the same name that is nearest to the line;
 - an insert at a line goes behind the statement, or member of a class, that the line is in;
 - a rewrite of lines without code, and a delete of lines, takes them out;
 - inserts at one and the same line stand in the order in which they were written;
@@ -41,6 +42,7 @@ from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.imports import add_imports, after_imports
 from refute.issue.edits.tree import EditProblem, Tree, line_end
 from refute.issue.patches import split_lines
+from refute.syntax import first_line
 
 __all__ = ["Block", "joined"]
 
@@ -120,8 +122,9 @@ class Block:
         """Put the code in the place of the lines; False: it is meant for functions by their names,
         and what the module has become is to be thrown away.
 
-        So it is where all of it is new versions of functions and classes that the file has, and
-        where the lines do not fit: what comes of them does not parse, or has a function twice.
+        So it is where all of it is new versions of functions and classes that the file has (but for
+        the beginning of one of them), and where the lines do not fit: what comes of them does not
+        parse, or has a function twice.
         """
         try:
             code = parsed_code(self.code)
@@ -138,7 +141,8 @@ class Block:
             here = found.lineno <= stop and (found.end_lineno or found.lineno) >= (line or 0)
             return here or before[node.name] == 1
 
-        if names and len(names) == len(code.body) and all(map(is_there, code.definitions)):
+        anew = names and len(names) == len(code.body) and all(map(is_there, code.definitions))
+        if anew and not self._begins(module, code, line or 0, stop):
             return False
         doubled = module.doubled(names)
         try:
@@ -148,6 +152,19 @@ class Block:
                 raise
             return False
         return module.doubled(names) <= doubled
+
+    def _begins(self, module: EditedModule, code: Code, line: int, stop: int) -> bool:
+        """Whether the lines are the first ones of a definition, and the code ends as they do and
+        not as the definition: its other lines are to stay."""
+        node = _version_of(module, code, code.definitions[-1], line)
+        end = 0 if node is None else node.end_lineno or node.lineno
+        if node is None or not first_line(node) <= line <= node.lineno <= stop < end:
+            return False
+        written = self.code.strip("\n").splitlines()
+        last = _within(written[0], written[-1])
+        first = module.lines[node.lineno - 1]
+        ends = [_within(first, module.lines[number - 1]) for number in (stop, end)]
+        return last == ends[0] != ends[1]
 
     # -- the three verbs ---------------------------------------------------------------------------
 
@@ -276,6 +293,11 @@ def _takes_self(node: Definition) -> bool:
         return False
     arguments = [*node.args.posonlyargs, *node.args.args]
     return bool(arguments) and arguments[0].arg in ("self", "cls")
+
+
+def _within(first: str, line: str) -> tuple[int, str]:
+    """A line, and how much further than another it is indented."""
+    return len(line) - len(line.lstrip()) - (len(first) - len(first.lstrip())), line.strip()
 
 
 def _kind(node: Definition) -> str:

@@ -50,6 +50,7 @@ __all__ = [
     "RUN_MEMORY",
     "GradingSettings",
     "default_jobs",
+    "grade_task",
     "grade_tasks",
 ]
 
@@ -128,27 +129,37 @@ def _start(
     return partial(_work, settings, slots or Lock())
 
 
+def grade_task(
+    settings: GradingSettings, slots: AbstractContextManager[Any], task: GradingTask
+) -> tuple[IssueGrade, GoldenCheck | None]:
+    """The grade of one prediction, and whether the golden tests work here (None: not run).
+
+    `slots` is held while tests run. Raises `WorkspaceUnavailable`, `InputError`.
+    """
+    key = task.item.key
+    spawn = spawner(task.item.problem, settings.workspace)
+    grade = attributed(
+        lambda: _grade(settings, slots, task, spawn),
+        lambda: golden_runs(key, spawn, timeout=settings.terms.timeout),
+        lambda reason: IssueGrade(key.id, Verdict("not_trusted", remarks=(reason,))),
+    )
+    if grade.evidence is None or settings.terms.mode != "tests":
+        return grade, None
+    golden = grade.evidence.golden
+    return grade, GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
+
+
 def _work(
     settings: GradingSettings, slots: AbstractContextManager[Any], named: tuple[str, GradingTask]
 ) -> WithFiles | ErrorRecord:
     """The record of one instance with its evidence."""
     _, task = named
     start = time.monotonic()
-    problem, key = task.item.problem, task.item.key
-    spawn = spawner(problem, settings.workspace)
-    timeout = settings.terms.timeout
+    problem = task.item.problem
     try:
-        grade = attributed(
-            lambda: _grade(settings, slots, task, spawn),
-            lambda: golden_runs(key, spawn, timeout=timeout),
-            lambda reason: IssueGrade(key.id, Verdict("not_trusted", remarks=(reason,))),
-        )
+        grade, check = grade_task(settings, slots, task)
     except (WorkspaceUnavailable, InputError) as error:
-        return ErrorRecord(key.id, " ".join(str(error).split()))
-    check = None
-    if grade.evidence is not None and settings.terms.mode == "tests":
-        golden = grade.evidence.golden
-        check = GoldenCheck(works(golden), tuple(missing_fail_to_pass(golden, key)))
+        return ErrorRecord(problem.id, " ".join(str(error).split()))
     seconds = time.monotonic() - start
     record = grade_record(grade, golden=check, repo=problem.repo, seconds=seconds)
     return WithFiles(replace(record, content=content_of(task)), evidence_files(grade))

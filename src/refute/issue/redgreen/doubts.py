@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from refute.issue.redgreen.pool import Pool
-from refute.issue.redgreen.questions import Questions
+from refute.issue.redgreen.questions import Questions, Route
 from refute.issue.redgreen.ranking import Draft, Ranked, agreed, ranking, without_shared
 from refute.issue.redgreen.rounds import PromptedQuestion
 
@@ -17,15 +17,18 @@ _SHOWN_FIXES = 2
 """Behaviours of fixes that the judge is shown."""
 
 Doubt = tuple[str, tuple[int, ...], PromptedQuestion]
-"""Kind, the numbers of the drafts or of the fix that it is about, and the question."""
+"""Kind, the numbers of the drafts or of the fix that it is about (none: it is for a draft that
+knows of no other), and the question."""
 
 
 class Doubts:
     """Remembers what was asked about already."""
 
-    def __init__(self) -> None:
+    def __init__(self, drawn: Mapping[Route, int]) -> None:
+        """`drawn`: how many drafts were asked for by each route."""
         self._doubted: set[int] = set()
         self._repaired: set[int] = set()
+        self._drawn = dict(drawn)
 
     def of(self, pool: Pool, questions: Questions) -> list[Doubt]:
         """What is to be asked; nothing where what there is agrees."""
@@ -34,11 +37,21 @@ class Doubts:
             return []
         red = [draft for draft in pool.drafts if _counts(draft)]
         if not red:
-            return self._repairs(pool, questions)
+            return [*self._repairs(pool, questions), *self._anew(("direct",), questions)]
         if any(draft.ever_green for draft in red):
             return _judging(order, pool, questions)
         asked = self._fix_repairs(pool, questions) or self._disputes(order, pool, questions)
-        return asked or _judging(order, pool, questions)
+        asked = asked or _judging(order, pool, questions)
+        return [*asked, *self._anew(("direct", "fix"), questions)]
+
+    def _anew(self, routes: Sequence[Route], questions: Questions) -> Iterator[Doubt]:
+        """One more draft each, by somebody who has seen none: what corrects a draft inherits what
+        it misread, and two that agree without knowing one another are the evidence that is wanting.
+        """
+        for route in routes:
+            if self._drawn.get(route):
+                yield route, (), questions.anew(route, self._drawn[route])
+                self._drawn[route] += 1
 
     def _repairs(self, pool: Pool, questions: Questions) -> list[Doubt]:
         """The first drafts that show nothing, until one of them was asked about."""

@@ -24,7 +24,13 @@ _SET_UP = frozenset(
 
 
 def excerpt(
-    text: str, tokens: int, *, query: str = "", named: Collection[str] = (), last: bool = False
+    text: str,
+    tokens: int,
+    *,
+    query: str = "",
+    named: Collection[str] = (),
+    last: bool = False,
+    around: Collection[int] = (),
 ) -> str:
     """Lines of `text` with their numbers, about `tokens` of them at most; `...` for what is cut.
 
@@ -32,7 +38,9 @@ def excerpt(
     name bound at the top or in a class), then what those refer to in the file and how their class
     is set up, then who calls them, and with `last` the last definition of the file. `query` says
     which of these go first; where nothing is named, what BM25 ranks highest for it is shown. A
-    member brings the first line of its class. What does not parse is shown from its beginning.
+    member brings the first line of its class. Of the first that does not fit its beginning and its
+    end are shown, or what stands around the lines `around` (1-based). What does not parse is shown
+    from its beginning.
     """
     whole = numbered(text)
     if estimated_tokens(whole) <= tokens:
@@ -44,7 +52,8 @@ def excerpt(
     first = min((span.start for span in spans if not span.in_head), default=len(lines))
     head = [number for number in range(first) if number not in long]
     left = tokens - _show(head, lines, shown, tokens // _HEAD_SHARE if spans else tokens)
-    _add(_ordered(spans, lines, query, named, last), lines, shown, left, long)
+    ordered = _ordered(spans, lines, query, named, last)
+    _add(ordered, lines, shown, left, long, [number - 1 for number in around])
     return "\n".join(_with_gaps(shown, lines))
 
 
@@ -128,10 +137,15 @@ def _middles_of_docstrings(text: str) -> set[int]:
 
 
 def _add(
-    spans: Iterable[Span], lines: list[str], shown: set[int], tokens: int, without: Collection[int]
+    spans: Iterable[Span],
+    lines: list[str],
+    shown: set[int],
+    tokens: int,
+    without: Collection[int],
+    around: Collection[int],
 ) -> int:
     """Show spans, each as a whole but for the lines `without`, while they fit; the tokens that
-    they take. Of the first the ends are shown where it does not fit.
+    they take. Of the first a part is shown where it does not fit; see `_part`.
     """
     taken = 0
     for number, span in enumerate(spans):
@@ -140,7 +154,7 @@ def _add(
         cost = sum(_cost(n, lines) for n in wanted - shown)
         cost += estimated_tokens(GAP) if cost else 0
         if taken + cost > tokens and number == 0:  # what matters most, as much of it as fits
-            wanted = _ends(span, lines, tokens - taken)
+            wanted = _part(span, lines, tokens - taken, around)
             cost = sum(_cost(n, lines) for n in wanted - shown)
         if taken + cost <= tokens:
             shown |= wanted
@@ -148,14 +162,19 @@ def _add(
     return taken
 
 
-def _ends(span: Span, lines: list[str], tokens: int) -> set[int]:
-    """The lines at the beginning and at the end of a span that is too large, half of each."""
+def _part(span: Span, lines: list[str], tokens: int, around: Collection[int]) -> set[int]:
+    """Lines of a span that is too large: its beginning, and as much of its end, or of what stands
+    around each of the lines `around` (0-based) that it holds."""
+    inner = range(span.start, span.stop)
+    places = [number for number in sorted(around) if number in inner]
+    outward = [sorted(inner, key=lambda n, p=place: abs(n - p)) for place in places]  # type: ignore[misc]
+    orders: list[Iterable[int]] = [inner, *outward] if outward else [inner, reversed(inner)]
     found: set[int] = set()
-    for numbers in (range(span.start, span.stop), reversed(range(span.start, span.stop))):
-        left = tokens // 2 - estimated_tokens(GAP)
+    for numbers in orders:
+        left = tokens // len(orders) - estimated_tokens(GAP)
         for number in numbers:
-            left -= _cost(number, lines)
-            if left < 0 or number in found:
+            left -= 0 if number in found else _cost(number, lines)
+            if left < 0:
                 break
             found.add(number)
     return found

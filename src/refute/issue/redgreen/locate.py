@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from refute.issue.context.commits import NO_HISTORY, History
 from refute.issue.context.neighbours import neighbouring_tests
@@ -76,6 +77,7 @@ _TRACEBACK = re.compile(
 )
 """With the line of its exception."""
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
+_NOWHERE: Mapping[str, Collection[int]] = MappingProxyType({})
 _FRAME = re.compile(
     r"""File "([^"\n]+\.py)", line (\d+), in (\w+)|^(\S+\.py):(\d+): in (\w+)"""
     r"""|^(\S+\.py) in (\w+)\(""",
@@ -205,6 +207,17 @@ def _holders(issue: str, code: Mapping[str, str]) -> list[frozenset[str]]:
     return [frozenset(paths) for _, paths in sorted(found.items()) if len(paths) <= _RARE]
 
 
+def _lines_of(trace: str, files: Mapping[str, str]) -> dict[str, set[int]]:
+    """By file: the lines that tracebacks go through."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for match in _FRAME.finditer(trace):
+        place, *line, _ = [part for part in match.groups() if part]
+        path = next(_mentioned(place, files), "")
+        if path and line:
+            found[path].add(int(line[0]))
+    return found
+
+
 def _at_line(text: str, name: str, line: int) -> str:
     """The function of that name that is nearest to a line, with its class; "": there is none."""
     spans = [span for span in spans_of(text) if span.defines and span.tail == name]
@@ -235,10 +248,12 @@ def view_of(
     *,
     test_first: str = "",
     history: History = NO_HISTORY,
+    seen: str = "",
 ) -> View:
     """What to show, by the model's answer ("": by BM25 alone), in about `tokens` tokens.
 
-    `test_first`: a test file that is known to be right.
+    `test_first`: a test file that is known to be right. `seen`: as for `likely_files`; of a
+    definition that is too large, the lines that it ran through are shown.
     """
     code, tests = read_places(answer, files)
     names = {place.path: place.names for place in (*code, *tests)}
@@ -250,7 +265,9 @@ def view_of(
         together = history.beside(chosen_code[:2], frozenset(likely.tests))
         found = dict.fromkeys([*first, *together[:1], *near[:1], *likely.tests[:1]])
         chosen_tests = list(found)[:_MOST_TESTS]
-    shown_code = _shown(issue, chosen_code, files, names, int(tokens * _CODE_SHARE), last=False)
+    room = int(tokens * _CODE_SHARE)
+    ran = _lines_of(seen, files)
+    shown_code = _shown(issue, chosen_code, files, names, room, last=False, around=ran)
     left = tokens - sum(estimated_tokens(file["numbered"]) for file in shown_code)
     left = min(left, int(tokens * (1 - _CODE_SHARE)))
     reserve = tokens // _COMPANION_SHARE
@@ -356,12 +373,20 @@ def _shown(
     tokens: int,
     *,
     last: bool,
+    around: Mapping[str, Collection[int]] = _NOWHERE,
 ) -> list[Mapping[str, str]]:
     """Excerpts of files that share `tokens`; what one leaves over is the next one's."""
     shown: list[Mapping[str, str]] = []
     for number, path in enumerate(paths):
         share = tokens // max(1, min(2, len(paths) - number))  # the first may have half of it
-        part = excerpt(files[path], share, query=issue, named=names.get(path, ()), last=last)
+        part = excerpt(
+            files[path],
+            share,
+            query=issue,
+            named=names.get(path, ()),
+            last=last,
+            around=around.get(path, ()),
+        )
         tokens -= estimated_tokens(part)
         if part.strip():
             shown.append({"path": path, "numbered": part})

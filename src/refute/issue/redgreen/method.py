@@ -137,10 +137,11 @@ class _Work:
         _, self.proposal = split_fix(given.code_patch)
         self.history = NO_HISTORY
         self.likely = Likely((), ())
+        self.seen = ""
         self.view = View((), (), ())
         self.steps: list[dict[str, Any]] = []
         self.pool = Pool(bed, self.step)
-        self.doubts = Doubts()
+        self.doubts = Doubts({})
 
     def step(self, kind: str, **what: Any) -> None:
         """Write a line of the journal."""
@@ -168,7 +169,7 @@ class _Work:
         """Choose what the prompts show."""
         issue, sources = self.problem.text, self.bed.sources
         self.history = await self._blocking(lambda: read_history(self.problem))
-        seen = "\n".join(self.bed.told(draft.trial) for draft in self.pool.drafts)
+        self.seen = seen = "\n".join(self.bed.told(draft.trial) for draft in self.pool.drafts)
         self.likely = likely = await self._blocking(
             lambda: likely_files(issue, sources, self.history, seen)
         )
@@ -196,6 +197,7 @@ class _Work:
                 *(issue, sources, self.likely, said, self.tokens),
                 test_first=first,
                 history=self.history,
+                seen=self.seen,
             )
         )
         self.step(
@@ -228,6 +230,7 @@ class _Work:
                     break
                 located = next(s["answer"] for s in self.steps if s["kind"] == "locate")
                 await self._look(located)
+        self.doubts = Doubts({route: question.n for route, question in routes})
         self.say(f"runs what {sum(map(len, answers))} answers hold")
         for (route, _), texts in zip(routes, answers, strict=True):
             for text in texts:
@@ -279,7 +282,7 @@ class _Work:
     def _take(self, kind: str, numbers: tuple[int, ...], text: str) -> None:
         """Work in one answer about drafts or, of kind `fix`, about a fix."""
         if kind != "judge":
-            self._read(text, kind, None if kind == "fix" else numbers[0])
+            self._read(text, kind, None if kind == "fix" else next(iter(numbers), None))
             return
         verdicts = read_verdicts(text, len(numbers))
         accepted = [verdict.accepted is True for verdict in verdicts]

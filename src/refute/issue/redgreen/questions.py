@@ -44,6 +44,10 @@ class Questions:
             if n
         ]
 
+    def anew(self, route: Route, first: int) -> PromptedQuestion:
+        """For one more draft by that route, where `first` were had already."""
+        return PromptedQuestion(self._prompt(route), 1, FREE, first, of_tests=route == "direct")
+
     def judge(self, drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> PromptedQuestion:
         """Which of them fail for the issue's reason? `fixes`: one for each behaviour."""
         versions = [
@@ -101,6 +105,8 @@ def _fault(draft: Draft) -> str:
     trial = draft.trial
     if not trial.applied:
         return f"they were not run ({trial.rejected})"
+    if trial.wanting:
+        return "they import a package that is not installed here"
     if trial.failing:
         return "they fail before or after their own body: on import, in set-up or in tear-down"
     if trial.report is not None and trial.report.status != "finished":

@@ -8,6 +8,7 @@ behaviour, which counts once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -34,6 +35,8 @@ KEPT = 0.6
 """Support from which a test is kept in the patch."""
 _JUDGED: Mapping[bool | None, float] = {True: 1.0, None: 0.5, False: 0.15}
 """What a draft's word about a fix is worth, by the judge's verdict on the draft."""
+_ADDED = re.compile(r"^\+(?!\+\+ )\s*(\S.*)$", re.MULTILINE)
+_TITLE = re.compile(r"(?:async\s+)?def\s|class\s|[@#]")
 NO_USE = 5
 _WRITTEN = ("direct", "repair", "dispute")
 """Routes of drafts that the model wrote: witnesses for one another."""
@@ -104,7 +107,7 @@ class Ranked:
             -round(self.support, 1),  # finer steps tell nothing: a fix more or less
             draft.route == "snippet",  # it has seen nothing of the repository
             -len(self.kept),
-            len(draft.trial.patch),
+            _demanded(draft.trial.patch),
             draft.number,
         )
 
@@ -231,6 +234,12 @@ def _ranked(draft: Draft, scores: Mapping[int, float]) -> Ranked:
     tier = 3 if draft.accepted is False else 0 if likely else 1
     dropped = (*(id for id in draft.red if id not in kept), *unwanted)
     return Ranked(draft, tier, support, tuple(kept), dropped)
+
+
+def _demanded(patch: str) -> int:
+    """How much a test patch asks for, by the length of its code: what tests are called, decorators
+    and comments ask for nothing."""
+    return sum(len(found[1]) for found in _ADDED.finditer(patch) if not _TITLE.match(found[1]))
 
 
 def _name(id: str) -> str:

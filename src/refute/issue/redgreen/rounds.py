@@ -25,6 +25,8 @@ class PromptedQuestion:
     prompt: str
     n: int = 1
     sampling: Sampling = STRICT
+    first: int = 0
+    """The number of the first answer: so many were had already."""
     of_tests: bool = False
     """Its answer writes tests: it is put to the model that does (`Context.writer`)."""
 
@@ -64,5 +66,11 @@ async def _answers(ask: Bounded, question: PromptedQuestion, n: int) -> list[str
     if not n:
         return []
     messages = [Message("user", question.prompt)]
-    found = await ask.ask(messages, n=n, sampling=question.sampling, of_tests=question.of_tests)
+    found = await ask.ask(
+        messages,
+        n=n,
+        first=question.first,
+        sampling=question.sampling,
+        of_tests=question.of_tests,
+    )
     return [completion.text for completion in found]

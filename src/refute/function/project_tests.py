@@ -1,0 +1,95 @@
+"""The test files of a project: what they are called, where they lie, and which words they hold.
+
+Nothing of them is executed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["MOST_FILES", "TEST_FILE", "FolderTests", "folder_naming", "read_bounded", "test_files"]
+
+MOST_FILES = 2000
+MOST_BYTES = 1 << 20
+TEST_FILE = re.compile(r"(test_.*|.*_tests?|tests?)\.py")
+"""Names that pytest, unittest and Django take for tests."""
+_SKIPPED = frozenset(
+    {"node_modules", "site-packages", "build", "dist", "venv", "env", "__pycache__", "fixtures"}
+)
+_WORD = re.compile(r"\w+")
+
+
+def test_files(root: Path) -> Iterator[Path]:
+    """Files in a folder and below that test runners take for tests, in one order."""
+    count = 0
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(
+            name for name in names if name not in _SKIPPED and not name.startswith(".")
+        )
+        for name in sorted(files):
+            path = Path(folder) / name
+            if TEST_FILE.fullmatch(name) and path.is_file() and not path.is_symlink():
+                yield path
+                count += 1
+                if count >= MOST_FILES:
+                    return
+
+
+test_files.__test__ = False  # type: ignore[attr-defined]  # pytest would take it for a test
+
+
+def read_bounded(path: Path) -> str:
+    """The text of a file; "" for what is too large or no text."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            return ""
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTests:
+    """The test files of a folder, by the words in them: most concern few functions."""
+
+    words: dict[Path, frozenset[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, folder: Path) -> FolderTests:
+        """Read a folder's test files."""
+        return cls({p: frozenset(_WORD.findall(read_bounded(p))) for p in test_files(folder)})
+
+    def naming(self, name: str, module: str = "") -> list[Path]:
+        """The files that hold the last word of a name ("total" of "Cart.total"); first those that
+        are called after the module or the function."""
+        word = name.rpartition(".")[2]
+        called = {text.strip("_") for text in (module, word)} - {""}
+        found = [path for path, words in self.words.items() if word in words]
+        return sorted(found, key=lambda path: called.isdisjoint(path.stem.split("test_")))
+
+
+def folder_naming(root: Path, names: Collection[str]) -> tuple[Path, int] | None:
+    """The folder below a project's root whose test files name most of these functions, and how many
+    of them its files name; None where none does.
+
+    The folder is one called tests or test, else the topmost; a file at the root stands for itself.
+    """
+    tests = FolderTests.of(root)
+    counts: Counter[Path] = Counter()
+    for name in names:
+        counts.update({_place(root, path) for path in tests.naming(name)})
+    for place, count in sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0]))):
+        return place, count
+    return None
+
+
+def _place(root: Path, file: Path) -> Path:
+    """The folder of tests that a file is in."""
+    parts = file.relative_to(root).parts
+    depth = next((i for i, part in enumerate(parts[:-1]) if part in ("tests", "test")), 0)
+    return root.joinpath(*parts[: depth + 1])

@@ -1,0 +1,130 @@
+"""How the fork server's children come about: what is done once for all, what each does first.
+
+Loaded by path into the server (`server.py`): standard library only. A page that a child writes to
+is copied for it, and to use an object of Python is to write to it (its references are counted).
+So what children have in common is done in the server before the first of them, and a child does as
+little as can be before its program: it is the larger part of what a small program costs.
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import mmap
+import os
+import random
+import resource
+import socket
+import sys
+from typing import Any
+
+DESCRIPTORS = 64  # of a child
+_ANY = 1 << 62
+_REHEARSALS = 10
+_TEXT = """def f(n, *more, **named):
+    total = 0
+    for i in range(3):
+        total += i * n
+    if n > 7:
+        raise ValueError(n)
+    return [total, (str(n), {"a": 1.5})] if n else total
+"""
+"""Stands for a program: of this file, so that the server may run it."""
+
+
+class Births:
+    """Makes the children of one server. `child`: the module of what they run; `codec`: `values`."""
+
+    def __init__(
+        self, config: dict[str, Any], child: Any, codec: Any, processes: Any, confined: Any
+    ) -> None:
+        self.descriptors = DESCRIPTORS
+        self._config = config
+        self._child = child
+        self._codec = codec
+        self._processes = processes
+        self._confined = confined
+        self._inherited: list[tuple[int, int]] = []
+        self._own: list[tuple[int, int]] = []
+        self._space: list[tuple[int, int]] = []
+
+    def prepare(self) -> None:
+        """Before the first child, once the server is confined: from now on the heap is as all
+        children find it."""
+        limits = self._processes.limits
+        self._inherited = limits(
+            ("RLIMIT_CORE", 0),
+            ("RLIMIT_NOFILE", DESCRIPTORS),
+            ("RLIMIT_FSIZE", self._confined.scratch_bytes),
+        )
+        for number, value in self._inherited:
+            resource.setrlimit(number, (value, value))
+        self._own = limits(("RLIMIT_NPROC", self._config["processes"]))
+        self._space = limits(("RLIMIT_AS", _ANY))
+        os.environ.pop("LD_BIND_NOW", None)  # has done its work
+        self._child.spawning.none_installed()
+        self._child.loading.find_late(self._config["path_code"])
+        self._rehearse()
+        random.seed(self._config["seed"])
+        gc.freeze()
+        gc.enable()
+
+    def _rehearse(self) -> None:
+        """Do what children do: what Python looks up and specializes once, it does here."""
+        calls = marshal.dumps([(0, (n,), {}) for n in (0, 1, 2, 3, 8)], 2)
+        rows = [([0], "f", "<program>", None, None, None)]
+        content = marshal.dumps(([_TEXT], rows, calls, 5, 1 << 20, False))
+        header = self._child.HEADER, self._child.FIRST, 0, self._child.IMPORTING
+        for _ in range(_REHEARSALS):
+            with mmap.mmap(-1, 1 << 16) as view:
+                header[0].pack_into(view, 0, *header[1:])
+                self._child.run_job(content, 0, view, self._codec)
+        del sys.modules[self._child.MODULE]
+
+    def program(self, payload: int, results: int, head: int, space: int) -> int:
+        """Fork a child that does a job: its pid."""
+        pid = self._confined.fork()
+        if pid == 0:
+            try:
+                view = mmap.mmap(results, 0)
+                content = self._child.read_all(payload)
+                self._confined.begin_child()
+                os.closerange(3, 256)
+                self._limit(space)
+                self._confined.filter_child()
+                self._child.run_job(content, head, view, self._codec)
+            except BaseException:
+                os._exit(97)
+            os._exit(0)
+        return int(pid)
+
+    def warm(self, payload: int, head: int, door: socket.socket, send: Any, space: int) -> int:
+        """Fork a process that knows a module, and nothing of any job: its pid. `send`: sends the
+        listener of its filter through the door."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                content = os.pread(payload, head, 0)
+                self._limit(space)
+                send(door, self._confined.filter_warm())
+                os.closerange(3, 256)
+                random.seed(self._config["seed"])
+                self._child.be_warm(content, *self._confined.copying(), self._codec)
+            except BaseException:
+                os._exit(97)
+            os._exit(0)
+        return pid
+
+    def limit_copy(self, pid: int, space: int) -> None:
+        """The limits of a copy of a warm process, which may have lowered its own. Raises
+        `OSError`."""
+        spaces = [(number, min(space, most)) for number, most in self._space]
+        for number, value in (*self._inherited, *self._own, *spaces):
+            resource.prlimit(pid, number, (value, value))
+
+    def _limit(self, space: int) -> None:
+        for number, value in self._own:
+            resource.setrlimit(number, (value, value))
+        for number, most in self._space:
+            value = min(space, most)
+            resource.setrlimit(number, (value, value))

@@ -1,0 +1,131 @@
+"""Programs that an event loop waits for itself: the answers of `run`, while the loop goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from refute.errors import SandboxUnavailable
+from refute.problems import Call
+from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, TimedOut
+from refute.sandbox.local import LocalSandbox
+from refute.sandbox.pool import SandboxPool
+from refute.sandbox.waiting import run_in_steps
+
+LIMITS = Limits(cpu=0.3)
+DOUBLE = Program("def f(x):\n    return 2 * x\n", "f")
+SLOW = Program("import time\ndef f(x):\n    time.sleep(0.4)\n    return x\n", "f")
+HANGS = Program("def f(x):\n    while True: pass\n", "f")
+
+
+async def one(pool: SandboxPool, program: Program, argument: object) -> Outcome:
+    def job(box: Sandbox):  # type: ignore[no-untyped-def]
+        return run_in_steps(box, program, [Call((argument,))], LIMITS)
+
+    (outcome,) = await pool.do_in_steps(job)
+    assert isinstance(outcome, Returned | TimedOut)
+    return outcome
+
+
+def value(outcome: Outcome) -> object:
+    assert isinstance(outcome, Returned)
+    return outcome.value
+
+
+def boxes(made: list[LocalSandbox]) -> LocalSandbox:
+    made.append(LocalSandbox())
+    return made[-1]
+
+
+def test_many_at_once_in_no_more_sandboxes_than_places() -> None:
+    made: list[LocalSandbox] = []
+
+    async def main(pool: SandboxPool) -> list[Outcome]:
+        return await asyncio.gather(*(one(pool, DOUBLE, n) for n in range(30)))
+
+    with SandboxPool(3, lambda: boxes(made)) as pool:
+        found = asyncio.run(main(pool))
+        assert 1 <= len(made) <= 3
+    assert [value(outcome) for outcome in found] == [2 * n for n in range(30)]
+    assert not any(box._servers for box in made)
+
+
+def test_the_loop_goes_on_meanwhile() -> None:
+    async def main(pool: SandboxPool) -> tuple[Outcome, Outcome, int]:
+        await one(pool, DOUBLE, 1)  # a server is there
+        slow = asyncio.create_task(one(pool, SLOW, 7))
+        hangs = asyncio.create_task(one(pool, HANGS, 7))
+        turns = 0
+        while not (slow.done() and hangs.done()):
+            await asyncio.sleep(0.01)
+            turns += 1
+        return await slow, await hangs, turns
+
+    with SandboxPool(2) as pool:
+        slow, hangs, turns = asyncio.run(main(pool))
+    assert value(slow) == 7
+    assert isinstance(hangs, TimedOut)
+    assert turns >= 5
+
+
+def test_a_server_that_is_killed_is_replaced_and_the_program_run_again() -> None:
+    made: list[LocalSandbox] = []
+
+    async def main(pool: SandboxPool) -> Outcome:
+        await one(pool, DOUBLE, 1)
+        task = asyncio.create_task(one(pool, SLOW, 5))
+        await asyncio.sleep(0.1)
+        (server,) = made[0]._servers.values()
+        os.kill(server.process.pid, signal.SIGKILL)
+        return await task
+
+    with SandboxPool(1, lambda: boxes(made)) as pool:
+        assert value(asyncio.run(main(pool))) == 5
+    assert len(made) == 2
+
+
+def test_a_caller_that_goes_away_spoils_no_other_answer() -> None:
+    async def main(pool: SandboxPool) -> Outcome:
+        task = asyncio.create_task(one(pool, SLOW, 5))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await one(pool, DOUBLE, 4)
+
+    with SandboxPool(1) as pool:
+        assert value(asyncio.run(main(pool))) == 8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="stops the process below the server, too")
+def test_a_server_without_a_word_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("refute.sandbox.waiting.SILENCE", 0.4)
+    monkeypatch.setattr("refute.sandbox.local._PATIENCE", 0.3)
+    made: list[LocalSandbox] = []
+
+    async def main(pool: SandboxPool) -> float:
+        await one(pool, DOUBLE, 1)
+        server = next(iter(made[0]._servers.values())).process.pid
+        with open(f"/proc/{server}/task/{server}/children") as file:
+            below = [int(pid) for pid in file.read().split()]
+        for pid in (server, *below):
+            os.kill(pid, signal.SIGSTOP)
+        began = time.monotonic()
+        assert value(await one(pool, DOUBLE, 3)) == 6  # in another
+        return time.monotonic() - began
+
+    with SandboxPool(1, lambda: boxes(made)) as pool:
+        assert asyncio.run(main(pool)) < 20
+    assert len(made) == 2
+
+
+def test_closed_is_said() -> None:
+    pool = SandboxPool(1)
+    pool.close()
+    with pytest.raises(SandboxUnavailable, match="closed"):
+        asyncio.run(one(pool, DOUBLE, 1))
