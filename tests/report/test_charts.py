@@ -8,6 +8,7 @@ import pytest
 
 from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, marker, over_tokens
 from refute.report.intervals import Estimate, unknown
+from refute.report.template import line_chart
 from refute.report.venn import venn
 
 HALF = Estimate(0.5, 0.4, 0.6)
@@ -37,6 +38,13 @@ def test_series_differ_in_more_than_colour() -> None:
     assert shapes[0] != shapes[8], "the ninth has the first's colour, but another mark"
     lines = line_plot([ChartLine(str(at), ((1.0, HALF), (2.0, HALF))) for at in range(9)], "x", "y")
     assert len(set(re.findall(r"stroke-dasharray=\"([^\"]+)", lines))) >= 3
+
+
+def test_a_run_keeps_its_mark_in_every_chart_of_a_page() -> None:
+    lines = [ChartLine("a", ()), ChartLine("b", ((1.0, HALF), (2.0, HALF)))]
+    drawn = line_chart("t", lines, line_plot(lines, "x", "y"))
+    assert drawn["legend"] == [(1, "b")], "the first has nothing to show"
+    assert set(re.findall(r'class="dot (c\d)', drawn["svg"])) == {"c1"}, "the second one's colour"
 
 
 def test_tokens_stand_on_a_scale_of_powers_of_ten() -> None:

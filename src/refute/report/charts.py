@@ -45,7 +45,7 @@ class ChartLine:
 
     label: str
     points: tuple[tuple[float, Estimate], ...]
-    """(x, figure), x rising."""
+    """(x, figure), x rising. Without one nothing is drawn, and later lines keep their marks."""
 
 
 def marker(at: int, x: float = 0, y: float = 0) -> str:

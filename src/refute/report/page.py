@@ -17,8 +17,9 @@ from refute.report.charts import ChartLine, ChartRow, dot_plot, line_plot, over_
 from refute.report.function_grids import by_tests, function_grids
 from refute.report.function_study import DatasetStudy, FunctionRun
 from refute.report.grids import Grid
+from refute.report.intervals import Estimate
 from refute.report.paper import UTGEN, claims, facts
-from refute.report.template import chart, diff_lines, rendered, shortened
+from refute.report.template import chart, diff_lines, line_chart, rendered, shortened
 from refute.report.utgen_tables import utgen_tables
 from refute.runs.records import ErrorRecord
 
@@ -56,29 +57,29 @@ def _charts(study: DatasetStudy) -> Iterator[Mapping[str, Any]]:
     names = [name for name in ROWS if any(name in run.result.figures for run in runs)]
     dots = [ChartRow(ROWS[name], tuple(run.estimate(name) for run in runs)) for name in names]
     yield chart("Figures", labels, dot_plot(dots, labels, "%, with 95 % intervals"))
-    lines = [
-        ChartLine(run.label, tuple((float(at), run.after(at)) for at in range(count)))
-        for run in runs
-        if (count := len(run.result.rounds)) > 1
-    ]
-    if lines:
+    lines = [ChartLine(run.label, _by_round(run)) for run in runs]
+    if any(line.points for line in lines):
         svg = line_plot(lines, "rounds of debugging", ROWS["code_accuracy"])
-        yield chart("Code accuracy by round", [line.label for line in lines], svg)
+        yield line_chart("Code accuracy by round", lines, svg)
     lines = [
         ChartLine(name, tuple((float(n), figure) for n, figure in points.items()))
         for name, points in by_tests(study).items()
     ]
     if lines:
         svg = line_plot(lines, "unit tests (n)", ROWS["code_accuracy"])
-        yield chart("Code accuracy by number of unit tests", [one.label for one in lines], svg)
+        yield line_chart("Code accuracy by number of unit tests", lines, svg)
     lines = [
-        ChartLine(run.label, ((run.tokens, run.estimate("code_accuracy")),))
+        ChartLine(run.label, ((run.tokens, run.estimate("code_accuracy")),) if run.tokens else ())
         for run in runs
-        if run.tokens
     ]
-    if lines:
+    if any(line.points for line in lines):
         svg = over_tokens(lines, ROWS["code_accuracy"])
-        yield chart("Code accuracy over tokens", [one.label for one in lines], svg)
+        yield line_chart("Code accuracy over tokens", lines, svg)
+
+
+def _by_round(run: FunctionRun) -> tuple[tuple[float, Estimate], ...]:
+    count = len(run.result.rounds)
+    return tuple((float(at), run.after(at)) for at in range(count)) if count > 1 else ()
 
 
 # -- a run: its problems ---------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from refute.report.grade import STATUSES
 from refute.report.intervals import Estimate, estimate, of_share
 from refute.report.issue_grids import ISSUE_HEADS, filter_grid, issue_estimate, issue_grids
 from refute.report.paper import SWT_BENCH, claims, facts
-from refute.report.template import chart, diff_lines, rendered, shortened
+from refute.report.template import chart, diff_lines, line_chart, rendered, shortened
 from refute.report.venn import MOST_SETS, venn
 from refute.runs.records import ErrorRecord
 
@@ -96,22 +96,24 @@ def _charts(study: Study) -> Iterator[Mapping[str, Any]]:
             tuple((float(k), estimate(one, s.summary.n)) for k, one in enumerate(s.pass_at, 1)),
         )
         for s in subjects
-        if s.pass_at
     ]
-    if lines:
+    if any(line.points for line in lines):
         svg = line_plot(lines, "samples (k)", "S of the best of k")
-        yield chart("S of the best of k samples", [line.label for line in lines], svg)
-    lines = [
-        ChartLine(s.label, ((s.cost.tokens / s.cost.instances, issue_estimate(s, "success")),))
-        for s in subjects
-        if s.cost is not None and s.cost.tokens
-    ]
-    if lines:
-        yield chart("S over tokens", [line.label for line in lines], over_tokens(lines, "S"))
+        yield line_chart("S of the best of k samples", lines, svg)
+    lines = [ChartLine(s.label, _over_tokens(s)) for s in subjects]
+    if any(line.points for line in lines):
+        yield line_chart("S over tokens", lines, over_tokens(lines, "S"))
     for one in study.breakdowns:
         if len(one.groups) > 1:
             names = [*labels, *(f"fixes: {name}" for name, _ in one.fixes)]
             yield chart(f"S {one.title}", names, dot_plot(_groups(one), names, scale))
+
+
+def _over_tokens(subject: StudiedRun) -> tuple[tuple[float, Estimate], ...]:
+    if subject.cost is None or not subject.cost.tokens:
+        return ()
+    tokens = subject.cost.tokens / subject.cost.instances
+    return ((tokens, issue_estimate(subject, "success")),)
 
 
 def _groups(one: Breakdown) -> list[ChartRow]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from refute.report.charts import COLOURS, marker
+from refute.report.charts import COLOURS, ChartLine, marker
 
-__all__ = ["chart", "diff_lines", "rendered", "shortened"]
+__all__ = ["chart", "diff_lines", "line_chart", "rendered", "shortened"]
 
 LONGEST = 600
 """Characters of a value or a call that are shown."""
@@ -36,7 +36,13 @@ def rendered(template: str, **variables: Any) -> str:
 
 def chart(title: str, labels: Sequence[str], svg: str) -> Mapping[str, Any]:
     """A chart of ours with its title and its legend, for a template."""
-    return {"title": title, "labels": labels, "svg": Markup(svg)}
+    return {"title": title, "legend": list(enumerate(labels)), "svg": Markup(svg)}
+
+
+def line_chart(title: str, lines: Sequence[ChartLine], svg: str) -> Mapping[str, Any]:
+    """A chart of lines; the legend leaves out those without a point."""
+    legend = [(at, line.label) for at, line in enumerate(lines) if line.points]
+    return {"title": title, "legend": legend, "svg": Markup(svg)}
 
 
 def diff_lines(lines: Iterable[str]) -> list[tuple[str, str]]:
