@@ -30,7 +30,7 @@ INSTALLED = {
     "verifiers": [["verifiers"]],
     "nemo_gym": [["nemo-gym"]],
     "rllm": [["pydantic", "PyYAML", "openai", "tqdm", "requests"], ["--no-deps", "{rllm}"]],
-    "inspect_ai": [["inspect-ai"]],
+    "inspect_ai": [["inspect-ai", "openai"]],
     "harbor": [["harbor"]],
 }
 """What `uv pip install` is given, in turn; refute itself comes first."""
@@ -50,7 +50,12 @@ def main() -> int:
         if name == "rllm" and not args.rllm:
             print(f"{name:<12}not run: give --rllm CHECKOUT")
             continue
-        python = environment(name, args)
+        try:
+            python = environment(name, args)
+        except subprocess.CalledProcessError as error:
+            print(f"{name:<12}not installed: {error.stderr.strip().splitlines()[0]}")
+            good = False
+            continue
         where = {**os.environ, "PYTHONPATH": str(HERE), "PYTHONWARNINGS": "ignore"}
         done = subprocess.run(
             [python, HERE / "adapters_inside.py", name, *args.cheat],
@@ -72,17 +77,24 @@ def main() -> int:
 
 
 def environment(name: str, args: argparse.Namespace) -> Path:
-    """The interpreter of a framework's environment, which is made where it is not there."""
+    """The interpreter of a framework's environment, which is made where it is not there.
+
+    Raises `CalledProcessError`.
+    """
     folder = args.environments / name
     python, made = folder / "bin" / "python", folder / "made"
     if not made.is_file():
         own = find_interpreter(args.python)
-        subprocess.run(["uv", "venv", "-q", "--clear", "--python", own, folder], check=True)
+        _uv("venv", "-q", "--clear", "--python", own, folder)
         for given in [["-e", "{refute}", "numpy"], *INSTALLED[name]]:
             words = [word.format(refute=HERE.parent, rllm=args.rllm) for word in given]
-            subprocess.run(["uv", "pip", "install", "-q", "--python", python, *words], check=True)
+            _uv("pip", "install", "-q", "--python", python, *words)
         made.touch()
     return python
+
+
+def _uv(*words: str | Path) -> None:
+    subprocess.run(["uv", *words], check=True, capture_output=True, text=True)
 
 
 if __name__ == "__main__":

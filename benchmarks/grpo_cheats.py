@@ -106,6 +106,7 @@ def train(reward: Reward, steps: int, seed: int) -> list[dict[str, float]]:
     """What each step was paid, and the shares of its answers that are right and that cheat."""
     import trl
     from datasets import Dataset
+    from transformers import PrinterCallback
 
     seen: list[dict[str, float]] = []
     words = [*PROGRAMS, *(f"task_{name}" for name in TASKS)]
@@ -140,6 +141,7 @@ def train(reward: Reward, steps: int, seed: int) -> list[dict[str, float]]:
         trainer = trl.GRPOTrainer(
             tiny_model(tokenizer, seed=seed), [paid], config, rows, processing_class=tokenizer
         )
+        trainer.remove_callback(PrinterCallback)
         trainer.train()
     return seen
 

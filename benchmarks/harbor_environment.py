@@ -27,8 +27,8 @@ from refute.workspace.interpreters import find_interpreter
 PYENV = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
 SEEN = ("/usr", "/etc", str(PYENV))
 PASSED_ON = ("PIP_", "UV_", "SSL_", "HTTP", "REQUESTS_", "CURL_", "NO_PROXY")
-IGNORED = ("UV_MANAGED_PYTHON", "UV_PYTHON_INSTALL_DIR")
-"""What would fetch an interpreter from the network."""
+IGNORED = ("UV_MANAGED_PYTHON", "UV_PYTHON_INSTALL_DIR", "UV_CONSTRAINT", "PIP_CONSTRAINT")
+"""What would fetch an interpreter from the network, and files that are not in there."""
 
 
 class BwrapEnvironment(BaseEnvironment):
@@ -94,60 +94,63 @@ class BwrapEnvironment(BaseEnvironment):
         return self.root / path.lstrip("/")
 
     def _built(self) -> Image:
-        digest = hashlib.sha256()
-        for path in sorted(self.environment_dir.rglob("*")):
-            if path.is_file():
-                digest.update(f"{path.name}\0".encode() + path.read_bytes())
-        image = Image(self.images / digest.hexdigest()[:16], self.environment_dir, self.wheels)
         self.images.mkdir(parents=True, exist_ok=True)
+        stages: dict[str, Image] = {}
         with (self.images / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            image.build((self.environment_dir / "Dockerfile").read_text())
-        return image
+            for text in (self.environment_dir / "Dockerfile").read_text().split("FROM ")[1:]:
+                first, _, rest = text.replace("\\\n", "").partition("\n")
+                image, _, name = first.partition(" AS ")
+                made = Image(self.images, self.environment_dir, self.wheels, stages)
+                made.build(image, rest.splitlines())
+                stages[name] = made
+        return made
 
 
 class Image:
-    """What a Dockerfile makes; a folder that is there already was built before."""
+    """What a stage of a Dockerfile makes; one that was built before is not built again."""
 
-    def __init__(self, root: Path, context: Path, wheels: str) -> None:
-        self.root, self.context, self.wheels = root, context, wheels
+    def __init__(self, images: Path, context: Path, wheels: str, stages: dict[str, Image]) -> None:
+        self.images, self.context, self.wheels, self.stages = images, context, wheels, stages
         self.settings: dict[str, str] = {}
         self.folder = "/"
 
-    def build(self, dockerfile: str) -> None:
-        """Carry out its steps; of those of a build that was done, only what settings they make."""
-        done = self.root.with_name(self.root.name + ".built").is_file()
-        stages: dict[str, Path] = {}
-        last = dockerfile.count("FROM ")
-        current, number = self.root, 0
-        for line in filter(None, dockerfile.replace("\\\n", "").splitlines()):
+    def build(self, image: str, lines: list[str]) -> None:
+        """Carry out its steps; of those of a stage that is there, only the settings they make."""
+        python = interpreter(image)
+        path = f"/usr/local/bin:/usr/bin:/bin:{python.parent}"
+        self.settings, self.folder = {"PATH": path}, "/"
+        self.root = self.images / self._digest(image, lines)
+        mark = self.root.with_name(self.root.name + ".built")
+        if not mark.is_file():
+            self._begin(self.root, python)
+        for line in filter(None, lines):
             verb, _, rest = line.partition(" ")
-            if verb == "FROM":
-                number += 1
-                image, _, stage = rest.partition(" AS ")
-                python = interpreter(image)
-                path = f"/usr/local/bin:/usr/bin:/bin:{python.parent}"
-                self.settings, self.folder = {"PATH": path}, "/"
-                current = self.root if number == last else self.images(f"{self.root.name}-{stage}")
-                stages[stage] = current
-                if not done:
-                    self._begin(current, python)
-            elif verb == "ENV":
+            if verb == "ENV":
                 pairs = (word.split("=", 1) for word in shlex.split(rest))
                 self.settings.update({k: v for k, v in pairs if k not in IGNORED})
             elif verb == "WORKDIR":
                 self.folder = rest
-                (current / rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
-            elif not done and verb == "RUN":
-                self._run(current, rest)
-            elif not done and verb in ("COPY", "ADD"):
-                self._copy(current, stages, verb, rest.split())
+                (self.root / rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
             elif verb not in ("RUN", "COPY", "ADD"):
                 raise ValueError(f"not known here: {line}")
-        self.root.with_name(self.root.name + ".built").touch()
+            elif mark.is_file():
+                continue
+            elif verb == "RUN":
+                self._run(self.root, rest)
+            else:
+                self._copy(verb, rest.split())
+        mark.touch()
 
-    def images(self, name: str) -> Path:
-        return self.root.with_name(name)
+    def _digest(self, image: str, lines: list[str]) -> str:
+        """Of everything that it is made of."""
+        digest = hashlib.sha256("\n".join([image, *lines]).encode())
+        for path in sorted(Path(self.wheels).glob("*")) if self.wheels else ():
+            digest.update(path.read_bytes())
+        if any(line.startswith(("COPY", "ADD")) for line in lines):
+            for path in sorted(filter(Path.is_file, self.context.rglob("*"))):
+                digest.update(f"{path.name}\0".encode() + path.read_bytes())
+        return digest.hexdigest()[:16]
 
     def _begin(self, root: Path, python: Path) -> None:
         shutil.rmtree(root, ignore_errors=True)
@@ -158,7 +161,7 @@ class Image:
         self._run(root, f"{python} -m venv /usr/local")
 
     def _run(self, root: Path, command: str) -> None:
-        env = {k: v for k, v in os.environ.items() if k.startswith(PASSED_ON)}
+        env = {k: v for k, v in os.environ.items() if k.startswith(PASSED_ON) and k not in IGNORED}
         if self.wheels:
             env |= {"PIP_FIND_LINKS": self.wheels, "UV_FIND_LINKS": self.wheels}
         words = inside(root, command, {**env, **self.settings}, self.folder, self.wheels)
@@ -166,12 +169,12 @@ class Image:
         if done.returncode:
             raise RuntimeError(f"RUN {command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
 
-    def _copy(self, root: Path, stages: dict[str, Path], verb: str, words: list[str]) -> None:
+    def _copy(self, verb: str, words: list[str]) -> None:
         source = self.context
         if words[0].startswith("--from="):
-            source = stages[words.pop(0).removeprefix("--from=")]
+            source = self.stages[words.pop(0).removeprefix("--from=")].root
         *names, target = words
-        place = root / target.lstrip("/")
+        place = self.root / target.lstrip("/")
         for name in names:
             given = source / name.lstrip("/")
             if verb == "ADD" and given.suffix == ".tar":

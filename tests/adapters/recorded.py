@@ -35,7 +35,9 @@ def install(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
         parent, _, child = name.rpartition(".")
         if parent:
             monkeypatch.setattr(sys.modules[parent], child, sys.modules[name], raising=False)
-    monkeypatch.delitem(sys.modules, f"refute.adapters.{package}", raising=False)
+    for name in [*sys.modules]:
+        if name.startswith(f"refute.adapters.{package}"):
+            monkeypatch.delitem(sys.modules, name)
 
 
 @dataclass
@@ -55,6 +57,38 @@ class EvalOutput:
     is_correct: bool
     signals: list[Signal] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class Place(Model):
+    """verifiers 0.4.0, `verifiers.v1.runtimes.Runtime`."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name=name or "vf-1", env={})
+
+    def process_env(self, env: dict[str, str]) -> dict[str, str]:
+        return {**self.env, **env}
+
+    async def stop(self) -> None:
+        await self.teardown()
+
+
+class HostPlace(Place):
+    """verifiers 0.4.0, `verifiers.v1.runtimes.SubprocessRuntime`."""
+
+    def __init__(self, config: Any, name: str | None = None) -> None:
+        super().__init__(name)
+
+    async def start(self) -> None:
+        self.started = True
+
+    async def prepare_uv_script(
+        self, script: str, env: Any = None, *, activate: bool = True
+    ) -> list[str]:
+        assert self.started
+        return [sys.executable, script]
+
+    async def teardown(self) -> None:
+        self.started = False
 
 
 def _same(function: Any) -> Any:
@@ -95,6 +129,11 @@ RECORDED: dict[str, dict[str, dict[str, Any]]] = {
     "verifiers": {  # 0.4.0
         "verifiers": {},
         "verifiers.v1": {
+            "AgentConfig": Model,
+            "Agents": Model,
+            "Env": Model,
+            "EnvConfig": Model,
+            "SandboxError": RuntimeError,
             "State": Model,
             "Task": type("Task", (Model,), {"__init__": lambda self, data, config: Model.__init__(
                 self, data=data, config=config)}),
@@ -105,6 +144,13 @@ RECORDED: dict[str, dict[str, dict[str, Any]]] = {
             "TasksetConfig": Model,
             "Trace": Model,
             "reward": _same,
+        },
+        "verifiers.v1.runtimes": {
+            "ProgramResult": lambda **fields: SimpleNamespace(**fields),
+            "Runtime": Place,
+            "SubprocessConfig": Model,
+            "SubprocessRuntime": HostPlace,
+            "SubprocessRuntimeInfo": Model,
         },
     },
     "inspect_ai": {  # 0.3.285

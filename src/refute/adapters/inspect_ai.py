@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,13 +27,10 @@ from inspect_ai.util import (
     sandboxenv,
 )
 
+from refute.adapters.jails import empty_jail
 from refute.adapters.rows import read_rows
 from refute.adapters.scoring import score_async
 from refute.errors import WorkspaceUnavailable
-from refute.workspace.base import Base
-from refute.workspace.interpreter_facts import interpreter_facts
-from refute.workspace.local import LocalBackend
-from refute.workspace.recipe import Recipe
 
 __all__ = ["JailEnvironment", "programs", "refute_scorer"]
 
@@ -71,11 +67,8 @@ class JailEnvironment(SandboxEnvironment):
         """Raises `SandboxUnavailableError`."""
         super().__init__()
         self._folder = tempfile.TemporaryDirectory(prefix="refute-inspect-")
-        tree, python = Path(self._folder.name) / "work", Path(sys.executable)
-        tree.mkdir()
         try:
-            readable = interpreter_facts(python).readable
-            self._jail = LocalBackend(Base("", "", Recipe(), tree, python, readable, ""))
+            self._jail = empty_jail(Path(self._folder.name))
         except WorkspaceUnavailable as error:
             self._folder.cleanup()
             raise SandboxUnavailableError(str(error)) from None

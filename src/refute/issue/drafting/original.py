@@ -155,16 +155,17 @@ class Original:
 
     def fault(self, trial: TrialRun) -> str:
         """Why no test can be run here, with the trial's patch or without it: an interpreter that
-        lacks pytest, say. "" where some test was run, or no existing test file can tell."""
-        if trial.report is None or not _ran_nothing(trial.report):
+        lacks pytest, say. "" where tests were found, or no existing test file can tell."""
+        if trial.report is None or not _without_tests(trial.report):
             return ""
-        known = [path for path in test_files(trial.patch) if path in self.paths()]
-        known = known or [path for path in self.paths() if is_test_file(path)]
-        known = list(files_with_tests(self.workspace, known))[:1]
+        touched = [path for path in test_files(trial.patch) if path in self.paths()]
+        files = touched or [path for path in self.paths() if is_test_file(path)]
+        known = files_with_tests(self.workspace, files)[:1]
         before = self.base(known) if known else None
-        if before is None or not _ran_nothing(before):
+        if before is None or not _without_tests(before):
             return ""
-        return before.remark or f"{known[0]} holds tests, of which none was run"
+        found = f"none is found in {known[0]}, which has some: is pytest missing?"
+        return before.remark or found
 
     def _selections(self, patch: str, files: Sequence[str]) -> list[TestSelection]:
         """What to run of the test files of a patch that is applied."""
@@ -319,8 +320,7 @@ def _of_the_repository(failure: Failure) -> str:
     return "".join([head, *(frame if ours else tail for frame, ours, tail in kept)])
 
 
-def _ran_nothing(report: TestReport) -> bool:
-    """The runner did not start; or it is not the one that these tests were written for."""
+def _without_tests(report: TestReport) -> bool:
     return report.status in ("crashed", "finished") and not report.results
 
 
