@@ -13,6 +13,8 @@ import pytest
 
 from refute.errors import InputError
 from refute.models.batchfile import BatchPart, RequestFile, read_answers
+from refute.runs.journal import Journal
+from tests.runs.words import WORDS
 
 DIGEST = "0123456789" * 4
 PART = BatchPart(DIGEST, 0, 1)
@@ -121,6 +123,17 @@ except InputError as error:
     )
     assert "requests.jsonl: cannot be written" in done.stdout, done.stderr
     assert parts(tmp_path) == [PART]
+
+
+def test_a_run_and_its_requests_may_share_a_folder(tmp_path: Path) -> None:
+    """`--run DIR --model batch:DIR`: neither waits for the other's lock."""
+    program = (
+        "import sys; from pathlib import Path; from refute.models.batchfile import RequestFile\n"
+        f"RequestFile(Path(sys.argv[1]), [], '').add({DIGEST!r}, [0], lambda part: {{}})"
+    )
+    with Journal(tmp_path, {}, WORDS):
+        subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=30)
+    assert parts(tmp_path) == [BatchPart(DIGEST, 0, 1)]
 
 
 def test_a_foreign_line_among_the_requests(tmp_path: Path) -> None:

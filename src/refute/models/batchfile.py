@@ -164,7 +164,7 @@ class RequestFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with open_file(self._folder / "lock", append=True) as file:
+        with open_file(self._folder / "requests.lock", append=True) as file:
             try:
                 import fcntl
             except ImportError:  # no such locks on this platform: one process at a time, please
