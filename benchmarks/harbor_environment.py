@@ -144,7 +144,8 @@ class Image:
 
     def _digest(self, image: str, lines: list[str]) -> str:
         """Of everything that it is made of."""
-        digest = hashlib.sha256("\n".join([image, *lines]).encode())
+        before = [stage.root.name for stage in self.stages.values()]
+        digest = hashlib.sha256("\n".join([image, *before, *lines]).encode())
         for path in sorted(Path(self.wheels).glob("*")) if self.wheels else ():
             digest.update(path.read_bytes())
         if any(line.startswith(("COPY", "ADD")) for line in lines):
