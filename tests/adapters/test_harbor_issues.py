@@ -19,9 +19,7 @@ from refute.adapters.harbor import check_files
 from refute.adapters.harbor_issues import main, write_issue_tasks
 from refute.datasets.swe import IssueItem
 from refute.errors import InputError, SandboxUnavailable, WorkspaceUnavailable
-from refute.problems import IssueProblem
-from refute.workspace.factory import prepare
-from tests.issue.shop import KEY, PATCH, TEST_PATCH, Shop, make_repository, new_file, recipe
+from tests.issue.shop import KEY, PATCH, TEST_PATCH, Shop, new_file, prepared_shop
 
 READS = """\
 import glob, json
@@ -37,16 +35,8 @@ def test_it():
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """A repository with an issue, and a cache of its own."""
-    folder = tmp_path_factory.mktemp("harbor")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REFUTE_CACHE", str(folder / "cache"))
-        commit = make_repository(folder / "shop")
-        problem = IssueProblem("shop-1", str(folder / "shop"), commit, "negative {x}", recipe())
-        try:
-            base = prepare(problem.repo, commit, recipe(), problem.id)
-        except WorkspaceUnavailable as error:
-            pytest.skip(f"no workspace here: {error}")
-        yield Shop(problem, base, folder / "states")
+    with prepared_shop(tmp_path_factory.mktemp("harbor"), "negative {x}") as made:
+        yield made
 
 
 @pytest.fixture

@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from refute.errors import WorkspaceUnavailable
-from refute.problems import IssueProblem
-from refute.workspace.factory import prepare
-
 from .projects import Project, make_project
-from .shop import Shop, make_repository, recipe
+from .shop import Shop, prepared_shop
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -35,13 +31,5 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """A small repository for grading; its base and golden states are run once."""
-    folder = tmp_path_factory.mktemp("grading")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("REFUTE_CACHE", str(folder / "cache"))
-        commit = make_repository(folder / "shop")
-        problem = IssueProblem("shop-1", str(folder / "shop"), commit, "negative", recipe())
-        try:
-            base = prepare(problem.repo, commit, recipe(), problem.id)
-        except WorkspaceUnavailable as error:
-            pytest.skip(f"no workspace here: {error}")
-        yield Shop(problem, base, folder / "states")
+    with prepared_shop(tmp_path_factory.mktemp("grading"), "negative") as made:
+        yield made

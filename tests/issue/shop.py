@@ -10,16 +10,20 @@ import difflib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from refute.errors import WorkspaceUnavailable
 from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
 from refute.issue.grading.states import StateStore
 from refute.problems import IssueKey, IssuePrediction, IssueProblem
 from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
-from refute.workspace.factory import open_workspace
+from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
 
 CART = """\
@@ -147,3 +151,17 @@ class Shop:
             store=store,
             terms=Terms(**{"timeout": 120.0, **terms}),  # type: ignore[arg-type]
         )
+
+
+@contextmanager
+def prepared_shop(folder: Path, text: str) -> Iterator[Shop]:
+    """The repository below `folder`, its issue with that text, and a cache of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REFUTE_CACHE", str(folder / "cache"))
+        commit = make_repository(folder / "shop")
+        problem = IssueProblem("shop-1", str(folder / "shop"), commit, text, recipe())
+        try:
+            base = prepare(problem.repo, commit, recipe(), problem.id)
+        except WorkspaceUnavailable as error:
+            pytest.skip(f"no workspace here: {error}")
+        yield Shop(problem, base, folder / "states")

@@ -64,7 +64,7 @@ def _files(item: IssueItem, name: str) -> dict[str, str | bytes]:
     repository = archived(find_clone(problem.repo), base.commit)
     collect = texts.COLLECT.format(**given, commit=base.commit)
     config = texts.ISSUE_CONFIG.format(
-        **given, name=name, id=json.dumps(problem.id), collect=collect
+        **given, name=name, id=json.dumps(problem.id), kind="issue", collect=collect
     )
     return {
         "instruction.md": texts.INSTRUCTION.format(

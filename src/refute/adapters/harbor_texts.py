@@ -9,7 +9,7 @@ IMAGE = "python:3.12-slim"
 """Where refute is installed."""
 UV = "uv==0.13.9"
 """What builds the environments of issues."""
-CONFIG = """\
+_HEAD = """\
 schema_version = "1.4"
 artifacts = ["{place}"]
 
@@ -20,6 +20,10 @@ name = "refute/{name}"
 id = {id}
 kind = "{kind}"
 
+"""
+CONFIG = (
+    _HEAD
+    + """\
 [agent]
 timeout_sec = 900.0
 
@@ -35,6 +39,7 @@ environment_mode = "separate"
 cpus = 1
 memory_mb = 2048
 """
+)
 VERIFIER = """\
 FROM {image}
 RUN pip install --no-cache-dir refute=={version}
@@ -44,17 +49,9 @@ TEST = """\
 #!/bin/sh
 exec python -m refute.adapters.harbor /tests/task.json {place} /logs/verifier/reward.json
 """
-ISSUE_CONFIG = """\
-schema_version = "1.4"
-artifacts = ["{place}"]
-
-[task]
-name = "refute/{name}"
-
-[metadata]
-id = {id}
-kind = "issue"
-
+ISSUE_CONFIG = (
+    _HEAD
+    + """\
 [agent]
 timeout_sec = 3000.0
 
@@ -75,6 +72,7 @@ build_timeout_sec = 1800.0
 cpus = 2
 memory_mb = 8192
 """
+)
 COLLECT = (
     "mkdir -p /app && cd {tree} && git add --all && git diff --cached --binary --no-color"
     " --no-ext-diff {commit} > {place}"

@@ -56,7 +56,7 @@ class TrialRun:
     """Tests that fail with the patch and did not fail without it."""
     rejected: str = ""
     wanting: frozenset[str] = frozenset()
-    """Those of them that end where the test itself imports a package that is not there: of the
+    """Failing tests that end where the test itself imports a package that is not there: of the
     repository's code they say nothing."""
 
     @property
