@@ -6,6 +6,8 @@ is of no use to somebody who asked for something else.
 One thread parses at a time: until 3.12.1 Python keeps the depth of the tree that is being built
 once per interpreter, and two threads can give each other "SystemError: AST constructor recursion
 depth mismatch" (CPython issue 106905). So it keeps the warnings that are not to be shown, too.
+
+What only a newer Python can read is read in older syntax: it is that Python which runs it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+
+from refute.newer_syntax import in_older_syntax
 
 __all__ = [
     "Function",
@@ -68,7 +72,23 @@ def deeply_nested() -> Iterator[None]:
 
 
 def parse_module(source: str) -> ast.Module:
-    """The syntax tree of a module. Raises what `ast.parse` does: SyntaxError, ValueError, …"""
+    """The syntax tree of a module, which may be written for a newer Python than this one: then it
+    is what `in_older_syntax` makes of it. Raises what `ast.parse` does: SyntaxError, ValueError, …
+    """
+    try:
+        return _parsed(source)
+    except SyntaxError:
+        older = in_older_syntax(source)
+        if older == source:
+            raise
+        try:
+            return _parsed(older)
+        except SyntaxError:
+            pass
+        raise
+
+
+def _parsed(source: str) -> ast.Module:
     with _parsing, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)

@@ -546,3 +546,16 @@ def test_code_that_is_nested_too_deeply_is_reported() -> None:
     applied = read_edits(answer, "custom").apply(FILES.get)
     assert applied.patch == ""
     assert len(applied.problems) == 1
+
+
+def test_a_file_for_a_newer_python_is_edited_as_any_other(judge: Judge) -> None:
+    code = "type Row[T] = list[T]\n\n\ndef first[T](row: Row[T]) -> T:\n    return row[1]\n"
+    for new in ("def first[T](row: Row[T]) -> T:", "def first(row):"):
+        answer = f"diff\na.py\nrewrite\n4\n{new}\n    return row[0]\nend diff"
+        files, applied = judge(answer, "custom", {"a.py": code})
+        assert applied.problems == ()
+        assert files["a.py"] == f"type Row[T] = list[T]\n\n\n{new}\n    return row[0]\n"
+    files, applied = judge(
+        "diff\na.py\nrewrite\n5-5\n    return (row\nend diff", "custom", {"a.py": code}
+    )
+    assert "does not parse" in applied.problems[0]
