@@ -187,13 +187,13 @@ def test_kill_9_three_times(
 
 def test_ctrl_c(server: ScriptedServer, bench: Bench, data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    process = start(data, run, *asking("--concurrency", 4))
+    process = start(data, run, *asking("--concurrency", 4, "--base-url", server.url))
     fall_silent(server, 30, process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err
-    assert f"resume with: refute bench {data} --run {run}" in err
+    assert f"resume with: refute bench {data} --run {run} --base-url {server.url}" in err
     server.silent_after = None
     status, table, _ = bench("--run", run)
     assert (status, max(server.answered.values())) == (0, 1)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
@@ -181,8 +182,11 @@ class _Where:
     def folder(self, what: str) -> Path:
         return self.run or new_run(self.runs_dir, f"{Path(self.dataset).stem}-{what}")
 
-    def again(self, folder: Path, *more: str) -> str:
-        return " ".join(("refute bench", self.dataset, "--run", str(folder), *more))
+    def again(self, folder: Path, asked: Asked, *more: str) -> str:
+        """The command that resumes the run, with what its journal does not keep."""
+        said = {"--data": self.data, "--base-url": asked.base_url, "--prompts": asked.prompts}
+        told = [part for flag, it in said.items() if it is not None for part in (flag, str(it))]
+        return shlex.join(("refute", "bench", self.dataset, "--run", str(folder), *told, *more))
 
 
 _EACH = 8
@@ -291,7 +295,7 @@ def _bench_functions(
         raise InputError(f"{where.run}: was started with --prompts; give the folder again")
     items = functions.load_items(made, where.data)
     folder, total = where.folder(spec.name), len(items) * made.runs
-    again = where.again(folder)
+    again = where.again(folder, asked)
     with (
         prompts_from(asked.prompts),
         keeper or nullcontext(),
@@ -359,7 +363,7 @@ def _bench_issues(
         check_given(spec, one)
     folder = where.folder(issues.variant(asdict(made)))
     more = ("--grade",) if grade else ()  # no setting of the run: its journal does not keep it
-    again, total = where.again(folder, *more), len(items)
+    again, total = where.again(folder, asked, *more), len(items)
     problems = [as_placed(item.problem, made.workspace) for item in items]
     heading = made.header(problems, given_away)
     with (
