@@ -3,7 +3,7 @@
     python benchmarks/equal_tokens.py he-fix mbpp-fix-hard [--limit N] [--seed 0] [--ability 0.6]
                                       [--methods prompted,regenerate,codet,council]
 
-No weak model can be had offline, so that one is made up, of a strength that is stated. For each
+The model is made up, of a strength that is stated (`weak_model.py` asks a real one). For each
 problem an ability is drawn from a beta distribution with mean `--ability`; with that probability
 the model *reads* the task rightly (it means the reference), else it means one of a few wrong
 programs (single edits of the reference that fail a private test, and the code under test), the
