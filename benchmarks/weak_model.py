@@ -1,7 +1,7 @@
 """Methods that fix a function beside each other, with a real model that is weak.
 
     python benchmarks/weak_model.py OUT [--run] [--base-url URL] [--model openai:NAME] [--blocks 2]
-        [--seed 15] [--datasets mbpp-fix-hard,he-fix] [--methods regenerate:20,council,prompted,codet]
+        [--seed 15] [--datasets mbpp-fix-hard,he-fix] [--methods codet,council]
 
 With `--run` the methods are run first, with `refute bench`: each on the same ten rows of each
 dataset, then on the next ten, `--blocks` times, so that it can be stopped after any of them; the
@@ -107,9 +107,10 @@ def table(out: Path, dataset: str, methods: Sequence[str]) -> None:
     for method in methods:
         passed = sum(right[method][row] for row in shared)
         around = wilson(passed, len(shared))
+        bounds = f"{100 * around.low:.0f} to {100 * around.high:.0f}"
         spent, rows = tokens[method]
         print(
-            f"| {method} | {100 * passed / len(shared):.1f} % ({100 * around.low:.0f} to {100 * around.high:.0f}) "
+            f"| {method} | {100 * passed / len(shared):.1f} % ({bounds}) "
             f"| {f'{spent / rows:,.0f}' if rows else 'not recorded'} "
             f"| {tests[method][0]} of {tests[method][1]} |"
         )
