@@ -18,7 +18,7 @@ from refute.function.methods.judging import BestOfOptions, JudgeOptions
 from refute.function.methods.regenerate import CodeTOptions, RegenerateOptions
 from refute.methods import Context
 from refute.models.contract import Message
-from refute.problems import FunctionProblem
+from refute.problems import Call, FunctionProblem
 from refute.registry import METHODS
 
 from .scripted import DirectAsker, TrustingBox, asker, trace_of
@@ -45,7 +45,7 @@ def writes(*programs: str, vote: Callable[[int], int] = lambda x: 2 * x) -> Scri
     def answer(messages: Sequence[Message], number: int) -> str:
         question = messages[-1].content
         if "calls of it that together" in question:
-            return "```python\nf(3)\nf(5)\nnot a call\n```"
+            return "```python\nf(3)\nf(5)\nnot a call\nf(2)\nf(0)\nf(-4)\nf(10)\n```"
         if "Now the output" in question:
             [x] = re.findall(r"f\((-?\d+)\)", question)
             return f"Output: ```{vote(int(x))}```"
@@ -73,6 +73,32 @@ def test_council_stops_asking_as_soon_as_enough_programs_agree() -> None:
     assert {test.expected for test in result.derived} <= {2 * x for x in range(-100, 100)}
     assert all(test.confidence == 1.0 for test in result.derived)
     assert result.state is State.PROPOSED  # its tests are its own
+
+
+def test_a_model_that_lists_too_few_inputs_is_asked_for_more() -> None:
+    def short(messages: Sequence[Message], number: int) -> str:
+        if "calls of it that together" in messages[-1].content:
+            return "```python\n" + (f"f({number})" if number else "none") + "\n```"
+        return writes(RIGHT)(messages, number)
+
+    result, ask = run("council", short, CouncilOptions())
+    assert ask.model.samples == 4 + 5
+    assert doubles(code_of(result))
+
+
+def test_examples_that_are_not_believed_are_inputs_all_the_same() -> None:
+    described = 'Counts capitals.\n\nExamples:\n    f("") => 0\n    f("abABC") => 3\n'
+    wrong = "def f(s):\n    return sum(1 for c in s if c.islower())\n"
+    right = wrong.replace("islower", "isupper")
+    problem = FunctionProblem("p", described, "f(s)", "f", wrong)
+
+    def silent(messages: Sequence[Message], number: int) -> str:
+        listing = "calls of it that together" in messages[-1].content
+        return "I cannot." if listing else f"```python\n{right}```"
+
+    result, _ = run("council", silent, CouncilOptions(), problem)
+    assert result.derived[0].call == Call(("abABC",))
+    assert code_of(result) == right
 
 
 def test_the_code_under_test_is_never_shown_while_programs_are_written() -> None:
@@ -115,8 +141,9 @@ def test_an_example_of_the_description_outweighs_the_programs() -> None:
 def test_answers_without_a_program_are_counted() -> None:
     result, ask = run("council", lambda messages, number: "I cannot.", CouncilOptions())
     assert result.candidates == ()
-    assert trace_of(result).unreadable["no-code"] == ask.model.samples - 1
-    assert trace_of(result).programs == (None,) * (ask.model.samples - 1)
+    programs = ask.model.samples - 4  # the lists
+    assert trace_of(result).unreadable["no-code"] == programs
+    assert trace_of(result).programs == (None,) * programs
 
 
 def test_council_has_no_use_for_the_ablations_of_the_paper() -> None:

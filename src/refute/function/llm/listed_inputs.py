@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
+from refute.function.formatting import call_source
 from refute.function.llm.answers import code_spans, final_text, read_test
 from refute.function.llm.generation import samples, shape_of, user
 from refute.function.llm.results import Unreadable
@@ -16,13 +17,18 @@ from refute.sandbox.pool import AsyncSandbox
 __all__ = ["listed_inputs"]
 
 
+LISTS = 4
+"""Answers with a list, at most."""
+
+
 async def listed_inputs(
     problem: FunctionProblem, count: int, *, ask: Asker, box: AsyncSandbox, sampling: Sampling
 ) -> list[Invocation]:
     """Inputs that the model lists when it is asked for `count`, at most twice as many.
 
-    It sees the description, not the code. Raises what `Asker.ask` raises (but `ContextTooLong`),
-    and `SandboxUnavailable`.
+    A weak model lists one or none: while there are not half of `count`, it is asked again. It sees
+    the description, not the code. Raises what `Asker.ask` raises (but `ContextTooLong`), and
+    `SandboxUnavailable`.
     """
     question = render(
         "inputs",
@@ -31,12 +37,16 @@ async def listed_inputs(
         entry_point=problem.entry_point,
         count=count,
     )
-    [answer] = await samples(ask, [user(question)], first=0, n=1, sampling=sampling)
-    text = "" if answer is None else final_text(answer.text)
-    shape, found = shape_of(problem), list[Invocation]()
-    for line in chain.from_iterable(span.splitlines() for span in code_spans(text)):
-        said = read_test(line, problem.entry_point)
-        call = await resolve_call(said.call, shape.subject, box, keyword_only=shape.keyword_only)
-        if not isinstance(call, Unreadable) and len(found) < 2 * count:
-            found.append(call)
-    return found
+    shape, name, found = shape_of(problem), problem.entry_point, dict[str, Invocation]()
+    for first, n in ((0, 1), (1, LISTS - 1)):
+        answers = await samples(ask, [user(question)], first=first, n=n, sampling=sampling)
+        texts = [final_text(answer.text) for answer in answers if answer is not None]
+        spans = chain.from_iterable(map(code_spans, texts))
+        for line in chain.from_iterable(span.splitlines() for span in spans):
+            said = read_test(line, name).call
+            call = await resolve_call(said, shape.subject, box, keyword_only=shape.keyword_only)
+            if not isinstance(call, Unreadable) and len(found) < 2 * count:
+                found.setdefault(call_source(call, name), call)
+        if 2 * len(found) >= count:
+            break
+    return [*found.values()]

@@ -6,7 +6,7 @@ are *run*: what most of them return is the expected output.
 
 1. Programs are written until a group of them that do the same on every input is sure to be the
    largest and holds half of all that may be written, or until none can. The inputs are those of the
-   examples, a list that the model is asked for once, and the search engine's neighbours of both.
+   examples, lists that the model is asked for, and the search engine's neighbours of both.
 2. Where the code under test leaves the majority, there is a test. Where it is in the largest group
    everywhere, nothing is claimed.
 3. Fixes are the programs, what the search engine finds with the tests, and, where no group has half
@@ -54,6 +54,7 @@ from refute.function.llm.results import (
 from refute.function.llm.search_partner import multiplied, searched_fixes
 from refute.function.llm.solutions import draw_solutions
 from refute.function.llm.versions import distinguishing
+from refute.function.search.engine import trusted_tests
 from refute.methods import Context, method
 from refute.models.gather import together
 from refute.parameters import parameter
@@ -165,7 +166,8 @@ class _Council:
 
     async def _gather_inputs(self) -> None:
         problem, name = self.problem, self.problem.entry_point
-        known: list[Invocation] = [test.call for test in self.given.tests]
+        stated, _ = trusted_tests(problem)  # whatever their outputs are worth
+        known: list[Invocation] = [test.call for test in (*self.given.tests, *stated)]
         known += await listed_inputs(
             problem,
             LISTED,
