@@ -182,6 +182,8 @@ class MethodSpec(Generic[Problem_, Result_]):
     """Whether it looks at `Context.given` (Table 5)."""
     repairs: bool = False
     """Whether it can be asked for a fix (`Context.task`)."""
+    tells_writer: bool = False
+    """Whether it asks for tests apart from the rest, of `Context.writer` (issue level)."""
     cpu_bound: bool = False
     """Whether it computes and waits for nothing but its sandbox: it is run in this thread without
     an event loop (`finished`), and a bench runs it in worker processes."""
@@ -202,6 +204,7 @@ def method(
     writes_tests: bool = True,
     takes_given: bool = False,
     repairs: bool = False,
+    tells_writer: bool = False,
     cpu_bound: bool = False,
 ) -> Callable[[Callable[..., Coroutine[Any, Any, Result_]]], MethodSpec[Any, Result_]]:
     """Make a coroutine function a method. Its level and its options' class are those that its
@@ -226,6 +229,7 @@ def method(
             writes_tests=writes_tests,
             takes_given=takes_given,
             repairs=repairs,
+            tells_writer=tells_writer,
             cpu_bound=cpu_bound,
         )
 

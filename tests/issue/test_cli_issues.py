@@ -118,6 +118,18 @@ def test_a_program_gets_the_same(
     assert found.write("shapes") == ("tests/test_line.py",)
 
 
+def test_another_model_writes_the_tests(
+    model: Loopback, mine: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = ("reproduce", "issue.md", "-C", "shapes", "--model", "openai:m", "--tester", "openai:t")
+    refute(capsys, *base, "--method", "redgreen", "--calls", "6")
+    assert {body["model"] for body in model.requests} == {"m", "t"}
+    asked = len(model.requests)
+    status, _, err = refute(capsys, *base, "--method", "zeroshotplus")
+    assert (status, len(model.requests)) == (2, asked)
+    assert "zeroshotplus asks one model for everything; --tester is for redgreen" in err
+
+
 @pytest.mark.parametrize(
     ("runner", "why"),
     [("pytest", "pytest"), ("unittest", "tests/test_line.py holds tests, of which none was run")],

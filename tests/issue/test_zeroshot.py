@@ -219,7 +219,7 @@ def test_libro_takes_the_shortest_of_the_preferred(project: Project) -> None:
     assert "+    assert clamp(10, 0, 9) == 9" in found.prediction.patch
     assert "a comment" not in found.prediction.patch
     assert found.prediction.tests == ("tests/test_line.py::test_above",)
-    assert found.prediction.confidence == pytest.approx(2 / 5)
+    assert found.prediction.confidence == pytest.approx(3 / 7), "by the rule of succession"
     steps = found.steps
     assert [step["accepted"] for step in steps] == [None, False, True, True, None]
     assert [bool(step["failing"]) for step in steps] == [False, True, True, True, False]

@@ -67,6 +67,12 @@ def test_conformance(check: Check, server: Loopback) -> None:
     )
 
 
+@pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/"])
+def test_an_address_as_anthropics_own_clients_take_it(end: str) -> None:
+    model = AnthropicModel("m", base_url=f"http://localhost:1/proxy{end}")
+    assert model.base_url == "http://localhost:1/proxy/v1"
+
+
 def test_what_is_sent(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
     price = Prices.load().of(AnthropicModel("claude-3-haiku-20240307"))

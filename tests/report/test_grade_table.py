@@ -18,7 +18,7 @@ ALL, HALF = mean([1.0] * 3), mean([1.0, 0.0, 1.0, 0.0])
 
 def grades(console: Console) -> None:
     figures = dict.fromkeys(FIGURES, ALL) | {"coverage": HALF, "coverage_other": mean([])}
-    print_grades("gold", Summary(3, figures, {}, {}, 0, (), 0), console)
+    print_grades("gold", Summary(3, figures, {}, {}, 0, (), 0, 2), console)
 
 
 def fixes(console: Console) -> None:
@@ -35,3 +35,4 @@ def test_three_of_three_are_not_certain(shown: Callable[[Console], None]) -> Non
     assert "standard error" not in text
     if shown is grades:
         assert "50.00 │  [12.53, 87.47]" in text
+        assert "note: ΔC is a mean over 2: the others have no line that it counts" in text

@@ -73,11 +73,13 @@ class Runs:
         ]
         self.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-    def grades(self, name: str, solves: Sequence[int], *, errors: Sequence[int] = ()) -> Path:
+    def grades(
+        self, name: str, solves: Sequence[int], *, errors: Sequence[int] = (), **settings: Any
+    ) -> Path:
         """Predictions from elsewhere: instance 19 fails after, what is not solved is empty."""
         rows = [self._grade(at, solves, errors) for at in range(20)]
-        settings = {"kind": "grades", "dataset": str(self.rows), "model": name}
-        return write(self.folder / name, settings, rows)
+        header = {"kind": "grades", "dataset": str(self.rows), "model": name}
+        return write(self.folder / name, {**header, **settings}, rows)
 
     def bench(
         self, name: str, samples: Sequence[Sequence[int]], *, grades: bool = True, **settings: Any
@@ -249,6 +251,19 @@ def test_a_sample_of_pass_k_is_not_called_pass_k(runs: Runs) -> None:
     (figures,) = refute_report(folder).chosen(["figures"])
     assert [row.cells[0].text for row in figures.rows] == ["first sample of pass@2", "pass@2"]
     assert [row.cells[6].value for row in figures.rows] == [5, 10]
+
+
+def test_runs_whose_coverage_counts_other_lines_are_told_apart(runs: Runs) -> None:
+    printed = runs.grades("p", [1], terms={"executable": "printed"})
+    figures, table = refute_report(runs.grades("a", [1]), printed).chosen(["figures", "swt-2"])
+    assert "ΔC counts other lines from run to run (--executable): a: own, p: printed" in (
+        figures.notes
+    )
+    assert table.notes[1:] == (
+        "ΔC of a counts other lines than version 1's (--executable printed)",
+    )
+    (alone,) = refute_report(printed).chosen(["swt-2"])
+    assert len(alone.notes) == 1
 
 
 def test_groups() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -79,6 +80,12 @@ def test_latex_is_plain_and_escaped() -> None:
     assert text.count(r"\\") == 3
     assert "\n[" not in text, "a row that begins with [ is an argument to LaTeX"
     assert all(line.startswith("%") for line in text.splitlines()[:3])
+
+
+def test_a_comment_of_latex_says_what_the_note_says() -> None:
+    text = as_latex([replace(GRID, notes=("F→P: 5 %, χ² of a_b",))])
+    assert r"% F$\rightarrow$P: 5 %, $\chi$$^2$ of a_b" in text.splitlines()
+    assert text.isascii()
 
 
 def test_the_interval_of_one_answer_a_problem_is_wilsons() -> None:

@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, path_of
+from refute.api.calling import Shown, Tabled, path_of
 from refute.datasets.rows import read_rows
 from refute.datasets.swe import IssueItem, load_issues
-from refute.errors import InputError
+from refute.errors import InputError, WorkspaceUnavailable
 from refute.files import read_file
 from refute.issue.analysis import golden_run
 from refute.issue.benchmark import statistics as table1
@@ -51,6 +51,9 @@ from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Recipe
 from refute.workspace.recipes import environment_of, recipe_of_row
 from refute.workspace.repositories import Clone, find_clone
+
+if TYPE_CHECKING:
+    from refute.report.grids import Grid
 
 __all__ = ["BuildResult", "StatisticsResult", "build_swt", "statistics"]
 
@@ -88,7 +91,7 @@ class BuildResult(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class StatisticsResult(Shown):
+class StatisticsResult(Tabled):
     """Table 1 of the SWT-Bench paper, of a benchmark."""
 
     name: str
@@ -108,13 +111,12 @@ class StatisticsResult(Shown):
             "golden_tests": dict(self.changes),
         }
 
-    def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
-        from refute.report.benchmarks import print_shares, print_statistics
+    def tables(self) -> list[Grid]:
+        """Table 1, Figure 2, and what golden tests do to tests."""
+        from refute.report.benchmarks import statistics_grids
 
-        print_statistics(f"{self.name}: {self.instances} instances", self.figures, console)
-        print_shares("instances by repository", self.repositories, console)
-        print_shares("golden tests that", self.changes, console)
+        title = f"{self.name}: {self.instances} instances"
+        return statistics_grids(title, self.figures, self.repositories, self.changes)
 
 
 def build_swt(
@@ -155,7 +157,7 @@ def build_swt(
             taken, known = read_pulls(Path(str(pulls)), repo), read_issues(Path(str(issues)))
         case (None, None), (str(), str() | Path()), None:
             text = _text(Path(str(issue)))
-            taken = [Commit(found.resolve(str(commit)), repository_name(found, repo), text)]
+            taken = [Commit(_resolved(found, str(commit)), repository_name(found, repo), text)]
         case (None, None), (None, None), str() | Path():
             taken = read_commits(Path(str(commits)), found, repository_name(found, repo))
         case _:
@@ -178,6 +180,13 @@ def build_swt(
         )
     _write(output, built.rows)
     return BuildResult(output, len(taken), built)
+
+
+def _resolved(clone: Clone, commit: str) -> str:
+    try:
+        return clone.resolve(commit)
+    except WorkspaceUnavailable as error:  # a name that somebody typed
+        raise InputError(f"--commit {commit}: {error}") from None
 
 
 def statistics(

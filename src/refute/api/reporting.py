@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from refute.api.calling import Shown, path_of
+from refute.api.calling import Tabled, path_of
 from refute.errors import InputError
 from refute.files import read_file
 from refute.jsontext import parse_json
@@ -30,47 +30,8 @@ FORMATS = ("text", "csv", "latex", "json")
 """What `refute report --format` takes."""
 
 
-class _Report(Shown):
+class _Report(Tabled):
     __slots__ = ()
-
-    def tables(self) -> list[Grid]:
-        """All tables, those of the papers' forms too."""
-        raise NotImplementedError
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document."""
-        raise NotImplementedError
-
-    def print(self, console: Any) -> None:
-        """What the command prints on stdout."""
-        from refute.report.grid_text import print_grid
-
-        for grid in self.tables():
-            if grid.shown:
-                print_grid(grid, console)
-
-    def chosen(self, names: Sequence[str]) -> list[Grid]:
-        """The tables of these names; all for none. Raises `InputError` for a name without one."""
-        tables = self.tables()
-        known = list(dict.fromkeys(grid.name for grid in tables))
-        for name in names:
-            if name not in known:
-                raise InputError(
-                    f"--table {name}: no such table here; there are {', '.join(known)}"
-                )
-        return [grid for grid in tables if not names or grid.name in names]
-
-    def csv(self, *names: str) -> str:
-        """The tables of these names (all) as CSV. Raises `InputError`."""
-        from refute.report.exports import as_csv
-
-        return as_csv(self.chosen(names))
-
-    def latex(self, *names: str) -> str:
-        """The tables of these names (all) as LaTeX `tabular`s. Raises `InputError`."""
-        from refute.report.exports import as_latex
-
-        return as_latex(self.chosen(names))
 
     def page(self) -> str:
         """A self-contained HTML page."""

@@ -11,6 +11,7 @@ import click
 from refute.cli.options import FILE, json_option
 from refute.cli.output import show
 from refute.cli.run_options import selecting_options, split_ids
+from refute.cli.table_options import show_tables, table_options
 from refute.errors import UNAVAILABLE
 
 __all__ = ["command"]
@@ -136,9 +137,15 @@ def prepare_of(ids: str | None, as_json: bool, **what: Any) -> int:
     "--graded", type=FILE, metavar="RUN",
     help="Run of `refute grade ROWS gold`, for existing tests and coverage.",
 )  # fmt: skip
-@json_option
+@table_options
 def statistics_of(
-    rows: str, data: Path | None, clones: Path | None, graded: Path | None, as_json: bool
+    rows: str,
+    data: Path | None,
+    clones: Path | None,
+    graded: Path | None,
+    form: str,
+    tables: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """Figures about a benchmark of issues (SWT-Bench's Table 1 and Figure 2).
 
@@ -147,7 +154,8 @@ def statistics_of(
     """
     from refute.api.benchmarks import statistics
 
-    show(statistics(rows, data=data, clones=clones, graded=graded), as_json=as_json)
+    found = statistics(rows, data=data, clones=clones, graded=graded)
+    show_tables(found, form, tables, as_json)
     return 0
 
 

@@ -10,7 +10,7 @@ import click
 from refute.cli.exit_statuses import CANNOT_TELL, PROPOSED
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, form_options, reproducer_options
+from refute.cli.options import FILE, form_options, model_options
 from refute.cli.output import Form, consoles
 from refute.remarks import remark
 
@@ -26,7 +26,7 @@ _STATUSES = {"fixed": 0, "proposed": PROPOSED, "cannot tell": CANNOT_TELL}
 @click.command("fix", cls=MethodCommand, levels=("issue",))
 @click.argument("issue", metavar="ISSUE.md")
 @checkout_options
-@reproducer_options
+@model_options
 @bounds_options
 @click.option(
     "--behaviour/--no-behaviour",

@@ -12,7 +12,7 @@ import click
 from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import json_option, reproducer_options, with_options
+from refute.cli.options import json_option, model_options, with_options
 from refute.cli.output import consoles, show
 from refute.errors import RefuteError
 
@@ -93,7 +93,7 @@ _JUDGED = (
 @with_options(_JUDGED)
 @click.option("--hook", is_flag=True, help="Answer an agent's Stop hook, whose JSON is on stdin.")
 @checkout_options
-@reproducer_options
+@model_options
 @bounds_options
 @json_option
 def command(

@@ -30,7 +30,6 @@ __all__ = [
     "model_options",
     "preset_option",
     "python_option",
-    "reproducer_options",
     "seed_option",
     "session_options",
     "target_argument",
@@ -183,7 +182,7 @@ _WHOSE = (
 _METHOD_OPTIONS = (
     method_option,
     *_WHOSE,
-    click.option("--tester", metavar="SPEC", help="Another model for writing the unit tests."),
+    click.option("--tester", metavar="SPEC", help="Another model for writing the tests."),
 )
 
 
@@ -191,12 +190,6 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a `MethodCommand` the options about a method and its models, as one argument `asked`."""
     options = (*_SESSION_OPTIONS, *_METHOD_OPTIONS)
     return gathering(command, "asked", _asked("method", "tester", "preset", "prompts"), options)
-
-
-def reproducer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for methods of issues, which have one model."""
-    options = (*_SESSION_OPTIONS, method_option, *_WHOSE)
-    return gathering(command, "asked", _asked("method", "preset", "prompts"), options)
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:

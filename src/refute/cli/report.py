@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from refute.cli.options import FILE, json_option
-from refute.cli.output import consoles, remark, show
-
-if TYPE_CHECKING:
-    from refute.report.grids import Grid
+from refute.cli.options import FILE
+from refute.cli.output import consoles, remark
+from refute.cli.table_options import show_tables, table_options
 
 __all__ = ["command"]
 
@@ -33,28 +29,13 @@ __all__ = ["command"]
 @click.option(
     "--cutoff", metavar="YYYY-MM-DD", help="Issues: tell those until this day and later ones apart."
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "csv", "latex", "json"]),
-    default="text",
-    show_default=True,
-    help="Of what is printed: every table as CSV or as LaTeX, or one JSON document.",
-)
-@click.option(
-    "--table",
-    "tables",
-    multiple=True,
-    metavar="NAME",
-    help="Only this table, also one in a paper's form (utgen-2); a wrong name lists them.",
-)
 @click.option("--common", is_flag=True, help="Only the problems that all runs have a grade for.")
 @click.option(
     "--paper-model",
     metavar="NAME",
     help='Compare with the paper\'s figures of this model ("Qwen2.5 7B"), whatever ours is called.',
 )
-@json_option
+@table_options
 def command(
     runs: tuple[Path, ...],
     output: Path | None,
@@ -80,22 +61,8 @@ def command(
     found = report(
         *runs, data=data, fixes=fixes, cutoff=cutoff, common=common, paper_model=paper_model
     )
-    if form == "csv":
-        click.echo(found.csv(*tables), nl=False)
-    elif form == "latex":
-        click.echo(found.latex(*tables), nl=False)
-    elif tables and not (as_json or form == "json"):
-        _print(found.chosen(tables))
-    else:
-        show(found, as_json=as_json or form == "json")
+    show_tables(found, form, tables, as_json)
     if output is not None:
         found.write(output)
         remark(consoles()[1], [f"page written to {output}"])
     return 0
-
-
-def _print(tables: Sequence[Grid]) -> None:
-    from refute.report.grid_text import print_grid
-
-    for grid in tables:
-        print_grid(grid, consoles()[0])

@@ -10,7 +10,7 @@ import click
 from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, form_options, reproducer_options
+from refute.cli.options import FILE, form_options, model_options
 from refute.cli.output import Form, consoles
 from refute.remarks import remark
 
@@ -24,7 +24,7 @@ __all__ = ["command"]
 @click.command("reproduce", cls=MethodCommand, levels=("issue",))
 @click.argument("issue", metavar="ISSUE.md")
 @checkout_options
-@reproducer_options
+@model_options
 @bounds_options
 @click.option("-o", "output", type=FILE, metavar="test.patch", help="Write the test patch there.")
 @click.option("--write", is_flag=True, help="Apply the test patch to the checkout.")

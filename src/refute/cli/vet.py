@@ -10,7 +10,7 @@ import click
 from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, form_options, reproducer_options
+from refute.cli.options import FILE, form_options, model_options
 from refute.cli.output import Form, consoles
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ __all__ = ["command"]
     help="Look for what else the fix changes (see `refute diff`).",
 )
 @checkout_options
-@reproducer_options
+@model_options
 @bounds_options
 @form_options
 def command(

@@ -65,6 +65,9 @@ def chosen_reproducer(
             raise InputError(f"{name} chooses by the golden patch: it is a grading, not a method")
         asked = replace(asked, method=_SAMPLED)
     spec = chosen_method(asked, "issue")
+    if asked.tester is not None and not spec.tells_writer:
+        able = ", ".join(one.name for one in METHODS.all() if one.tells_writer)
+        raise InputError(f"{spec.name} asks one model for everything; --tester is for {able}")
     name = name or spec.name
     return name, spec, with_samples(name, options_of(spec, asked))
 

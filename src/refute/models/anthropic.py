@@ -27,6 +27,12 @@ class AnthropicModel(OpenAIModel):
     PATH = "/messages"
     NEVER = frozenset({"n", "seed"})
 
+    @staticmethod
+    def _whole(address: str) -> str:
+        """Anthropic's own clients take an address without `/v1`; so its variable means the same
+        here."""
+        return address if address.endswith("/v1") else f"{address}/v1"
+
     async def _can_continue(self) -> bool:
         return False
 

@@ -86,7 +86,8 @@ class OpenAIModel:
         """
         extras.need("model", f"{self.KIND}:{served_name}")
         self.served_name = served_name
-        self.base_url = (base_url or os.environ.get(self.ADDRESS) or self.HOME).rstrip("/")
+        address = (base_url or os.environ.get(self.ADDRESS) or self.HOME).rstrip("/")
+        self.base_url = self._whole(address)
         parts = urlsplit(self.base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(f"{self.base_url}: the base URL must be like http://host:port/v1")
@@ -104,6 +105,11 @@ class OpenAIModel:
         self._left_out: set[str] = set(self.NEVER)
         self._continues: bool | None = None
         self._trying = asyncio.Lock()
+
+    @staticmethod
+    def _whole(address: str) -> str:
+        """The address that paths are added to, of one that was given."""
+        return address
 
     @property
     def name(self) -> str:

@@ -9,8 +9,9 @@ from rich.table import Table
 
 from refute.issue.benchmark.build import REASONS, BuiltBenchmark
 from refute.issue.benchmark.statistics import BenchmarkFigure
+from refute.report.grids import Grid, count_cell, row_of
 
-__all__ = ["print_built", "print_shares", "print_statistics"]
+__all__ = ["print_built", "statistics_grids"]
 
 
 def print_built(title: str, built: BuiltBenchmark, console: Console) -> None:
@@ -25,21 +26,30 @@ def print_built(title: str, built: BuiltBenchmark, console: Console) -> None:
     console.print(table)
 
 
-def print_statistics(title: str, figures: Sequence[BenchmarkFigure], console: Console) -> None:
-    """Mean and maximum of each figure, by group."""
-    table = Table("", "", "mean", "max", "instances", title=title)
-    group = ""
-    for one in figures:
-        name = one.group if one.group != group else ""
-        group = one.group
-        table.add_row(name, one.name, f"{one.mean:,.1f}", f"{one.max:,.0f}", str(one.instances))
-    console.print(table)
+def statistics_grids(
+    title: str,
+    figures: Sequence[BenchmarkFigure],
+    repositories: Mapping[str, int],
+    changes: Mapping[str, int],
+) -> list[Grid]:
+    """Table 1, Figure 2, and what golden tests do to tests."""
+    rows = [
+        row_of(one.group, one.name, *(count_cell(value, ",.1f") for value in (one.mean, one.max)),
+               count_cell(one.instances))
+        for one in figures
+    ]  # fmt: skip
+    return [
+        Grid("swt-1", title, ("", "figure", "mean", "max", "instances"), tuple(rows)),
+        _shares("repositories", "instances by repository", repositories),
+        _shares("changes", "golden tests that", changes),
+    ]
 
 
-def print_shares(title: str, counts: Mapping[str, int], console: Console) -> None:
+def _shares(name: str, title: str, counts: Mapping[str, int]) -> Grid:
     """How many instances are of each kind."""
     total = sum(counts.values())
-    table = Table("", "instances", "%", title=title)
-    for name, count in counts.items():
-        table.add_row(name, str(count), f"{100 * count / total:.1f}")
-    console.print(table)
+    rows = [
+        row_of(kind, count_cell(count), count_cell(100 * count / total, ".1f"))
+        for kind, count in counts.items()
+    ]
+    return Grid(name, title, ("", "instances", "%"), tuple(rows))

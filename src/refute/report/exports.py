@@ -81,7 +81,8 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _comment(text: str) -> str:
-    return _line(text).encode("ascii", "replace").decode()
+    """What has to be escaped elsewhere stands as it is, as in a comment nothing is read."""
+    return "".join(one if one.isascii() else _latex(one) for one in _line(text))
 
 
 _LATEX = {

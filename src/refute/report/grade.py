@@ -39,10 +39,11 @@ STATUSES = {
 def grade_document(
     dataset: str, summary: Summary, records: Grades, ids: Sequence[str], run: str
 ) -> dict[str, Any]:
-    """`{"dataset", "n", "metrics": {name: {"value", "stderr"}}, "statuses", "instances", ...}`."""
+    """`{"dataset", "n", "n_coverage", "metrics": {name: {"value", "stderr"}}, "statuses", ...}`."""
     return {
         "dataset": dataset,
         "n": summary.n,
+        "n_coverage": summary.counted,
         "metrics": {name: _figure(figure) for name, figure in summary.figures.items()},
         "statuses": dict(summary.statuses),
         "errors": dict(summary.errors),
@@ -107,6 +108,8 @@ def _table(summary: Summary, figures: Mapping[str, str]) -> Table:
 
 def _cautions(summary: Summary) -> list[str]:
     notes = []
+    if summary.counted < summary.n:
+        notes.append(f"ΔC is a mean over {summary.counted}: the others have no line that it counts")
     if summary.others:
         notes.append(f"{summary.others} predictions touch files that are no tests (--tests-only)")
     if summary.flaky:

@@ -127,10 +127,14 @@ def _key(subject: StudiedRun, study: Study, as_model: str | None) -> RunKey:
 
 def _rules(run: GradedRun) -> str:
     """Whose lines ΔC counts: `v1` where the grading took those of the printed formula."""
+    return "v1" if _executable(run) == "printed" else "later"
+
+
+def _executable(run: GradedRun) -> str:
+    """The lines that ΔC counts, as `--executable` of the grading named them."""
     header = read_header(run.folder / "grades" / "predictions") or read_header(run.folder) or {}
     terms = header.get("terms")
-    printed = isinstance(terms, dict) and terms.get("executable") == "printed"
-    return "v1" if printed else "later"
+    return str(terms.get("executable", "own")) if isinstance(terms, dict) else "own"
 
 
 def _paper_method(run: GradedRun) -> str:
@@ -162,8 +166,12 @@ def _version_1(study: Study, found: Sequence[Sequence[Match]]) -> list[Grid]:
         return []
     rows = _figures(study, found, V1_HEADS)
     title = f"{_name(study)}, by version 1's definitions (SWT-Bench, Tables 2 to 4)"
-    notes = ("F→P: one test fails before and all pass after. A = F→× + P→P.",)
-    return [Grid("swt-2", title, ("", "n", *V1_HEADS.values()), rows, notes, shown=False)]
+    notes = ["F→P: one test fails before and all pass after. A = F→× + P→P."]
+    other = [one.label for one in study.subjects if _executable(one.run) != "printed"]
+    if other:
+        shown = _some(other)
+        notes.append(f"ΔC of {shown} counts other lines than version 1's (--executable printed)")
+    return [Grid("swt-2", title, ("", "n", *V1_HEADS.values()), rows, tuple(notes), shown=False)]
 
 
 def _figures(
@@ -186,8 +194,18 @@ def cautions(study: Study) -> list[str]:
     if len(set(sets)) > 1:
         common = frozenset.intersection(*sets)
         lines.append(differing("instances", list(map(len, sets)), len(common)))
+    ways = [_executable(subject.run) for subject in study.subjects]
+    if len(set(ways)) > 1:
+        each = zip(study.subjects, ways, strict=True)
+        told = ", ".join(f"{subject.label}: {way}" for subject, way in each)
+        lines.append(f"ΔC counts other lines from run to run (--executable): {told}")
     for subject in study.subjects:
         summary = subject.summary
+        if summary.counted < summary.n:
+            lines.append(
+                f"{subject.label}: ΔC is a mean over {summary.counted} of {summary.n}, "
+                "as the others have no line that it counts"
+            )
         if summary.errors:
             lines.append(f"{subject.label}: no grade for {_some(sorted(summary.errors))}")
         if summary.doubtful:

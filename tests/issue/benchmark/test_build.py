@@ -212,6 +212,13 @@ def test_figures_of_table_1(
     table = capsys.readouterr().out
     assert "words" in table
     assert "codebase" not in table
+    statistics = ["data", "statistics", str(built), "--table", "changes", "--format"]
+    assert refute([*statistics, "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [",instances,%", "adds,2,100"]
+    assert refute([*statistics, "latex"]) == 0
+    assert "{}adds & 2 & 100.0 \\\\" in capsys.readouterr().out
+    assert refute(["data", "statistics", str(built), "--table", "changed"]) == 2
+    assert "there are swt-1, repositories, changes" in capsys.readouterr().err
 
 
 def test_a_changed_parametrised_test_is_a_golden_one() -> None:
@@ -308,6 +315,8 @@ def test_a_commit_with_its_issue_needs_no_api(
     for wrong in (["--commit", sha], [], [*source, "--commits", "x"]):
         assert refute([*command, *wrong]) == 2
         assert "one of the three" in capsys.readouterr().err
+    assert refute([*command, "--commit", "nonsense", *source[2:]]) == 2
+    assert "has no commit nonsense; fetch it" in capsys.readouterr().err
     (tmp_path / "commits.jsonl").write_text(json.dumps({"commit": sha[:10], "issue": "x"}) + "\n")
     assert read_commits(tmp_path / "commits.jsonl", find_clone(str(clone)), "me/shapes") == [
         Commit(sha, "me/shapes", "x")

@@ -73,6 +73,8 @@ class Summary:
     """Instances whose golden tests show no F→P here."""
     others: int
     """Predictions that touch files besides tests."""
+    counted: int
+    """Instances that ΔC is a mean over: the others have no line that it counts."""
 
 
 def summarize(keys: Sequence[IssueKey], records: Grades) -> Summary:
@@ -109,6 +111,7 @@ def summarize(keys: Sequence[IssueKey], records: Grades) -> Summary:
         flaky=sum(any(one.flaky for one in grade.verdict.own) for grade in grades),
         doubtful=tuple(r.id for r in graded if r.golden is not None and not r.golden.works),
         others=sum(bool(grade.others) for grade in grades),
+        counted=len(covered),
     )
 
 

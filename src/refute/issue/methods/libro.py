@@ -91,11 +91,10 @@ async def libro(problem: IssueProblem, *, ctx: Context, options: LibroOptions) -
     if best is None:
         prediction = IssuePrediction(problem.id, "", notes=("no draft could be applied",))
     else:
-        share = sum(one.rank == 0 for one in judged) / len(judged)
         prediction = IssuePrediction(
             problem.id,
             best.trial.patch,
-            confidence=share,
+            confidence=_confidence(judged),
             tests=tuple(result.id for result in best.trial.failing),
         )
     return Reproduction(prediction, tuple(steps))
@@ -105,6 +104,12 @@ def chosen(judged: Sequence[JudgedDraft]) -> JudgedDraft | None:
     """The shortest of the best-ranked drafts; None where none applies. Ties: the earlier one."""
     usable = [one for one in judged if one.rank < 3]
     return min(usable, key=lambda one: (one.rank, len(one.trial.patch)), default=None)
+
+
+def _confidence(judged: Sequence[JudgedDraft]) -> float:
+    """How many drafts are accepted, by the rule of succession: two of two are not certain."""
+    accepted = sum(one.rank == 0 for one in judged)
+    return (accepted + 1) / (len(judged) + 2) if accepted else 0.0
 
 
 def says_yes(answer: str) -> bool:

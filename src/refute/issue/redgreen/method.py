@@ -77,6 +77,7 @@ class RedgreenOptions:
     asks_model=True,
     takes_given=True,
     repairs=True,
+    tells_writer=True,
 )
 async def redgreen(
     problem: IssueProblem, *, ctx: Context, options: RedgreenOptions
