@@ -1,7 +1,8 @@
-"""redgreen, zeroshotplus, libro and a plain agent beside each other, at the same noise.
+"""redgreen, zeroshotplus, libro, SWE-Agent+ and a plain agent, each at the same noise.
 
     REFUTE_REPOS=CLONES python benchmarks/redgreen_noise.py ANSWERS OUT --data ROWS [--noise 0.5]
-        [--seed 0] [--methods redgreen,zeroshotplus,libro,external] [--ids A,B] [--jobs 2]
+        [--seed 0] [--methods redgreen,zeroshotplus,libro,swe-agent+,external] [--ids A,B]
+        [--jobs 2]
 
 ANSWERS holds what a model answered to redgreen's questions: one JSON object a line, with `request`
 (the row of a batch file) and `answer` (that of its response). Those of an issue (places, tests,
@@ -20,6 +21,13 @@ a version (a clean answer's lines alone are right), and the contrary with the ch
 The plain agent runs its tests as agents do, so it sees at once what does not run: a draw that is
 elsewhere, another's or cut is thrown away, three draws in all. What it cannot see is a wrong
 assertion, which fails as a right one does. It needs no run for that: the script knows.
+
+SWE-Agent+ has up to three draws of its own and the true commands, one turn a draw: it opens the
+files, edits them with `git apply` and runs them; the next turn undoes that and tries the next draw,
+or submits. As by the plain agent a draw that is elsewhere, another's or cut is thrown away, before
+its turn; of the rest it believes what the run prints: where no test of the draw fails, it draws
+again. The runs and their output are true. It searches for nothing and explains nothing (where to
+edit is read from the clones), so its prompt tokens are the least that an agent needs.
 
 One line a method: of all issues graded, success, F->P, and prompt tokens an issue (characters / 4).
 Samples are drawn by seed, method, issue and number of the draw, so a run can be repeated.
@@ -40,11 +48,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from refute.issue.edits import read_edits
+from refute.issue.patches import file_patches
+from refute.workspace.gitrun import GitFailed
+from refute.workspace.repositories import find_clone
 
 ROUNDS = 9
 """Of a batch, at most."""
 TRIES = 3
-"""Draws of the plain agent."""
+"""Draws of an agent."""
 WAYS = ("elsewhere", "assertion", "another", "cut")
 KINDS = {
     "places": "Say which of its code and tests you want to see",
@@ -55,9 +66,14 @@ WRONG = "assert [] == ['what the model thinks']"
 _BLOCK = re.compile(r"(?ms)^diff\n(\S+)\n(\w+)\n(\S+)\n(.*?)^end diff$")
 _VERSION = re.compile(r"(?ms)^Version (\d+):\n<test>\n(.*?)^</test>")
 _ADDED = re.compile(r"(?m)^\+(?!\+\+)\s*(\S.*)$")
+_TEST = re.compile(r"(?m)^\s*def (test\w*)")
+_RUNNER = re.compile(r"for example with `(.*) [^ `]+`")
+_FAILED = re.compile(r"(?m)^(?:FAILED [^\s\[]+::|FAIL: |ERROR: )(\w+)")
 
 Bank = Mapping[str, Mapping[str, Sequence[str]]]
 """By issue, by kind: texts."""
+Rows = Mapping[str, Mapping[str, str]]
+"""Of SWE-bench, by instance."""
 
 
 def bank_of(answers: Path, statements: Mapping[str, str]) -> Bank:
@@ -154,18 +170,68 @@ def _never_true(block: re.Match[str]) -> str:
     return f"diff\n{path}\n{verb}\n{place}\n{code.rstrip()}\n{indent}{WRONG}\nend diff"
 
 
-def respond(folder: Path, model: Noisy, statements: Mapping[str, str]) -> int:
+def turn(model: Noisy, row: Mapping[str, str], messages: Sequence[Mapping[str, str]]) -> str:
+    """What SWE-Agent+ answers next in its conversation; see the module's docstring."""
+    issue = row["instance_id"]
+    drawn = [model.sample(issue, "tests", f"swe-agent+ {draw}") for draw in range(TRIES)]
+    texts = [text for text, way in drawn if way in ("", "assertion")]
+    patches = [patch_of(text, row) for text in texts]
+    done = sum(one["role"] == "assistant" for one in messages)
+    own = set(_TEST.findall("".join(texts[done - 1 : done] if done else ())))
+    if own.intersection(_FAILED.findall(messages[-1]["content"])):
+        return "It fails.\n```\nsubmit\n```"
+    if done >= len(patches):
+        return "There is nothing better.\n```\nsubmit\n```"
+    lines = []
+    if done:
+        lines += ["git apply -R <<'END'", patches[done - 1] + "END"]
+    lines += ["git apply <<'END'", patches[done] + "END"]
+    files = file_patches(patches[done])
+    opened = [
+        f"open {shlex.quote(file.path)} {min(file.added, default=1)}"
+        for file in files
+        if file.old is not None
+    ]
+    tests = [file.path for file in files if "test" in Path(file.path).name]
+    runner = _RUNNER.search(messages[1]["content"])
+    command = runner[1] if runner else "python -m pytest"
+    if "runtests.py" in command:
+        tests = [
+            path.removeprefix("tests/").removesuffix(".py").replace("/", ".") for path in tests
+        ]
+    block = "\n".join([*opened, *lines, shlex.join([*shlex.split(command), *tests])])
+    return f"I write it and run it.\n```\n{block}\n```"
+
+
+def patch_of(text: str, row: Mapping[str, str]) -> str:
+    """The diff that an answer's edits make of the row's commit."""
+    clone = find_clone(row["repo"])
+
+    def source(path: str) -> str | None:
+        try:
+            return clone.git("show", f"{row['base_commit']}:{path}").decode()
+        except GitFailed:
+            return None
+
+    return read_edits(text, "custom").apply(source).patch
+
+
+def respond(folder: Path, model: Noisy, known: Rows) -> int:
     """Answer what is open in a batch folder; returns the characters of its prompts."""
-    characters = 0
+    characters, statements = 0, statements_of(known)
     rows = (folder / "requests.jsonl").read_text("utf-8").splitlines()
     with (folder / "responses.jsonl").open("a", encoding="utf-8") as out:
         for row in map(json.loads, rows):
-            prompt = row["body"]["messages"][-1]["content"]
+            messages = row["body"]["messages"]
+            prompt = "\n".join(one["content"] for one in messages)
             issue, characters = asked(prompt, statements), characters + len(prompt)
-            texts = [
-                model.answer(issue, prompt, f"{row['custom_id']} {number}")
-                for number in range(row["body"].get("n", 1))
-            ]
+            if messages[0]["role"] == "system":  # a conversation
+                texts = [turn(model, known[issue], messages)]
+            else:
+                texts = [
+                    model.answer(issue, prompt, f"{row['custom_id']} {number}")
+                    for number in range(row["body"].get("n", 1))
+                ]
             choices = [
                 {"index": n, "finish_reason": "stop",
                  "message": {"role": "assistant", "content": text}}
@@ -176,9 +242,14 @@ def respond(folder: Path, model: Noisy, statements: Mapping[str, str]) -> int:
     return characters
 
 
-def act(arguments: argparse.Namespace, model: Noisy, statements: Mapping[str, str]) -> None:
+def statements_of(rows: Rows) -> dict[str, str]:
+    """What each issue says."""
+    return {id: row["problem_statement"] for id, row in rows.items()}
+
+
+def act(arguments: argparse.Namespace, model: Noisy, known: Rows) -> None:
     """As the plain agent: leave tests in the current folder."""
-    issue = asked(Path(arguments.act).read_text("utf-8"), statements)
+    issue = asked(Path(arguments.act).read_text("utf-8"), statements_of(known))
     for draw in range(TRIES):
         text, way = model.sample(issue, "tests", f"agent {draw}")
         if way in ("", "assertion"):
@@ -194,7 +265,7 @@ def act(arguments: argparse.Namespace, model: Noisy, statements: Mapping[str, st
 
 
 def measured(method: str, arguments: argparse.Namespace, model: Noisy,
-             statements: Mapping[str, str], ids: Sequence[str]) -> str:  # fmt: skip
+             known: Rows, ids: Sequence[str]) -> str:  # fmt: skip
     """Run one method over the issues until nothing is open, and grade it; a line for people."""
     folder = arguments.out / f"{method}-{arguments.noise}-{arguments.seed}"
     batch = folder / "batch"
@@ -208,21 +279,15 @@ def measured(method: str, arguments: argparse.Namespace, model: Noisy,
                  "--seed", arguments.seed, "--act"]  # fmt: skip
         command += ["--agent", f"{shlex.join(agent)} {{prompt_file}}", "--allow-network"]
     else:
-        command += [
-            "--model",
-            f"batch:{batch}",
-            "--no-cache",
-            "--calls",
-            "20",
-            "--context-tokens",
-            "7000",
-        ]
+        command += ["--model", f"batch:{batch}", "--no-cache", "--calls", "20"]
+        text = ["--tools", "text"]
+        command += text if method == "swe-agent+" else ["--context-tokens", "7000"]
     characters = 0
     for _ in range(ROUNDS):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 3 or not (batch / "requests.complete").exists():
             break
-        characters += respond(batch, model, statements)
+        characters += respond(batch, model, known)
     (folder / "log").write_text(done.stdout + done.stderr, encoding="utf-8")
     grades = list(outcomes(folder / "run"))
     wins = sum(one == "success" for one in grades)
@@ -254,24 +319,24 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="rows of SWE-bench, JSONL")
     parser.add_argument("--noise", type=float, default=0.5)
     parser.add_argument("--seed", default="0")
-    parser.add_argument("--methods", default="external,zeroshotplus,libro,redgreen")
+    parser.add_argument("--methods", default="external,zeroshotplus,libro,swe-agent+,redgreen")
     parser.add_argument("--ids", default="")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--act", default="", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     rows = map(json.loads, read_rows(arguments.data))
     wanted = set(filter(None, arguments.ids.split(",")))
-    statements = {row["instance_id"]: row["problem_statement"] for row in rows}
-    bank = bank_of(arguments.answers, statements)
+    known = {row["instance_id"]: row for row in rows}
+    bank = bank_of(arguments.answers, statements_of(known))
     model = Noisy(bank, arguments.noise, arguments.seed)
     if arguments.act:
-        act(arguments, model, statements)
+        act(arguments, model, known)
         return
     arguments.out = arguments.out.resolve()
     ids = [id for id in bank if bank[id]["tests"] and (not wanted or id in wanted)]
     print(f"{len(ids)} issues, noise {arguments.noise}, seed {arguments.seed}", flush=True)
     for method in arguments.methods.split(","):
-        print(measured(method, arguments, model, statements, ids), flush=True)
+        print(measured(method, arguments, model, known, ids), flush=True)
 
 
 def read_rows(path: Path) -> list[str]:
