@@ -155,6 +155,8 @@ def given_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
         words.append("golden patch" if patch == "golden" else f"patches of {Path(patch).name}")
         if settings.get("patch_may_be_wrong"):
             words.append("told that it may be wrong")
+    if words and settings.get("given_alone"):
+        words.append("alone")
     return tuple(words)
 
 

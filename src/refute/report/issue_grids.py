@@ -197,7 +197,7 @@ def cautions(study: Study) -> list[str]:
     ways = [_executable(subject.run) for subject in study.subjects]
     if len(set(ways)) > 1:
         each = zip(study.subjects, ways, strict=True)
-        told = ", ".join(f"{subject.label}: {way}" for subject, way in each)
+        told = "; ".join(f"{subject.label}: {way}" for subject, way in each)
         lines.append(f"ΔC counts other lines from run to run (--executable): {told}")
     for subject in study.subjects:
         summary = subject.summary
@@ -360,12 +360,13 @@ def _contexts(study: Study, as_model: str | None) -> list[Grid]:
         told = "may be wrong" if any("wrong" in word for word in given) else ""
         names = ("applicable", "fail_to_any_v1", "success", "pass_to_pass_v1")
         cells = [estimate_cell(issue_estimate(subject, name)) for name in names]
-        where = (test, patches[0] if patches else "-", told)
+        besides = "-" if "alone" in given else "BM25's files"
+        where = (test, patches[0] if patches else "-", told, besides)
         rows.append(row_of(subject.label, *where, count_cell(subject.summary.n), *cells))
-        rows += paper_rows(own, names, empty=4, digits=1)
+        rows += paper_rows(own, names, empty=5, digits=1)
     if not any(subject.run.given for subject in study.subjects):
         return []
-    heads = ("", "test files", "patch", "told", "n", "A", "F→×", "S", "P→P")
+    heads = ("", "test files", "patch", "told", "besides", "n", "A", "F→×", "S", "P→P")
     title = f"{_name(study)}, by what is given (SWT-Bench, Table 5)"
     note = "F→×, S, P→P: version 1's; S is its F→P"
     return [Grid("swt-5", title, heads, tuple(rows), (note,), shown=False)]
