@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,7 @@ import click
 import pytest
 
 from refute import cli
+from refute.cli.bench import command as bench_command
 from refute.cli.debug import command as debug_command
 from refute.errors import InputError
 from refute.methods import options_from
@@ -123,3 +125,26 @@ def test_a_command_has_the_options_of_the_method_it_is_told_to_use() -> None:
     assert "--max-candidates" not in flags("--method=utgen", "--model=openai:m")
     every = debug_command.get_params(click.Context(debug_command))
     assert {"--max-candidates", "--temperature"} <= {flag for one in every for flag in one.opts}
+
+
+def test_the_help_says_what_a_flag_means_to_each_method() -> None:
+    """A flag that methods share has a line for each meaning and each default."""
+    context = click.Context(bench_command, terminal_width=200, max_content_width=200)
+    told = re.findall(
+        r"--(tries|samples|solutions) N +(.+) \[(.+)\]\n", bench_command.get_help(context)
+    )
+    tests = "judge:random, judge:prompted, judge:utgen"
+    asked = "Answers for each test that is wanted, at most (3)."
+    assert told == [
+        ("tries", asked, f"council, hybrid, {tests}, random, prompted, utgen"),
+        ("tries", "Answers to one question, until one can be read (3).", "autocoderover"),
+        ("solutions", "Programs that are written from the description, at most (10).", "council"),
+        ("solutions", "Programs that are written (1).", "regenerate"),
+        ("solutions", "Programs that are written (10).", "codet"),
+        (
+            "samples",
+            "Programs that are sampled and judged (10).",
+            f"{tests}, judge:behaviour, judge:reward",
+        ),
+        ("samples", "Drafts (5).", "libro"),
+    ]

@@ -50,40 +50,44 @@ class MethodCommand(click.Command):
             raise self._explained(ctx, error) from None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Its own parameters, then those of the method, or where none is chosen of all methods.
-
-        A flag of its own hides one of a method.
-        """
-        own = super().get_params(ctx)
-        taken = {flag for one in own for flag in (*one.opts, *one.secondary_opts)}
+        """Its own parameters, then those of the method, or where none is chosen of all methods."""
         found: dict[str, click.Option] = {}
-        for one, names in self._parameters(ctx):
-            if not taken & set(one.flags) and one.name not in found:
-                found[one.name] = _option(one, () if ctx.meta.get(PREFIX) else names)
-        return [*own, *found.values()]
+        for one, _ in self._parameters(ctx):
+            if one.name not in found:
+                found[one.name] = _option(one)
+        return [*super().get_params(ctx), *found.values()]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Its own options, then those of methods."""
-        rows: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
-        for one in self.get_params(ctx):
-            if (row := one.get_help_record(ctx)) is not None:
-                rows[(one.name or "").startswith(PREFIX)].append(row)
+        """Its own options, then those of methods: a line for each meaning and default of a flag."""
+        own = [one.get_help_record(ctx) for one in super().get_params(ctx)]
+        by_flags: dict[tuple[str, ...], dict[tuple[str, str], list[str]]] = {}
+        for one, method in self._parameters(ctx):
+            if (row := _option(one).get_help_record(ctx)) is not None:
+                by_flags.setdefault(one.flags, {}).setdefault(row, []).append(method)
         with formatter.section("Options"):
-            formatter.write_dl(rows[False])
+            formatter.write_dl([row for row in own if row is not None])
         with formatter.section("Options of methods (in brackets: of which)"):
-            formatter.write_dl(rows[True])
+            formatter.write_dl(
+                [
+                    (flags, f"{text} [{', '.join(methods)}]")
+                    for rows in by_flags.values()
+                    for (flags, text), methods in rows.items()
+                ]
+            )
 
-    def _parameters(self, ctx: click.Context) -> Iterator[tuple[Parameter, list[str]]]:
-        """Each parameter with the names of the methods that have it under the same flag."""
+    def _parameters(self, ctx: click.Context) -> Iterator[tuple[Parameter, str]]:
+        """Each parameter with the method that has it, but those that a flag of its own hides."""
         from refute.parameters import parameters_of
         from refute.registry import METHODS
 
         chosen: list[MethodSpec[Any, Any]] | None = ctx.meta.get(PREFIX)
         if chosen is None:
             chosen = [spec for spec in METHODS.all() if spec.level in self.levels]
-        all_of = [(one, spec.name) for spec in chosen for one in parameters_of(spec.options)]
-        for one, _ in all_of:
-            yield one, [name for other, name in all_of if other.flags == one.flags]
+        own = {flag for one in self.params for flag in (*one.opts, *one.secondary_opts)}
+        for spec in chosen:
+            for one in parameters_of(spec.options):
+                if not own & set(one.flags):
+                    yield one, spec.name
 
     def _chosen(self, ctx: click.Context, args: Sequence[str]) -> list[MethodSpec[Any, Any]] | None:
         """The method that is named, here or by the run that goes on; else the defaults. None where
@@ -128,15 +132,12 @@ def told(args: Sequence[str], flag: str) -> str | None:
     return value
 
 
-def _option(one: Parameter, methods: Sequence[str]) -> click.Option:
-    """`methods`: their names go into the help."""
+def _option(one: Parameter) -> click.Option:
     kind: Any = click.Choice(one.choices) if one.choices else _TYPES.get(one.kind, str)
     text = one.help
     if one.default is not None:
         default = ("yes" if one.default else "no") if one.kind is bool else one.default
         text = f"{text.rstrip('.')} ({default})."
-    if methods:
-        text = f"{text} [{', '.join(methods)}]"
     return click.Option(
         ["/".join(one.flags), PREFIX + one.name],
         type=None if one.kind is bool else kind,
