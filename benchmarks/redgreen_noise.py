@@ -52,7 +52,7 @@ from refute.issue.patches import file_patches
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.repositories import find_clone
 
-ROUNDS = 9
+ROUNDS = 16
 """Of a batch, at most."""
 TRIES = 3
 """Draws of an agent."""
