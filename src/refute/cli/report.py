@@ -61,8 +61,8 @@ def command(
     found = report(
         *runs, data=data, fixes=fixes, cutoff=cutoff, common=common, paper_model=paper_model
     )
-    show_tables(found, form, tables, as_json)
-    if output is not None:
+    if output is not None:  # first: whoever reads the tables may go before their end
         found.write(output)
         remark(consoles()[1], [f"page written to {output}"])
+    show_tables(found, form, tables, as_json)
     return 0
