@@ -177,9 +177,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ability", type=float, default=0.6)
-    parser.add_argument(
-        "--methods", default="prompted,hybrid,regenerate,regenerate:20,codet,council"
-    )
+    parser.add_argument("--methods", default=METHODS_COMPARED)
     arguments = parser.parse_args()
     print(vars(arguments))
     with LocalSandbox() as box, SandboxPool(2) as pool:

@@ -16,9 +16,25 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Ballot", "always", "backtrack", "best_of", "cross_check", "rank", "refine", "vote"]
+__all__ = [
+    "Ballot",
+    "always",
+    "backtrack",
+    "best_of",
+    "cross_check",
+    "rank",
+    "refine",
+    "succession",
+    "vote",
+]
 
 T = TypeVar("T")
+
+
+def succession(hits: float, of: int) -> float:
+    """Laplace's rule of succession: of `of` trials `hits` went well, so the next one does with this
+    probability, in (0, 1). Two of two are not certain, none of none is a half."""
+    return (hits + 1) / (of + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +61,12 @@ class Ballot(Generic[T]):
 
     @property
     def confidence(self) -> float:
-        """How far the winner may be believed, in (0, 1): (support + 1) / (asked + 2).
+        """How far the winner may be believed, in (0, 1): `succession`.
 
-        Laplace's estimate of the share that would agree. Four of four, where the vote stopped
-        early, are not eight of eight, and neither is certainty.
+        Four of four, where the vote stopped early, are not eight of eight, and neither is
+        certainty.
         """
-        return (self.support + 1) / (self.asked + 2)
+        return succession(self.support, self.asked)
 
     @property
     def saved(self) -> int:

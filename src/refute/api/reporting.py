@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from refute.report.function_study import DatasetStudy
     from refute.report.grids import Grid
 
-__all__ = ["FORMATS", "FunctionReport", "IssueReport", "read_resolved", "report"]
-
-
-FORMATS = ("text", "csv", "latex", "json")
-"""What `refute report --format` takes."""
+__all__ = ["FunctionReport", "IssueReport", "read_resolved", "report"]
 
 
 class _Report(Tabled):

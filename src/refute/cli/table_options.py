@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
-from refute.cli.options import json_option
+from refute.cli.options import json_option, with_options
 from refute.cli.output import consoles, show
 
 if TYPE_CHECKING:
@@ -35,11 +34,8 @@ _OPTIONS = (
 )
 
 
-def table_options(function: Callable[..., int]) -> Callable[..., int]:
-    """`form`, `tables` and `as_json`, which `show_tables` takes."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+table_options = with_options(_OPTIONS)
+"""`form`, `tables` and `as_json`, which `show_tables` takes."""
 
 
 def show_tables(found: Tabled, form: str, tables: tuple[str, ...], as_json: bool) -> None:

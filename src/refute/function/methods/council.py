@@ -166,8 +166,8 @@ class _Council:
 
     async def _gather_inputs(self) -> None:
         problem, name = self.problem, self.problem.entry_point
-        stated, _ = trusted_tests(problem)  # whatever their outputs are worth
-        known: list[Invocation] = [test.call for test in (*self.given.tests, *stated)]
+        examples, _ = trusted_tests(problem)  # whatever their outputs are worth
+        known: list[Invocation] = [test.call for test in examples]
         known += await listed_inputs(
             problem,
             LISTED,

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from refute.combinators import succession
 from refute.errors import ContextTooLong
 from refute.issue.contract import DraftedFix, FixClaim, FixState, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
@@ -84,7 +85,7 @@ async def proven_fix(
                   "tests": found.prediction.patch, "verdict": vetted.verdict,
                   "outdated": excused})  # fmt: skip
     answers = sum(one.answers for one in found.fixes)
-    sure = (kind.answers + 1) / (answers + 2)
+    sure = succession(kind.answers, answers)
     prediction = replace(
         fix_submission(problem.id, fix.patch, *reasons),
         confidence=round(sure if state == "fixed" else sure / 2, 3),

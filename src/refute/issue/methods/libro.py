@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from refute.combinators import succession
 from refute.errors import ContextTooLong
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original, TrialRun, described, shortened
@@ -107,9 +108,9 @@ def chosen(judged: Sequence[JudgedDraft]) -> JudgedDraft | None:
 
 
 def _confidence(judged: Sequence[JudgedDraft]) -> float:
-    """How many drafts are accepted, by the rule of succession: two of two are not certain."""
+    """How many drafts are accepted, by the rule of succession."""
     accepted = sum(one.rank == 0 for one in judged)
-    return (accepted + 1) / (len(judged) + 2) if accepted else 0.0
+    return succession(accepted, len(judged)) if accepted else 0.0
 
 
 def says_yes(answer: str) -> bool:

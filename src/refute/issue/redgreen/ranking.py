@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from refute.combinators import succession
 from refute.issue.drafting.original import TrialRun
 from refute.issue.redgreen.edits_read import TestOpinion
 from refute.issue.redgreen.pruning import defined_as
@@ -212,7 +213,7 @@ def confidence(best: Ranked, drafts: Sequence[Draft], fixes: Sequence[CandidateF
     others = [one for one in ranking(drafts, fixes) if one.draft is not best.draft]
     others = [one for one in others if one.draft.red and one.draft.route in _WRITTEN]
     said = sum(one.tier <= 1 for one in others)
-    shared = (best.support * number + said + 1) / (number + len(others) + 2)
+    shared = succession(best.support * number + said, number + len(others))
     return shared * {3: 0.5, 4: 0.1}.get(best.tier, 1.0)
 
 
