@@ -75,17 +75,19 @@ def test_what_is_no_archive_of_this_machine(
         unpack(tmp_path / "none")
 
 
-@pytest.mark.parametrize("attack", ["up", "elsewhere", "through"])
+@pytest.mark.parametrize("attack", ["up", "elsewhere", "through", "onto", "hard"])
 def test_an_archive_writes_nowhere_else(cache: Path, tmp_path: Path, attack: str) -> None:
     file = tmp_path / "it.tar"
     pack([base(cache)], file)
     names = {"up": "trees/../../../hit", "elsewhere": "samples/hit", "through": "trees/x/hit"}
+    links = {"through": tmp_path, "onto": tmp_path / "hit", "hard": "../archive.secret"}
     with tarfile.open(file, "a") as tar:
-        if attack == "through":
+        if attack in links:
             link = tarfile.TarInfo("trees/x")
-            link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
+            link.type = tarfile.LNKTYPE if attack == "hard" else tarfile.SYMTYPE
+            link.linkname = str(links[attack])
             tar.addfile(link)
-        member = tarfile.TarInfo(names[attack])
+        member = tarfile.TarInfo(names.get(attack, "trees/x"))
         member.size = 1
         tar.addfile(member, io.BytesIO(b"x"))
     with pytest.raises(InputError):

@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from refute.errors import InputError
 from refute.files import read_file
@@ -25,6 +26,10 @@ __all__ = ["pack", "unpack"]
 
 _MANIFEST = "refute-archive.json"
 _KINDS = ("environments", "trees")
+_AS_CHECKED: dict[str, Any] = (
+    {"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}
+)
+"""tarfile's own filters came with Python 3.11.4, so `_belongs` checks on every version."""
 
 
 def pack(bases: Iterable[Base], file: Path) -> int:
@@ -52,8 +57,6 @@ def unpack(file: Path) -> int:
 
     Raises `InputError` for what is no archive, or one of another place.
     """
-    if not hasattr(tarfile, "tar_filter"):
-        raise InputError("archives are read by Python 3.11.4 and newer")
     cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="archive-", dir=cache) as room:
@@ -61,10 +64,9 @@ def unpack(file: Path) -> int:
             with tarfile.open(file) as tar:
                 _check(file, tar, cache)
                 for member in [*tar][1:]:
-                    parts = PurePosixPath(member.name).parts
-                    if parts[0] not in _KINDS or len(parts) < 2:
+                    if not _belongs(member, room):
                         raise InputError(f"{file}: holds {member.name}, which is not of an archive")
-                    tar.extract(member, room, filter="tar")
+                    tar.extract(member, room, **_AS_CHECKED)
         except (tarfile.TarError, EOFError) as error:
             raise InputError(f"{file}: not an archive: {error}") from None
         except OSError as error:
@@ -74,6 +76,23 @@ def unpack(file: Path) -> int:
             facts = parse_json(read_file(_ready(made)))
             put += adopt(cache / made.relative_to(room), made, facts)
         return put
+
+
+def _belongs(member: tarfile.TarInfo, room: str) -> bool:
+    """Whether extracting the member writes below `room` only. Clears its unsafe mode bits.
+
+    A symbolic link may lead anywhere (an environment's `bin/python` does), so each place is
+    resolved through the links that are already there; a link itself replaces what stands there.
+    """
+    for name in [member.name, member.linkname] if member.islnk() else [member.name]:
+        parts = PurePosixPath(name).parts
+        if len(parts) < 2 or parts[0] not in _KINDS or ".." in parts:
+            return False
+        place = os.path.join(room, *(parts[:-1] if member.issym() else parts))
+        if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(room)):
+            return False
+    member.mode &= 0o755
+    return member.isreg() or member.isdir() or member.issym() or member.islnk()
 
 
 def _check(file: Path, tar: tarfile.TarFile, cache: Path) -> None:
