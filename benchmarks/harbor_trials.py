@@ -2,7 +2,8 @@
 
     python benchmarks/harbor_trials.py TASKS --harbor VENV/bin/harbor [--only NAME]
 
-TASKS: what `refute data export-harbor swt-lite ...` wrote. Images are built and run in bubblewrap
+TASKS: what `refute data export-harbor swt-lite ...` wrote, by a refute that was installed from the
+wheel in IMAGES/wheels. Images are built and run in bubblewrap
 (`harbor_environment.py`), since no engine of containers is needed then; refute comes as a wheel of
 this checkout. Harbor's environment needs refute, too: `adapters.py --only harbor` makes one.
 """

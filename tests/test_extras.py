@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 import refute as package
-from refute.extras import EXTRAS
+from refute import extras
+from refute.extras import EXTRAS, requirement
 
 ROOT = Path(__file__).resolve().parent.parent
+HERE = re.sub(r"\[.*", "", requirement("model"))
+"""What this copy was installed from."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HOMES = {"accelerate": "train", "pyarrow": "hub"}
 """Modules that come with an extra's packages -> the extra."""
@@ -81,36 +84,36 @@ def test_each_extra_is_declared_and_part_of_all() -> None:
     [
         (
             "hunt shipping.py --model openai:gpt-4o",
-            "openai:gpt-4o needs openai: pip install 'refute[model]'",
+            f"openai:gpt-4o needs openai: pip install '{HERE}[model]'",
         ),
         (
             "hunt shipping.py --model anthropic:claude",
-            "anthropic:claude needs openai: pip install 'refute[model]'",
+            f"anthropic:claude needs openai: pip install '{HERE}[model]'",
         ),
         (
             "hunt shipping.py --model hf:some/model+some/adapter",
             "hf:some/model+some/adapter needs torch, transformers, peft: "
-            "pip install 'refute[train]'",
+            f"pip install '{HERE}[train]'",
         ),
         (
             "train sft rows.jsonl -o out --model hf:some/model",
-            "training needs torch, transformers, peft, trl, datasets: pip install 'refute[train]'",
+            f"training needs torch, transformers, peft, trl, datasets: pip install '{HERE}[train]'",
         ),
         (
             "bench mbpp+",
-            "mbpp+: no data given: set --data or REFUTE_DATA, or pip install 'refute[hub]'",
+            f"mbpp+: no data given: set --data or REFUTE_DATA, or pip install '{HERE}[hub]'",
         ),
-        ("mcp", "refute mcp needs mcp: pip install 'refute[mcp]'"),
+        ("mcp", f"refute mcp needs mcp: pip install '{HERE}[mcp]'"),
         (
             "serve",
             "refute serve needs starlette, uvicorn, httptools, uvloop, prometheus_client: "
-            "pip install 'refute[serve]'",
+            f"pip install '{HERE}[serve]'",
         ),
-        ("watch", "refute watch needs watchfiles: pip install 'refute[watch]'"),
-        ("lsp", "refute lsp needs pygls, lsprotocol: pip install 'refute[lsp]'"),
+        ("watch", f"refute watch needs watchfiles: pip install '{HERE}[watch]'"),
+        ("lsp", f"refute lsp needs pygls, lsprotocol: pip install '{HERE}[lsp]'"),
         (
             "train data rows.parquet -o out",
-            "rows.parquet: Parquet needs pyarrow: pip install 'refute[hub]'",
+            f"rows.parquet: Parquet needs pyarrow: pip install '{HERE}[hub]'",
         ),
     ],
 )
@@ -132,4 +135,44 @@ def test_a_missing_extra_is_one_line(
 def test_doctor_names_the_extras(refute: Run) -> None:
     _, out, _ = refute("doctor")
     assert "openai missing: models behind a server" in " ".join(out.split())
-    assert "model: pip install 'refute[model]'\n" in out
+    assert f"model: pip install '{HERE}[model]'\n" in out
+
+
+@pytest.mark.parametrize(
+    ("recorded", "wanted"),
+    [
+        ('{"url": "file:///", "dir_info": {"editable": true}}', "/[mcp]"),
+        ('{"url": "file:///no/such%20place", "dir_info": {}}', ""),
+        (
+            '{"url": "https://host/o/refute", "vcs_info": {"vcs": "git", "commit_id": "abc"}}',
+            "refute[mcp] @ git+https://host/o/refute@abc",
+        ),
+        ('{"url": "https://host/r.whl", "archive_info": {}}', "refute[mcp] @ https://host/r.whl"),
+        (None, f"{ROOT}[mcp]"),
+        ("no JSON", f"{ROOT}[mcp]"),
+    ],
+)
+def test_it_is_installed_from_where_it_came(
+    monkeypatch: pytest.MonkeyPatch, recorded: str | None, wanted: str
+) -> None:
+    class Installed:
+        version = "7"
+
+        def read_text(self, name: str) -> str | None:
+            return recorded if name == "direct_url.json" else None
+
+    monkeypatch.setattr(extras.importlib.metadata, "distribution", lambda name: Installed())
+    assert requirement("mcp") == wanted
+    monkeypatch.setattr(extras, "PUBLISHED", True)
+    assert requirement("mcp") == "refute[mcp]==7"
+
+
+@pytest.mark.skipif(extras.PUBLISHED, reason="the name is ours")
+def test_no_text_asks_an_index_for_the_name() -> None:
+    """Whoever holds the name there runs code where the text is followed."""
+    asks = re.compile(r"(?:pip install(?: -\S+)*|--from) ['\"]?refute(?:[ '\"\[=]|$)", re.M)
+    places = [ROOT / name for name in ("docs", "src", "templates", "skills", "examples")]
+    texts = [ROOT / "README.md", *(one for place in places for one in place.rglob("*.*"))]
+    texts = [path for path in texts if path.suffix in {".md", ".py", ".yml", ".json"}]
+    assert len(texts) > 100
+    assert [str(path) for path in texts if asks.search(path.read_text())] == []

@@ -32,19 +32,20 @@ def test_shows_the_diff_and_writes_nothing(refute: Run, repo: Path) -> None:
     status, out, err = refute("init", "-C", repo)
     assert (status, files(repo)) == (0, before)
     assert "+[tool.refute]" in out
-    assert "+++ b/.github/workflows/refute.yml" in out
+    assert "refute.yml is left alone: name what it installs refute from: --source" in out
     assert "+++ b/AGENTS.md" in out
     assert ".claude" not in out, "the hook is for those who ask for it"
     assert "--write does it" in err
 
 
 def test_writes_once(refute: Run, repo: Path) -> None:
-    assert refute("init", "-C", repo, "--hook", "--write")[0] == 0
+    source = "refute @ git+https://host/o/refute@abc"
+    assert refute("init", "-C", repo, "--hook", "--write", "--source", source)[0] == 0
     written = files(repo)
     settings = tomllib.loads(written["pyproject.toml"])
     assert settings["project"]["name"] == "a"
     assert set(settings["tool"]["refute"]) == {"budget", "neighbours"}
-    assert "pip install refute pytest -e ." in written[".github/workflows/refute.yml"]
+    assert f"pip install '{source}' pytest -e ." in written[".github/workflows/refute.yml"]
     assert "${{ github.base_ref }}" in written[".github/workflows/refute.yml"]
     status, out, err = refute("init", "-C", repo, "--hook", "--write")
     assert (status, files(repo)) == (0, written)
@@ -75,7 +76,7 @@ def test_leaves_what_it_does_not_understand(refute: Run, repo: Path, text: str) 
     (repo / "pyproject.toml").write_text("not = [toml")
     status, out, _ = refute("init", "-C", repo, "--hook", "--write")
     assert status == 0
-    assert out.count("is left alone") == 2
+    assert out.count("is left alone") == 3
     assert (repo / ".claude" / "settings.json").read_text() == text
 
 

@@ -1,6 +1,6 @@
 """A session of an MCP client with `refute mcp`: find a bug, fix it, have the fix judged.
 
-    pip install 'refute[mcp]'
+    pip install '.[mcp]'    # in a clone of refute
     python examples/mcp/session.py
 
 It works on a copy of examples/shipping.py in a repository of its own, and prints each call with what

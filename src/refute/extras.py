@@ -1,14 +1,23 @@
-"""The optional parts of refute: what each needs, and the one line that says how to get it."""
+"""Where refute is installed from, and its optional parts: what each needs, and how to get it."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from refute.errors import InputError
+from refute.jsontext import parse_json
 
-__all__ = ["EXTRAS", "Extra", "install", "missing", "need"]
+__all__ = ["EXTRAS", "PUBLISHED", "Extra", "install", "missing", "need", "requirement"]
+
+PUBLISHED = False
+"""Whether a release can be had by the name `refute`. Until then a command that asks a package index
+for the name would run the code of whoever takes it, so every command names this copy's source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +56,42 @@ def missing(name: str, packages: Sequence[str] | None = None) -> list[str]:
     return [package for package in wanted if importlib.util.find_spec(package) is None]
 
 
+def requirement(extra: str = "") -> str:
+    """Return what pip installs this copy of refute from: a folder, or a PEP 508 requirement.
+
+    That is what the installer recorded (PEP 610), else the checkout that this file lies in; ""
+    where neither is known or the folder is gone.
+    """
+    part = f"[{extra}]" if extra else ""
+    if PUBLISHED:
+        return f"refute{part}=={importlib.metadata.distribution('refute').version}"
+    folder = Path(__file__).resolve().parents[2]
+    url = _recorded_url()
+    if url and not url.startswith("file:"):
+        return f"refute{part} @ {url}"
+    if url:
+        folder = Path(unquote(urlsplit(url).path))
+    elif not (folder / "pyproject.toml").is_file():
+        return ""
+    return f"{folder}{part}" if folder.exists() else ""
+
+
+def _recorded_url() -> str:
+    """The address that this distribution was installed from; "" where none was recorded."""
+    try:
+        text = importlib.metadata.distribution("refute").read_text("direct_url.json")
+        recorded = parse_json(text or "{}")
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return ""
+    url = str(recorded.get("url", ""))
+    revision = recorded.get("vcs_info")
+    return f"{revision['vcs']}+{url}@{revision['commit_id']}" if revision else url
+
+
 def install(name: str) -> str:
     """The command that installs an extra."""
-    return f"pip install 'refute[{name}]'"
+    source = requirement(name)
+    return f"pip install {shlex.quote(source)}" if source else f"install refute with [{name}]"
 
 
 def need(name: str, what: str, packages: Sequence[str] | None = None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: python -m pip install refute pytest{install}
+      - run: python -m pip install {refute} pytest{install}
       - run: refute gate --base "origin/$BASE"
         env:
           BASE: ${{{{ github.base_ref }}}}
@@ -91,14 +92,17 @@ class Proposal:
         return "".join(difflib.unified_diff(old, new, first, f"b/{self.path}"))
 
 
-Maker = Callable[[Path], Proposal]
+Maker = Callable[[Path, str], Proposal]
 
 
-def proposals(root: Path, parts: tuple[str, ...]) -> Iterator[Proposal]:
-    """What the parts would make of the repository at `root`. Nothing is written."""
+def proposals(root: Path, parts: tuple[str, ...], source: str) -> Iterator[Proposal]:
+    """Yield what the parts would make of the repository at `root`. Nothing is written.
+
+    `source`: the requirement that the workflow installs refute from; "" where none is known.
+    """
     for name, make in PARTS.items():
         if name in parts:
-            yield make(root)
+            yield make(root, source)
 
 
 def write_proposals(root: Path, made: tuple[Proposal, ...]) -> tuple[str, ...]:
@@ -134,7 +138,7 @@ def _text(root: Path, path: str) -> str:
         raise InputError(f"{place}: cannot be read as text") from None
 
 
-def _settings(root: Path) -> Proposal:
+def _settings(root: Path, _: str) -> Proposal:
     path = "pyproject.toml"
     before = _text(root, path)
     if not before:
@@ -147,20 +151,22 @@ def _settings(root: Path) -> Proposal:
     return Proposal(path, before, f"{before.rstrip()}\n\n{SETTINGS}")
 
 
-def _workflow(root: Path) -> Proposal:
+def _workflow(root: Path, source: str) -> Proposal:
     path = ".github/workflows/refute.yml"
     before = _text(root, path)
     if before:
         return Proposal(path, before, before, "it is there already")
+    if not source:
+        return Proposal(path, "", "", "name what it installs refute from: --source git+https://...")
     install = ""
     if "project" in toml_of(_text(root, "pyproject.toml")) or (root / "setup.py").is_file():
         install = " -e ."
     elif (root / "requirements.txt").is_file():
         install = " -r requirements.txt"
-    return Proposal(path, "", WORKFLOW.format(install=install))
+    return Proposal(path, "", WORKFLOW.format(refute=shlex.quote(source), install=install))
 
 
-def _hook(root: Path) -> Proposal:
+def _hook(root: Path, _: str) -> Proposal:
     path = ".claude/settings.json"
     before = _text(root, path)
     settings: Any = {}
@@ -180,7 +186,7 @@ def _hook(root: Path) -> Proposal:
     return Proposal(path, before, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
 
 
-def _agents(root: Path) -> Proposal:
+def _agents(root: Path, _: str) -> Proposal:
     path = "AGENTS.md"
     before = _text(root, path)
     if BEGIN in before:

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from refute import __version__
 from refute.adapters import harbor_texts as texts
 from refute.adapters.rows import Row
 from refute.adapters.scoring import Score, TestTask, read_task, score
 from refute.errors import InputError, SandboxUnavailable
+from refute.extras import requirement
 from refute.sandbox.local import LocalSandbox
 from refute.storage import write_atomically
 
-__all__ = ["MOST", "check_files", "main", "task_name", "write_reward", "write_task", "write_tasks"]
+__all__ = [
+    "MOST", "check_files", "main", "refute_source", "task_name", "write_reward", "write_task",
+    "write_tasks",
+]  # fmt: skip
 
 MOST = 1 << 20
 """Bytes of an answer that are read."""
@@ -79,6 +83,11 @@ def write_reward(file: str, reward: float) -> None:
     Path(file).write_text(json.dumps({"reward": reward}), "utf-8")
 
 
+def refute_source() -> str:
+    """What a verifier's image installs refute from, as a word of a shell."""
+    return shlex.quote(requirement())
+
+
 def _files(row: Row, name: str) -> dict[str, str | bytes]:
     task = read_task(row.task)
     kind = "test" if isinstance(task, TestTask) else "program"
@@ -88,7 +97,7 @@ def _files(row: Row, name: str) -> dict[str, str | bytes]:
         "instruction.md": said,
         "task.toml": config,
         "environment/Dockerfile": f"FROM {texts.IMAGE}\nWORKDIR /app\n",
-        "tests/Dockerfile": texts.VERIFIER.format(image=texts.IMAGE, version=__version__),
+        "tests/Dockerfile": texts.VERIFIER.format(image=texts.IMAGE, refute=refute_source()),
         "tests/task.json": row.task,
         "tests/test.sh": texts.TEST.format(place=_PLACE),
     }

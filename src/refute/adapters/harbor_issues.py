@@ -16,9 +16,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from refute import __version__
 from refute.adapters import harbor_texts as texts
-from refute.adapters.harbor import MOST, check_files, task_name, write_reward, write_task
+from refute.adapters.harbor import (
+    MOST,
+    check_files,
+    refute_source,
+    task_name,
+    write_reward,
+    write_task,
+)  # fmt: skip
 from refute.datasets.swe import IssueItem, load_issues
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.issue.grading.grade import Terms
@@ -75,7 +81,10 @@ def _files(item: IssueItem, name: str) -> dict[str, str | bytes]:
         "environment/requirements.txt": "".join(f"{pin}\n" for pin in _installed(base)),
         "environment/repository.tar": repository,
         "tests/Dockerfile": texts.ISSUE_VERIFIER.format(
-            **given, version=__version__, uv=texts.UV, repo=problem.repo.replace("/", "__")
+            **given,
+            refute=refute_source(),
+            uv=texts.UV,
+            repo=problem.repo.replace("/", "__"),
         ),
         "tests/repository.tar": repository,
         "tests/row.jsonl": json.dumps(_row(item, base)) + "\n",

@@ -42,12 +42,12 @@ memory_mb = 2048
 )
 VERIFIER = """\
 FROM {image}
-RUN pip install --no-cache-dir refute=={version}
+RUN pip install --no-cache-dir {refute}
 COPY . /tests
 """
 TEST = """\
 #!/bin/sh
-exec python -m refute.adapters.harbor /tests/task.json {place} /logs/verifier/reward.json
+exec python -P -m refute.adapters.harbor /tests/task.json {place} /logs/verifier/reward.json
 """
 ISSUE_CONFIG = (
     _HEAD
@@ -105,7 +105,7 @@ FROM {image} AS refute
 ENV UV_MANAGED_PYTHON=1 UV_PYTHON_INSTALL_DIR=/opt/refute/pythons
 RUN pip install --no-cache-dir {uv}
 RUN uv venv --python 3.12 /opt/refute/venv
-RUN uv pip install --python /opt/refute/venv/bin/python refute=={version} {uv}
+RUN uv pip install --python /opt/refute/venv/bin/python {refute} {uv}
 
 FROM python:{python}
 COPY --from=refute /opt/refute /opt/refute
@@ -116,7 +116,7 @@ RUN /opt/refute/venv/bin/refute data prepare /tests/row.jsonl
 """
 ISSUE_TEST = """\
 #!/bin/sh
-exec /opt/refute/venv/bin/python -m refute.adapters.harbor_issues \\
+exec /opt/refute/venv/bin/python -P -m refute.adapters.harbor_issues \\
     /tests/row.jsonl {place} /logs/verifier/reward.json
 """
 SOLVE = "#!/bin/sh\ncd {tree} && git apply /solution/tests.patch\n"

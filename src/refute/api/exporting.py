@@ -16,6 +16,8 @@ from refute.adapters.rows import Answers, rows
 from refute.api.calling import Shown, path_of
 from refute.datasets.swe import holds_issues, load_issues
 from refute.errors import InputError
+from refute.extras import requirement
+from refute.remarks import remark
 from refute.train.data_stages import write_lines
 
 __all__ = ["Exported", "export_harbor", "write_rows"]
@@ -65,8 +67,17 @@ def export_harbor(
     """Write a Harbor task for each problem of a dataset: see `refute.adapters.harbor`, and
     `harbor_issues` for one of issues. `answers`: None is "program", and "test" for issues.
 
-    Raises `InputError`, `SandboxUnavailable`, and of issues `WorkspaceUnavailable`.
+    The verifiers' images install refute from where this copy came from. Raises `InputError`,
+    `SandboxUnavailable`, and of issues `WorkspaceUnavailable`.
     """
+    source = requirement()
+    if not source or source.startswith("/"):
+        remark(
+            [
+                f"no image can install refute from {source or 'an unknown place'}: export with a"
+                " refute that was installed from an address (git+https://...)"
+            ]
+        )
     if not holds_issues(dataset):
         made = _rows(dataset, answers or "program", data, ids, limit)
         return Exported(Path(output), harbor.write_tasks(made, output))

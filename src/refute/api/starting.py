@@ -11,6 +11,7 @@ from typing import Any
 
 from refute.api.calling import Shown
 from refute.errors import InputError
+from refute.extras import requirement
 from refute.starter import PARTS, Proposal, proposals, write_proposals
 from refute.workspace.snapshot import checkout_root
 
@@ -48,15 +49,21 @@ class InitResult(Shown):
                 console.print(f"{one.path} is left alone: {one.reason}", soft_wrap=True)
 
 
-def init(*, repo: Path | str = ".", parts: tuple[str, ...] = USUAL) -> InitResult:
+def init(
+    *, repo: Path | str = ".", parts: tuple[str, ...] = USUAL, source: str | None = None
+) -> InitResult:
     """Propose what a repository needs to use refute; nothing is written before `.write()`.
 
     `parts`: of "settings" (`[tool.refute]`), "workflow" (GitHub's, for pull requests), "agents" (a
     section of AGENTS.md) and "hook" (`refute gate` when Claude Code stops). What is there already
-    is kept. Raises `InputError`.
+    is kept. `source` is the requirement that the workflow installs refute from, by default the
+    address that this copy came from; a folder of this machine is none for others. Raises
+    `InputError`.
     """
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise InputError(f"{unknown[0]}: there is nothing of that name; {', '.join(PARTS)}")
     root = checkout_root(Path(repo))
-    return InitResult(root, tuple(proposals(root, parts)))
+    known = requirement()
+    source = source or ("" if known.startswith("/") else known)
+    return InitResult(root, tuple(proposals(root, parts, source)))

@@ -18,9 +18,14 @@ __all__ = ["command"]
 @click.option("--workflow/--no-workflow", default=True, help="A workflow for pull requests.")
 @click.option("--agents/--no-agents", default=True, help="A section of AGENTS.md.")
 @click.option("--hook/--no-hook", default=False, help="`refute gate` when Claude Code stops (no).")
+@click.option(
+    "--source",
+    metavar="REQUIREMENT",
+    help="What the workflow installs refute from (the address that this copy came from).",
+)
 @click.option("--write", is_flag=True, help="Write the files.")
 @json_option
-def command(repo: Path, write: bool, as_json: bool, **parts: bool) -> int:
+def command(repo: Path, source: str | None, write: bool, as_json: bool, **parts: bool) -> int:
     """Show what would be added to a repository to use refute there; --write adds it.
 
     Settings, a workflow that runs `refute gate` on pull requests, a section of AGENTS.md for coding
@@ -29,7 +34,8 @@ def command(repo: Path, write: bool, as_json: bool, **parts: bool) -> int:
     from refute.api.starting import init
     from refute.cli.output import consoles
 
-    result = init(repo=repo, parts=tuple(name for name, wanted in parts.items() if wanted))
+    chosen = tuple(name for name, wanted in parts.items() if wanted)
+    result = init(repo=repo, parts=chosen, source=source)
     show(result, as_json=as_json)
     err = consoles()[1]
     if write:
