@@ -22,7 +22,7 @@ for the name would run the code of whoever takes it, so every command names this
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A part of refute that is installed on request: `pip install 'refute[NAME]'`."""
+    """A part of refute that is installed on request."""
 
     packages: tuple[str, ...]
     """What is imported of it."""
