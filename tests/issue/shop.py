@@ -154,11 +154,11 @@ class Shop:
 
 
 @contextmanager
-def prepared_shop(folder: Path, text: str) -> Iterator[Shop]:
+def prepared_shop(folder: Path, text: str, files: Mapping[str, str] = FILES) -> Iterator[Shop]:
     """The repository below `folder`, its issue with that text, and a cache of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REFUTE_CACHE", str(folder / "cache"))
-        commit = make_repository(folder / "shop")
+        commit = make_repository(folder / "shop", files)
         problem = IssueProblem("shop-1", str(folder / "shop"), commit, text, recipe())
         try:
             base = prepare(problem.repo, commit, recipe(), problem.id)

@@ -48,6 +48,7 @@ class Run(Protocol):
         python: str = sys.executable,
         env: Mapping[str, str] | None = None,
         exact: bool = False,
+        import_only: bool = False,
     ) -> Ran: ...
 
 
@@ -66,6 +67,7 @@ def run(tmp_path: Path) -> Run:
         python: str = sys.executable,
         env: Mapping[str, str] | None = None,
         exact: bool = False,
+        import_only: bool = False,
     ) -> Ran:
         root = tmp_path / "repo"
         for name, source in sources.items():
@@ -82,7 +84,9 @@ def run(tmp_path: Path) -> Run:
         for name, data in written.items():
             (channel / name).write_bytes(data)
         process = subprocess.run(
-            probe.command(runner, [] if tests else files, tests, options, python),
+            probe.command(
+                runner, [] if tests else files, tests, options, python, import_only=import_only
+            ),
             cwd=root,
             env=ready,
             stdout=subprocess.PIPE,

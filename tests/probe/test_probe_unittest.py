@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 OUTCOMES = '''
 import unittest
 
@@ -153,7 +155,7 @@ class PyTestReporter:
     def import_error(self, filename, exc_info): pass
 
 class SymPyTests:
-    def __init__(self, reporter): self._reporter = reporter
+    def __init__(self, reporter, names): self._reporter, self._names = reporter, names
     def test_file(self, filename):
         space = {"__file__": filename}
         try:
@@ -163,7 +165,7 @@ class SymPyTests:
         except Exception:
             self._reporter.test_exception(sys.exc_info())
         for name, f in list(space.items()):
-            if name.startswith("test_"):
+            if name.startswith("test_") and (not self._names or name in self._names):
                 self._reporter.entering_test(f)
                 try:
                     f()
@@ -185,7 +187,8 @@ import os, sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 assert "--no-subprocess" in sys.argv and "sympy" not in sys.modules
 from sympy.testing.runtests import SymPyTests, PyTestReporter
-tests = SymPyTests(PyTestReporter())
+names = sys.argv[sys.argv.index("-k") + 1 :] if "-k" in sys.argv else []
+tests = SymPyTests(PyTestReporter(), names)
 for name in sys.argv[1:]:
     if name.endswith(".py"):
         tests.test_file(os.path.abspath(name))
@@ -264,3 +267,37 @@ def test_what_fails_after_a_test_does_not_hide_its_own_failure(run, interpreter:
         ("Checked.test_passes", "error", "teardown"),
         ("Prepared.test_never", "error", "setup"),
     ]
+
+
+IMPORTED = "def f():\n    return 1\nONCE = f()\n"
+LINES = {"m.py": (2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("runner", "sources"),
+    [
+        ("pytest", {"test_m.py": "import m\ndef test_f(): m.f()\n"}),
+        ("unittest", {"test_m.py": "import m\n" + OUTCOMES}),
+        ("django", {"tests/runtests.py": RUNTESTS, "tests/test_m.py": "import m\n" + DJANGO_TESTS}),
+        (
+            "sympy",
+            {
+                "sympy/__init__.py": "",
+                "sympy/testing/__init__.py": "",
+                "sympy/testing/runtests.py": SYMPY_RUNTESTS,
+                "bin/test": SYMPY_SCRIPT,
+                "sympy/test_m.py": "import m\ndef test_f(): m.f()\n",
+            },
+        ),
+    ],
+)
+def test_import_only_loads_files_and_runs_no_test(
+    run, runner: str, sources: dict[str, str]
+) -> None:
+    everything = {"m.py": IMPORTED, **sources}
+    env = {"PYTHONPATH": "."}
+    ran = run(runner, everything, lines=LINES, env=env, import_only=True)
+    assert ran.report.results == ()
+    assert ran.report.trusted, ran.report.remark
+    assert ran.report.closed
+    assert ran.report.lines == {"m.py": {2: 1, 3: 1}}

@@ -13,6 +13,8 @@ SITE = Path(__file__).resolve().parent / "site"
 """The folder to be readable inside the sandbox or container, at `site` of `environment`."""
 
 _MODULE = "_refute_probe"
+IMPORT_ONLY = "--import-only"
+"""The first argument of the probe where unittest's tests are loaded and not run."""
 _PATHS = frozenset(
     {"PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "PYTHONPLATLIBDIR", "PYTHONEXECUTABLE",
      "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH"}
@@ -27,22 +29,29 @@ def command(
     options: Sequence[str] = (),
     python: str = "python",
     site: str | None = None,
+    *,
+    import_only: bool = False,
 ) -> list[str]:
     """The command line that runs test files with the probe, to be started in the repository's root.
 
     `runner` is "pytest", "unittest", "django" or "sympy". `files` are paths relative to the root;
     where `tests` (ids as reported) are given, just those run. `options` go to the runner. `site`
     is as in `environment`. Every selected file runs, whatever the repository's configuration says
-    about stopping early, and in Django's case in one process. Raises ValueError for another runner,
+    about stopping early, and in Django's case in one process. `import_only`: the runner gets ready
+    and imports the files, and runs none of their tests. Raises ValueError for another runner,
     or when nothing is selected.
     """
     if not files and not tests:
         raise ValueError("no test file and no test is selected")
     start = [python, f"{site or SITE}/{_MODULE}/__main__.py"]
+    if import_only:
+        start.append(IMPORT_ONLY)
     files, tests = [_operand(file) for file in files], [_operand(test) for test in tests]
     if runner == "pytest":
         stay = ["--maxfail=0", "--continue-on-collection-errors"]
         plugin = ["-p", f"{_MODULE}.with_pytest"]
+        if import_only:
+            stay.append("--collect-only")
         plain = "--color=no"  # what a repository's own options say of colours goes into messages
         # pytest 3 lets `-o` take all words up to the next option
         return [*start, "pytest", *options, *plugin, *stay, plain, *(tests or files)]
@@ -53,7 +62,8 @@ def command(
         return [*start, "tests/runtests.py", *options, "--parallel=1", "--", *labels]
     if runner == "sympy":
         if not tests:
-            return [*start, "bin/test", "--no-subprocess", *options, *files]
+            none = ["-k", "no test has this name"] if import_only else []
+            return [*start, "bin/test", "--no-subprocess", *options, *files, *none]
         held = files or list(dict.fromkeys(test.partition("::")[0] for test in tests))
         names = list(dict.fromkeys(test.rpartition("::")[2] for test in tests))
         return [*start, "bin/test", "--no-subprocess", *options, *held, "-k", *names]

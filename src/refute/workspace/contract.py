@@ -27,6 +27,8 @@ class TestSelection:
 
     files: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    import_only: bool = False
+    """Have the runner import the files, and run none of their tests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ def run_tests(
         (*_cache(recipe, backend), *recipe.options),
         backend.python,
         backend.site,
+        import_only=selection.import_only,
     )
     backend.fresh(files)
     done = backend.execute(command, env=env, timeout=timeout, keep=2 * _KEPT_OUTPUT, merge=True)

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from refute.errors import WorkspaceUnavailable
+from refute.issue.grading.golden_lines import golden_reports, with_golden_lines
+from refute.issue.grading.reference_reports import reference_report
+from refute.issue.grading.states import StateStore
 from refute.problems import IssueKey
 from refute.workspace.contract import Workspace
 
-from ..shop import CART, FIXED, NEW, TEST_PATCH, TESTS, Shop, diff, new_file
+from ..shop import (
+    CART,
+    FILES,
+    FIXED,
+    GOLDEN_TESTS,
+    NEW,
+    TEST_PATCH,
+    TESTS,
+    Shop,
+    diff,
+    new_file,
+    prepared_shop,
+)
 
 GOOD = "from shop.cart import total\n\ndef test_it():\n    assert total([1], 2) == 0\n"
 
@@ -45,6 +62,50 @@ def test_partial_coverage_without_success(shop: Shop) -> None:
     assert not grade.verdict.fails_before
     assert grade.coverage is not None
     assert grade.coverage.value == 1 / 2  # the condition, not the return
+
+
+@pytest.fixture(scope="module")
+def loading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """The shop with a conftest that imports the code, as most have."""
+    files = {**FILES, "tests/conftest.py": "import shop.cart\n"}
+    with prepared_shop(tmp_path_factory.mktemp("loading"), "negative", files) as made:
+        yield made
+
+
+@pytest.mark.parametrize("golden", [TEST_PATCH, new_file(GOLDEN_TESTS, "tests/test_golden.py")])
+@pytest.mark.parametrize(
+    ("source", "status", "covered"),
+    [
+        ("def test_it():\n    assert 1 + 1 == 2\n", "passes_before", 0),
+        ("import no_such_module\n\ndef test_it():\n    assert True\n", "collection_error", 0),
+        (GOOD, "success", 2),
+    ],
+)
+def test_what_the_suite_imports_is_not_covered_by_a_new_file(
+    loading: Shop, source: str, status: str, covered: int, golden: str
+) -> None:
+    """The base state of a file that does not exist is that the suite ran, not that nothing ran."""
+    key = IssueKey("shop-1", diff("shop/cart.py", CART, "RATE = 2\n" + FIXED), golden)
+    grade = loading.grade(new_file(source), key=key)
+    assert grade.verdict.status == status
+    store = StateStore(loading.states, loading.problem, "local")
+    evidence = golden_reports(key, loading.spawn, store=store, timeout=120)
+    readings = [with_golden_lines(grade, key, evidence, rule) for rule in ("golden", "printed")]
+    for one in (grade, *readings):
+        assert one.coverage is not None
+        reached = [line for file, line in one.coverage.added if line in (4, 5)][:covered]
+        assert [line for _, line in one.coverage.covered_added] == reached
+    report = reference_report(grade, key, "pytest").report
+    assert report is not None
+    assert report["coverage_delta_pred"] == pytest.approx(covered / 3)
+    golden_itself = loading.grade(golden, key=key)
+    for one in (golden_itself, with_golden_lines(golden_itself, key, evidence, "golden")):
+        assert one.coverage is not None
+        assert one.golden_coverage == one.coverage
+        assert [line for _, line in one.coverage.covered_added] == [4, 5]
+    opened = loading.opened
+    loading.grade(new_file(source + "# again\n"), key=key)
+    assert loading.opened == opened + 3, "one to see whether it applies, one for each code"
 
 
 def test_a_wrong_test_fails_after(shop: Shop) -> None:

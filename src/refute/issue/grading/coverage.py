@@ -15,7 +15,7 @@ not executable then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from refute.issue.patches import added_lines, removed_lines
@@ -30,6 +30,7 @@ __all__ = [
     "change_coverage",
     "counted_lines",
     "executable_lines",
+    "with_counts",
 ]
 
 Executable = Literal["own", "golden", "printed"]
@@ -122,6 +123,16 @@ def executable_lines(
         _executed(removed_lines(patch), least, base[0].lines, golden[0].lines),
         _executed(added_lines(patch), least, base[1].lines, golden[1].lines),
     )
+
+
+def with_counts(report: TestReport, other: TestReport) -> TestReport:
+    """The report with the larger count of each line in it and in `other`: the base of ΔC where the
+    suite is more than the files that were run."""
+    lines = {
+        file: {line: max(_count(report.lines, (file, line)), n) for line, n in counts.items()}
+        for file, counts in other.lines.items()
+    }
+    return replace(report, lines={**report.lines, **lines})
 
 
 def _executed(lines: Mapping[str, Sequence[int]], least: int, *counts: Counts) -> tuple[Line, ...]:

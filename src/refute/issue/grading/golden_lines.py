@@ -15,16 +15,18 @@ from dataclasses import replace
 from typing import Any
 
 from refute.errors import WorkspaceUnavailable
-from refute.issue.grading.coverage import (
-    Executable,
-    counted_lines,
-    executable_lines,
+from refute.issue.grading.coverage import Executable, executable_lines
+from refute.issue.grading.grade import (
+    Conflict,
+    Evidence,
+    IssueGrade,
+    Terms,
+    covered_by,
+    run_states,
 )
-from refute.issue.grading.grade import Evidence, IssueGrade, covered_by
-from refute.issue.grading.states import PatchedState, StateStore, run_lane, test_files
-from refute.issue.patches import touched_files
+from refute.issue.grading.states import StateStore, test_files
 from refute.problems import IssueKey
-from refute.workspace.contract import TestReport, Workspace
+from refute.workspace.contract import Workspace
 
 __all__ = ["golden_reports", "with_golden_lines"]
 
@@ -41,17 +43,15 @@ def golden_reports(
 
     Raises `WorkspaceUnavailable` where the golden tests do not end on the fixed code.
     """
-    files, lines = test_files(key.test_patch), counted_lines(key.patch)
-    touched = touched_files(key.patch)
-    lanes: list[list[TestReport]] = []
-    for fix in ("", key.patch):
-        states = [PatchedState(fix, tests, files, lines, touched) for tests in ("", key.test_patch)]
-        lanes.append(run_lane(states, spawn, store, timeout=timeout, slot=slot))
-    (base_before, before), (base_after, after) = lanes
+    tests, terms = key.test_patch, Terms(timeout=timeout)
+    evidence = run_states(tests, key, spawn, store, terms, slot, test_files(tests))
+    if isinstance(evidence, Conflict):
+        raise WorkspaceUnavailable(f"the golden tests cannot be applied: {evidence.why}")
+    after = evidence.golden[1]
     if after.status != "finished":
         why = f"the golden tests do not finish: {after.status} {after.remark}"
         raise WorkspaceUnavailable(why)
-    return Evidence(((before,), (after,)), (base_before, base_after), (before, after))
+    return evidence
 
 
 def with_golden_lines(

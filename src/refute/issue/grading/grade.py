@@ -20,6 +20,7 @@ from refute.issue.grading.coverage import (
     ExecutableLines,
     change_coverage,
     counted_lines,
+    with_counts,
 )
 from refute.issue.grading.runnable import unrunnable
 from refute.issue.grading.states import (
@@ -36,6 +37,7 @@ from refute.problems import IssueKey, IssuePrediction
 from refute.workspace.contract import TestReport, Workspace
 
 __all__ = [
+    "Conflict",
     "Evidence",
     "IssueGrade",
     "Mode",
@@ -43,6 +45,7 @@ __all__ = [
     "covered_by",
     "grade_evidence",
     "grade_prediction",
+    "run_states",
 ]
 
 Mode = Literal["tests", "reproduction"]
@@ -128,9 +131,8 @@ def grade_prediction(
         return _without_run(key, "not_applicable", others, str(error))
     if not runnable:
         return _without_run(key, "no_test", others, "no touched file holds a test")
-    before, after = _states(patch, key, files, script, terms)
-    evidence = _run(before, after, spawn, store, terms, slot)
-    if isinstance(evidence, _Conflict):
+    evidence = run_states(patch, key, spawn, store, terms, slot, files, script)
+    if isinstance(evidence, Conflict):
         verdict = Verdict("conflict", remarks=(evidence.why,), fails_before=evidence.fails_before)
         return IssueGrade(key.id, verdict, others=others)
     return grade_evidence(evidence, key, others=others, counted=script is None)
@@ -216,8 +218,12 @@ def _applied(patch: str, files: Sequence[str], spawn: Callable[[], Workspace]) -
 def _states(
     patch: str, key: IssueKey, files: tuple[str, ...], script: str | None, terms: Terms
 ) -> tuple[list[PatchedState], list[PatchedState]]:
-    """The states on the original and on the fixed code: predicted ones, then base and golden."""
+    """The states on the original and on the fixed code: predicted ones, then base and golden, and
+    the import of the golden tests' files that the base state does not run: what they and their
+    conftest import, the suite has executed before any prediction does."""
     golden_files = test_files(key.test_patch)
+    there = {part.new for part in file_patches(patch) if part.old is not None}
+    unrun = tuple(file for file in golden_files if file not in files or file not in there)
     lines, touched = counted_lines(key.patch), touched_files(key.patch)
     lanes = []
     for fix in ("", key.patch):
@@ -226,27 +232,34 @@ def _states(
         kept = predicted == golden and terms.repeat == 1
         states = [replace(predicted, kept=kept)] * terms.repeat
         if script is None:
-            states += [PatchedState(fix, "", files, lines, touched), golden]
+            base = PatchedState(fix, "", files, lines, touched)
+            suite = replace(base, files=unrun if lines else (), import_only=True)
+            states += [base, golden, suite]
         lanes.append(states)
     return lanes[0], lanes[1]
 
 
 @dataclass(frozen=True, slots=True)
-class _Conflict:
+class Conflict:
     """The patch applies to the original code alone."""
 
     why: str
     fails_before: bool
 
 
-def _run(
-    before: Sequence[PatchedState],
-    after: Sequence[PatchedState],
+def run_states(
+    patch: str,
+    key: IssueKey,
     spawn: Callable[[], Workspace],
     store: StateStore,
     terms: Terms,
     slot: AbstractContextManager[Any] | None,
-) -> Evidence | _Conflict:
+    files: tuple[str, ...],
+    script: str | None = None,
+) -> Evidence | Conflict:
+    """Run all states that the grade of a patch with these test files rests on. Raises
+    `WorkspaceUnavailable`."""
+    before, after = _states(patch, key, files, script, terms)
     with ThreadPoolExecutor(2) as lanes:
         futures = [
             lanes.submit(run_lane, states, spawn, store, timeout=terms.timeout, slot=slot)
@@ -257,12 +270,13 @@ def _run(
     try:
         last = futures[1].result()
     except PatchRejected as error:
-        base = first[n] if len(first) > n else NO_TESTS
-        return _Conflict(str(error), fails_before(first[:n], base))
+        without = first[n] if len(first) > n else NO_TESTS
+        return Conflict(str(error), fails_before(first[:n], without))
     predicted = tuple(first[:n]), tuple(last[:n])
     if len(first) == n:
         return Evidence(predicted)
-    return Evidence(predicted, (first[n], last[n]), (first[n + 1], last[n + 1]))
+    base = with_counts(first[n], first[n + 2]), with_counts(last[n], last[n + 2])
+    return Evidence(predicted, base, (first[n + 1], last[n + 1]))
 
 
 def _without_run(key: IssueKey, status: Status, others: Sequence[str], *remarks: str) -> IssueGrade:

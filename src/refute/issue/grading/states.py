@@ -57,6 +57,8 @@ class PatchedState:
     """What the fix changes, here or in the state that this one is compared with."""
     script: str | None = None
     """Run this script instead of tests: its exit status decides."""
+    import_only: bool = False
+    """Import the files, with what their runner loads for them, and run no test."""
     kept: bool = True
     """Base and golden states: the report is looked up in the store and kept there, and a patch
     that does not apply is a fault of the data, not of a prediction."""
@@ -156,9 +158,14 @@ def run_state(workspace: Workspace, state: PatchedState, *, timeout: float) -> T
     if state.script is not None:
         return _run_script(workspace, state.script, timeout)
     files = files_with_tests(workspace, state.files)
+    if not files and state.import_only and state.files:
+        # what a runner loads for a folder (conftest.py, Django's settings) it loads for this one
+        files = state.files[:1]
+        workspace.write(files[0], b"")
     if not files:
         return NO_TESTS
-    return workspace.run_tests(TestSelection(files), count_lines=state.counted, timeout=timeout)
+    selection = TestSelection(files, import_only=state.import_only)
+    return workspace.run_tests(selection, count_lines=state.counted, timeout=timeout)
 
 
 _NOISE = 200

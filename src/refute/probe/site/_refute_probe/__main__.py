@@ -1,5 +1,6 @@
 """Start a test runner with the probe in it: `python SITE/_refute_probe/__main__.py RUNNER ...`.
 
+`--import-only` before RUNNER: of unittest's tests none is run, and none is said to be planned.
 RUNNER is pytest, unittest, or the path of a script (Django's runtests.py, sympy's bin/test).
 The nonce is read and its file removed before any code of the repository can run: this file is
 started by its path, with nothing but the probe's folder before the standard library, and what
@@ -39,14 +40,14 @@ def _script(path):
     exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
 
 
-def _start(runner, emit, root):
+def _start(runner, emit, root, import_only):
     if runner == "pytest":
         handover.leave("emit", emit)
         runpy.run_module("pytest", run_name="__main__", alter_sys=True)
         return
     from _refute_probe import with_unittest
 
-    with_unittest.watch(emit, root)
+    with_unittest.watch(emit, root, import_only)
     if runner == "unittest":
         runpy.run_module("unittest", run_name="__main__", alter_sys=True)
         return
@@ -68,8 +69,9 @@ def main():
     with open(os.path.join(folder, "plan"), "rb") as stream:
         later = marshal.load(stream)["later"]
     emit = channel.open_channel(folder)
-    runner = sys.argv[1]
-    del sys.argv[1]
+    import_only = sys.argv[1] == "--import-only"
+    del sys.argv[1 : 1 + import_only]
+    runner = sys.argv.pop(1)
     sys.argv[0] = runner
     _enter_tree(runner, later)
     customizing.run_waiting()
@@ -78,11 +80,13 @@ def main():
 
     def tell(record):
         if record["kind"] == "planned":
+            if import_only:
+                return
             ended["planned"] = record["tests"]
         emit(record)
 
     try:
-        _start(runner, tell, root)
+        _start(runner, tell, root, import_only)
     except SystemExit as request:
         ended["exit"] = _status(request.code)
         raise

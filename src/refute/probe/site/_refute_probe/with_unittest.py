@@ -208,9 +208,9 @@ def _observe(result, emit, root, reasons):
         observing.precede(result, name, event)
 
 
-def watch(emit, root):
-    """Observe the next test run of this process."""
-    from unittest import runner
+def watch(emit, root, import_only=False):
+    """Observe the next test run of this process. `import_only`: it runs no test."""
+    from unittest import TestSuite, runner
 
     reasons = _watch_loader(root)
     original = runner.TextTestRunner.run
@@ -226,6 +226,6 @@ def watch(emit, root):
 
         self._makeResult = _makeResult
         emit({"kind": "planned", "tests": test.countTestCases()})
-        return original(self, test)
+        return original(self, TestSuite() if import_only else test)
 
     runner.TextTestRunner.run = run
