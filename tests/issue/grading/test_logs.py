@@ -54,7 +54,17 @@ def test_pytest() -> None:
         ("django/django", "test_a (m.C)\nA line. ... skipped 'x'", {"test_a (m.C)": "SKIPPED"}),
         ("django/django", "test_a (m.C) ... printed\nlines\nok", {"test_a (m.C)": "PASSED"}),
         ("django/django", "test_a (m.C) ... ok\nERROR: test_a (m.C)", {"test_a (m.C)": "ERROR"}),
-        ("django/django", "test_a (m.C) ... test_b (m.C) ... ok", {"test_b (m.C)": "PASSED"}),
+        # where the reference errs, so do we: it is the reference's verdict that comes of it
+        ("django/django", "test_a (m.C) ... test_b (m.C) ... ok", {"test_a (m.C)": "PASSED"}),
+        ("django/django", "ERROR: test_a (m.C)\ntest_b (m.C) ... ok", {"test_a (m.C)": "ERROR"}),
+        ("django/django", "test_a (m.C)\nWaits... ... ok", {}),
+        ("django/django", "test_a (m.C) ... x(ok)", {}),
+        ("django/django", "FAIL: test_a (m.C) and test_b (m.C)", {}),
+        ("pallets/flask", "ERROR: not found: /x/t.py", {"not": "ERROR:"}),
+        ("pallets/flask", "PASSED t.py::a\nERROR: t.py::a", {"t.py::a": "ERROR:"}),
+        ("psf/requests", "PASSED a[/x/y]\nFAILED a[/z/y]\nPASSED a[/x/y]", {"a[/y]": "PASSED"}),
+        ("mwaskom/seaborn", "PASSED a PASSED b", {}),
+        ("nielstron/humaneval_fix", "PASSED t.py::a", {"t.py::a": "PASSED"}),
     ],
 )
 def test_other_formats(repo: str, line: str, expected: dict[str, str]) -> None:

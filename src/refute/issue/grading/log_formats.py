@@ -6,7 +6,7 @@ Only for logs that others wrote; our own runs are never read from what they prin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from refute.errors import InputError
 
@@ -20,7 +20,9 @@ _WORDS = ("FAILED", "PASSED", "SKIPPED", "ERROR")
 
 
 def read_statuses(text: str, repo: str, script: bool = False) -> Statuses:
-    """Test -> PASSED, FAILED, ERROR or SKIPPED, by the format of the repository's runner.
+    """Test -> PASSED, FAILED, ERROR or SKIPPED, by the format of the repository's runner, as the
+    reference reads it, mistakes included: a line `ERROR: not found` is a test `not` of status
+    `ERROR:`, which is none of the four.
 
     `script`: the run of a reproduction script, by its exit status. Raises `InputError` for a
     repository whose format is not known.
@@ -41,7 +43,7 @@ def _summary_line(line: str) -> tuple[str, str] | None:
     if line.startswith("FAILED"):
         line = line.replace(" - ", " ")
     words = line.split()
-    return (words[1], words[0]) if len(words) > 1 and words[0] in _WORDS else None
+    return (words[1], words[0]) if len(words) > 1 else None
 
 
 def _pytest(text: str) -> Statuses:
@@ -55,16 +57,17 @@ def _matplotlib(text: str) -> Statuses:
 def _pytest_short_options(text: str) -> Statuses:
     """Paths in parameters are cut to their last part: they differ from machine to machine."""
 
-    def short(test: str) -> str:
+    def short(test: str, status: str) -> tuple[str, str]:
         match = re.search(r"(.*?)\[(.*)\]", test)
         if match is None:
-            return test
+            return test, status
         option = match[2]
         if option.startswith("/") and not option.startswith("//") and "*" not in option:
             option = "/" + option.rsplit("/", 1)[-1]
-        return f"{match[1]}[{option}]"
+        return f"{match[1]}[{option}]", status
 
-    return {short(test): status for test, status in _pytest(text).items()}
+    pairs = filter(None, map(_summary_line, text.split("\n")))
+    return dict(short(*pair) for pair in pairs)
 
 
 def _pytest_coloured(text: str) -> Statuses:
@@ -78,7 +81,7 @@ def _pytest_coloured(text: str) -> Statuses:
                 found[pair[0]] = pair[1]
         elif line.endswith(_WORDS):
             words = line.split()
-            if len(words) > 1 and words[1] in _WORDS:
+            if len(words) > 1:
                 found[words[0]] = words[1]
     return found
 
@@ -87,38 +90,52 @@ def _seaborn(text: str) -> Statuses:
     found = {}
     for line in text.split("\n"):
         words = line.split()
-        if line.startswith(("FAILED", "PASSED")) and len(words) > 1:
-            found[words[1]] = line[:6]
-        elif len(words) > 2 and words[1] == "PASSED":
-            found[words[0]] = "PASSED"
+        if line.startswith("FAILED"):
+            found.update({words[1]: "FAILED"} if len(words) > 1 else {})
+        elif " PASSED " in line:
+            found.update({words[0]: "PASSED"} if words[1:2] == ["PASSED"] else {})
+        elif line.startswith("PASSED") and len(words) > 1:
+            found[words[1]] = "PASSED"
     return found
 
 
-_DJANGO = re.compile(
-    r"(?P<name>\b(?:test|app_unmigrated)\S*\s+\([^)]*\))"
-    r"|(?P<dots>\.\.\.)"
-    r"|\b(?P<status>OK|ok|FAILED|ERROR|skipped)\b"
-)
-_DJANGO_FAILED = re.compile(r"^(FAIL|ERROR):.*?(\b(?:test_|app_unmigrated)\S*\s+\([^)]*\))")
-_DJANGO_STATUS = {"ok": "PASSED", "OK": "PASSED", "skipped": "SKIPPED"}
+_DJANGO = re.compile(r"\b(?:test|app_unmigrated)\S*\s+\([^)]*\)")
+_DJANGO_FAILED = re.compile(r"\b(?:test_|app_unmigrated)\S*\s+\([^)]*\)")
+_DOTS = re.compile(r"\.\.\.")
+_END = re.compile(r"\b(?:test_|app_unmigrated|OK|ok|FAILED|ERROR|skipped)\b")
+_DJANGO_STATUS = {
+    "ok": "PASSED", "OK": "PASSED", "skipped": "SKIPPED", "FAILED": "FAILED", "ERROR": "ERROR"
+}  # fmt: skip
+
+
+def _next(pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
+    """Where the reference may go on from `at`: what stands first behind it after white space, else
+    what stands there."""
+    later = pattern.search(text, at + 1)
+    if later and text[later.start() - 1].isspace():
+        yield later
+    if here := pattern.match(text, at):
+        yield here
 
 
 def _django(text: str) -> Statuses:
-    """`test_x (module.Class) ... ok`, with output of the test anywhere in between."""
+    """`test_x (module.Class) ... ok`, with output of the test anywhere in between: that of other
+    tests too, which are lost then."""
     found: Statuses = {}
-    name, dotted = None, False
-    for token in _DJANGO.finditer(text):
-        if token["name"]:
-            name, dotted = token["name"], False
-        elif token["dots"]:
-            dotted = name is not None
-        elif name is not None and dotted:
-            found[name] = _DJANGO_STATUS.get(token["status"], token["status"])
-            name = None
+    at = 0
+    while name := _DJANGO.search(text, at):
+        at = name.start() + 1
+        for end in (e for d in _next(_DOTS, text, name.end()) for e in _next(_END, text, d.end())):
+            if end[0] in _DJANGO_STATUS:
+                found[name[0]] = _DJANGO_STATUS[end[0]]
+                at = end.end()
+                break
     for line in text.split("\n"):
-        match = _DJANGO_FAILED.match(line)
-        if match:
-            found[match[2]] = "FAILED" if match[1] == "FAIL" else "ERROR"
+        word = line.partition(":")[0]
+        if word in ("FAIL", "ERROR") and len(line) > len(word):
+            names = _DJANGO_FAILED.findall(line.split(word)[1])
+            if len(names) == 1:
+                found[names[0]] = "FAILED" if word == "FAIL" else "ERROR"
     return found
 
 
@@ -136,6 +153,7 @@ _READERS: dict[str, Callable[[str], Statuses]] = {
     "marshmallow-code/marshmallow": _pytest,
     "matplotlib/matplotlib": _matplotlib,
     "mwaskom/seaborn": _seaborn,
+    "nielstron/humaneval_fix": _pytest,
     "pallets/flask": _pytest,
     "psf/requests": _pytest_short_options,
     "pvlib/pvlib-python": _pytest,

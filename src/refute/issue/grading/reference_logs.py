@@ -24,12 +24,8 @@ from refute.workspace.contract import TestReport, TestResult
 
 __all__ = ["directives", "grade_logs", "read_counts", "read_log"]
 
-_OUTCOMES: Mapping[str, Any] = {
-    "PASSED": "passed",
-    "FAILED": "failed",
-    "ERROR": "error",
-    "SKIPPED": "skipped",
-}
+_OUTCOMES: Mapping[str, Any] = {"PASSED": "passed", "FAILED": "failed", "ERROR": "error"}
+"""Any other status (SKIPPED, and what the reference takes for one) is no result, there and here."""
 _TRACED = re.compile(r"\n\+ python3 [^\n]*trace\.py --count -C coverage\.cover [^\n]*\n")
 _SPOILT = (
     ">>>>> Patch Apply Failed",
@@ -103,7 +99,9 @@ def _run_part(text: str) -> str:
 def _result(test: str, status: str) -> TestResult:
     file = test.split("::")[0] if "::" in test or test.endswith(".py") else ""
     collecting = status == "ERROR" and test == file
-    return TestResult(test, file, _OUTCOMES[status], "collect" if collecting else "call")
+    return TestResult(
+        test, file, _OUTCOMES.get(status, "skipped"), "collect" if collecting else "call"
+    )
 
 
 def read_counts(text: str) -> dict[str, dict[int, int]]:
