@@ -559,3 +559,34 @@ def test_a_file_for_a_newer_python_is_edited_as_any_other(judge: Judge) -> None:
         "diff\na.py\nrewrite\n5-5\n    return (row\nend diff", "custom", {"a.py": code}
     )
     assert "does not parse" in applied.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (block("rewrite", "12", VERSION), None),
+        (block("insert", "EOF", NEW), None),
+        ("**diff**" + block("insert", "EOF", NEW).removeprefix("diff"), "holds no edit"),
+        (block("`rewrite`", "12", VERSION), "no such verb"),
+        (block("Rewrite", "12", VERSION), "no such verb"),
+        (block("delete", "12", VERSION), "no such verb"),
+        (block("rewrite", "12", "import re\n" + VERSION), "begins with no function"),
+        (block("rewrite", "12", "async " + VERSION), "begins with no function"),
+        (
+            block("rewrite", "25", "async def test_same(self):\n    pass\n"),
+            "begins with no function",
+        ),
+        (block("rewrite", "25", "def test_nowhere():\n    pass\n"), "no function test_nowhere"),
+        (block("rewrite", "12", "class test_area:\n    pass\n"), "no class test_area"),
+        (block("insert", "EOF", "def test_new(:\n"), "not Python"),
+        (block("insert", "EOF", NEW, "tests/broken.py"), "not Python"),
+        (block("rewrite", "1", NEW, "tests/broken.py"), "not Python"),
+        (block("rewrite", "1", NEW, "tests/none.py"), "no function test_new"),
+        (block("insert", "EOF", NEW, "tests/none.py"), None),
+    ],
+)
+def test_strictly_read_as_the_reference_reads_it(answer: str, problem: str | None) -> None:
+    files = {**FILES, "tests/broken.py": "def test_it(:\n    pass\n"}
+    applied = read_edits(answer, "custom", strict=True).apply(files.get)
+    assert bool(applied.patch) == (problem is None)
+    assert problem in " ".join(applied.problems) if problem else not applied.problems

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from refute.issue.edits.autocoderover import read_replacements
-from refute.issue.edits.blocks import read_blocks
+from refute.issue.edits.blocks import blocks_as_written, read_blocks
 from refute.issue.edits.tree import EditProblem, Files, Tree
 from refute.issue.edits.unified import read_unified
 
@@ -74,12 +74,15 @@ class Edits:
         return Applied(tree.diff(), tuple(problems))
 
 
-def read_edits(answer: str, form: Form) -> Edits:
-    """The edits in a model's answer. An answer without any gives `Edits` that change nothing."""
+def read_edits(answer: str, form: Form, strict: bool = False) -> Edits:
+    """The edits in a model's answer. An answer without any gives `Edits` that change nothing.
+
+    `strict`: a custom diff is read as the reference reads it, and what that refuses is a problem.
+    """
     match form:
         case "diff":
             return Edits(read_unified(answer))
         case "custom":
-            return Edits(read_blocks(answer))
+            return Edits(blocks_as_written(answer) if strict else read_blocks(answer))
         case "autocoderover":
             return Edits(read_replacements(answer))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from refute.issue.edits.custom import Block, joined
 from refute.issue.patches import split_lines
 
-__all__ = ["read_blocks"]
+__all__ = ["blocks_as_written", "read_blocks"]
 
 _BEGIN = re.compile(r"^\s*[`*]*\s*diff\s*[`*]*:?\s*$", re.IGNORECASE)
 _END = re.compile(r"^\s*[`*<]*\s*end[\s_-]*(?:of[\s_-]*)?diff\b.*$", re.IGNORECASE)
@@ -42,11 +43,27 @@ def read_blocks(answer: str) -> list[Block]:
             continue
         file, verb, place, stop, start = head
         number = _stop(lines, start, heads, ended)
-        block = Block(file, verb, place, _code(lines[start:number]), stop)
-        if found and (both := joined(found[-1], block)):
-            found[-1] = both
-        else:
-            found.append(block)
+        _add(found, Block(file, verb, place, _code(lines[start:number]), stop))
+    return found
+
+
+def _add(found: list[Block], block: Block) -> None:
+    if found and (both := joined(found[-1], block)):
+        found[-1] = both
+    else:
+        found.append(block)
+
+
+def blocks_as_written(answer: str) -> list[Block]:
+    """The blocks of an answer as the reference reads them: file, verb and place are the three lines
+    below `diff`, to the letter."""
+    lines = answer.lstrip("\n").splitlines()
+    found: list[Block] = []
+    for number, line in enumerate(lines[:-3]):
+        if line.startswith("diff"):
+            file, verb, place = lines[number + 1 : number + 4]
+            code = takewhile(lambda line: not line.startswith("end diff"), lines[number + 4 :])
+            _add(found, Block(file, verb, _place(place)[0], "\n".join(code), strict=True))
     return found
 
 
@@ -82,16 +99,19 @@ def _head(lines: list[str], number: int) -> _Head | None:
         return None
     word = verb[1].lower()
     number += 1
-    place: str | int | None = None
-    stop: int | None = None
     filled = _filled(lines, number)
-    match = _PLACE.match(lines[filled]) if filled < len(lines) else None
-    if match and match[1]:
-        place = "BOF" if match[1].lower().startswith("b") else "EOF"
-    elif match:
-        place = int(match[2])
-        stop = int(match[3]) if match[3] else None
-    return file, _VERBS.get(word, word), place, stop, filled + 1 if match else number
+    place, stop = _place(lines[filled]) if filled < len(lines) else (None, None)
+    return file, _VERBS.get(word, word), place, stop, number if place is None else filled + 1
+
+
+def _place(line: str) -> tuple[str | int | None, int | None]:
+    """The place that a line names, and the end of its range."""
+    match = _PLACE.match(line)
+    if match is None:
+        return None, None
+    if match[1]:
+        return "BOF" if match[1].lower().startswith("b") else "EOF", None
+    return int(match[2]), int(match[3]) if match[3] else None
 
 
 def _filled(lines: list[str], number: int) -> int:

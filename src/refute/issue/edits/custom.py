@@ -36,13 +36,14 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from textwrap import dedent
 
-from refute.issue.edits.code import Code, Definition, parsed_code
+from refute.issue.edits.code import Code, Definition, parsed_code, said
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.imports import add_imports, after_imports
 from refute.issue.edits.tree import EditProblem, Tree, line_end
 from refute.issue.patches import split_lines
-from refute.syntax import first_line
+from refute.syntax import first_line, parse_module
 
 __all__ = ["Block", "joined"]
 
@@ -62,6 +63,8 @@ class Block:
     code: str
     stop: int | None = None
     """The last line where `place` begins a range (`12-15`)."""
+    strict: bool = False
+    """What the reference refuses is a problem."""
 
     def apply(self, tree: Tree) -> Iterator[str]:
         """Edit the tree; what cannot be done is yielded, one line each."""
@@ -73,7 +76,9 @@ class Block:
     def _apply(self, tree: Tree) -> Iterator[str]:
         file = self.file
         text = tree.read(file)
-        if text is None and file.startswith(("a/", "b/")):
+        if self.strict:
+            self._refuse(text)
+        elif text is None and file.startswith(("a/", "b/")):
             file = file[2:]
             text = tree.read(file)
         line = tree.moved(file, self.place) if isinstance(self.place, int) else None
@@ -117,6 +122,22 @@ class Block:
         else:
             self._insert(module, code, line)
         tree.write(file, module.text)
+
+    def _refuse(self, text: str | None) -> None:
+        """Raise `EditProblem` for what the reference takes for no patch."""
+        if self.verb not in ("rewrite", "insert"):
+            raise EditProblem("no such verb")
+        try:
+            old, new = (parse_module(source) for source in (text or "", dedent(self.code)))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+            raise EditProblem(f"the file or the code is not Python: {said(e)}") from None
+        if self.verb == "insert":
+            return
+        first = new.body[0] if new.body else None
+        if not isinstance(first, ast.FunctionDef | ast.ClassDef):
+            raise EditProblem("its code begins with no function or class")
+        if not any(type(n) is type(first) and n.name == first.name for n in ast.walk(old)):
+            raise EditProblem(f"no {_kind(first)} {first.name}")
 
     def _replaced_lines(self, module: EditedModule, line: int | None, stop: int) -> bool:
         """Put the code in the place of the lines; False: it is meant for functions by their names,

@@ -228,7 +228,7 @@ def _read(
     if form is None:
         patch = written_diff(answer)
         return ReadAnswer(answer, patch, () if patch else ("the answer holds no diff",), tokens)
-    applied = read_edits(answer, form).apply(original.source)
+    applied = read_edits(answer, form, strict).apply(original.source)
     patch = "" if strict and applied.problems else applied.patch
     return ReadAnswer(answer, patch, tuple(applied.problems), tokens)
 
