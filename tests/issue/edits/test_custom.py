@@ -514,6 +514,28 @@ def test_lines_whose_loss_breaks_the_file_stay(judge: Judge) -> None:
     assert "does not parse" in applied.problems[0]
 
 
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        ("import click", "import os\n\nfrom mypy_extensions import x\n\nfrom black import y\n",
+         "import os\n\nimport click\nfrom mypy_extensions import x\n\nfrom black import y\n"),
+        ("import zebra", "import os\n\nfrom black import y\n",
+         "import os\n\nimport zebra\n\nfrom black import y\n"),
+        ("import zebra", "from black import y\n", "import zebra\n\nfrom black import y\n"),
+        ("from black.mode import z", "import os\n\nimport click\n",
+         "import os\n\nimport click\n\nfrom black.mode import z\n"),
+        ("from helpers import z", "import click\n\nfrom black import y\n",
+         "import click\n\nfrom black import y\nfrom helpers import z\n"),
+    ],
+)  # fmt: skip
+def test_third_party_imports_stand_apart_from_the_projects_own(
+    new: str, old: str, expected: str, judge: Judge
+) -> None:
+    files = {"m.py": old + "\nX = 1\n", "src/black/__init__.py": "", "helpers.py": ""}
+    after, _ = judge(block("insert", "BOF", f"{new}\n", "m.py"), "custom", files)
+    assert after["m.py"] == expected + "\nX = 1\n"
+
+
 def test_a_group_of_imports_that_is_not_there_is_made(judge: Judge) -> None:
     answer = block("insert", "BOF", "from .b import c\nimport os\n", "m.py")
     after, _ = judge(answer, "custom", {"m.py": "from app import A\n\nX = 1\n"})

@@ -111,7 +111,7 @@ class Block:
             tree.write(file, code.source + "\n")
             return
         try:
-            module = EditedModule(text)
+            module = EditedModule(text, tree.read)
         except EditProblem:
             if self.verb == "rewrite":
                 raise

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from refute.issue.edits.code import Code, Definition, said
 from refute.issue.edits.imports import after_imports
 from refute.issue.edits.indent import indent_of, python_lines, reindented
-from refute.issue.edits.tree import EditProblem, line_end
+from refute.issue.edits.tree import EditProblem, Files, line_end
 from refute.syntax import first_line, parse_module
 
 __all__ = ["EditedModule"]
@@ -25,9 +25,12 @@ _ALIKE = 0.85
 
 
 class EditedModule:
-    """A Python file that is being edited. Raises `EditProblem` when it cannot be parsed."""
+    """A Python file that is being edited. Raises `EditProblem` when it cannot be parsed.
 
-    def __init__(self, text: str) -> None:
+    `files` reads the other files of the project, which tell its own modules from other packages."""
+
+    def __init__(self, text: str, files: Files = lambda path: None) -> None:
+        self._files = files
         self._mark = text[: text.startswith("\ufeff")]
         self._source = text[len(self._mark) :]
         self.end = line_end(text)
@@ -37,6 +40,12 @@ class EditedModule:
     def text(self) -> str:
         """The file as it is now."""
         return self._mark + self._source
+
+    def is_own(self, package: str) -> bool:
+        """Whether the project has a module of that name at its top, or below `src` or `lib`."""
+        ends = ("/__init__.py", ".py")
+        places = (f"{at}{package}{end}" for at in ("", "src/", "lib/") for end in ends)
+        return any(self._files(place) is not None for place in places)
 
     def _parse(self) -> None:
         try:

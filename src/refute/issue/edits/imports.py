@@ -29,6 +29,10 @@ class ImportEditor(Protocol):
         """Its lines, with their ends."""
         ...
 
+    def is_own(self, package: str) -> bool:
+        """Whether the project has a module of that name."""
+        ...
+
     def splice(self, start: int, stop: int, lines: Sequence[str]) -> None:
         """Put lines (without ends) in place of [start, stop), 0-based."""
         ...
@@ -113,11 +117,11 @@ def _name_order(name: tuple[str, str | None]) -> tuple[int, str]:
 def _add_sorted(module: ImportEditor, node: ast.stmt, piece: str) -> None:
     """Put an import into the group that is its own, in the order that the group has."""
     groups = _groups(module)
-    kind = _kind(node)
+    kind = _kind(module, node)
     own = [group for group in groups if _package(node) in {_package(one) for one in group}]
-    alike = own or [group for group in groups if kind in {_kind(one) for one in group}]
+    alike = own or [group for group in groups if kind in {_kind(module, one) for one in group}]
     if not alike:
-        before = [group for group in groups if _kind(group[0]) < kind]
+        before = [group for group in groups if _kind(module, group[0]) < kind]
         if before:
             at = before[-1][-1].end_lineno or 0
             module.splice(at, at, ["", piece])
@@ -132,7 +136,7 @@ def _add_sorted(module: ImportEditor, node: ast.stmt, piece: str) -> None:
         # a group may hold several kinds where the file does not part them
         name = one.names[0].name if isinstance(one, ast.Import | ast.ImportFrom) else ""
         of_names = isinstance(one, ast.ImportFrom) and plain_first
-        return _kind(one), of_names, _module(one).lower(), name.lower()
+        return _kind(module, one), of_names, _module(one).lower(), name.lower()
 
     before_it = [one for one in group if order(one) <= order(node)]
     at = (before_it[-1].end_lineno or 0) if before_it else group[0].lineno - 1
@@ -200,9 +204,14 @@ def _package(node: ast.stmt) -> str:
     return _module(node).partition(".")[0] or "."
 
 
-def _kind(node: ast.stmt) -> int:
-    """0: of the standard library, 1: of other packages, 2: relative."""
-    return 2 if _package(node) == "." else int(_package(node) not in sys.stdlib_module_names)
+def _kind(module: ImportEditor, node: ast.stmt) -> int:
+    """0: of the standard library, 1: of other packages, 2: of the project, 3: relative."""
+    package = _package(node)
+    if package == ".":
+        return 3
+    if package in sys.stdlib_module_names:
+        return 0
+    return 2 if module.is_own(package) else 1
 
 
 def _imports(line: str) -> bool:

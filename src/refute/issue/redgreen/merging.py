@@ -15,7 +15,7 @@ from refute.errors import PatchRejected
 from refute.issue.edits.code import Definition
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.imports import add_imports
-from refute.issue.edits.tree import EditProblem
+from refute.issue.edits.tree import EditProblem, Files
 from refute.issue.grading.states import test_files
 from refute.issue.redgreen.pruning import defined_as
 from refute.issue.redgreen.ranking import Draft, Ranked
@@ -63,20 +63,26 @@ def _together(draft: Draft, other: Ranked, bed: TestBed) -> str:
             for path, text in theirs.items():
                 ours = source(path)
                 wanted = names.get(path, set())
-                whole = text if ours is None else with_tests_of(ours, text, before[path], wanted)
+                whole = (
+                    text
+                    if ours is None
+                    else with_tests_of(ours, text, before[path], wanted, source)
+                )
                 workspace.write(path, whole.encode())
             return workspace.diff()
     except (PatchRejected, EditProblem):
         return ""
 
 
-def with_tests_of(ours: str, theirs: str, before: str, names: Collection[str]) -> str:
+def with_tests_of(
+    ours: str, theirs: str, before: str, names: Collection[str], files: Files = lambda path: None
+) -> str:
     """The text of a test file with tests of another version of it, and with what that version
     imports and defines besides tests. Tests whose names are taken are left out.
 
-    `names`: `function` or `Class.method`. Raises `EditProblem`.
+    `names`: `function` or `Class.method`. `files` reads the project's. Raises `EditProblem`.
     """
-    module, other, old = EditedModule(ours), EditedModule(theirs), EditedModule(before)
+    module, other, old = EditedModule(ours, files), EditedModule(theirs), EditedModule(before)
     imports = {ast.dump(node) for node in old.tree.body if isinstance(node, _IMPORTS)}
     new = [n for n in other.tree.body if isinstance(n, _IMPORTS) and ast.dump(n) not in imports]
     if new:
