@@ -612,3 +612,29 @@ def test_strictly_read_as_the_reference_reads_it(answer: str, problem: str | Non
     applied = read_edits(answer, "custom", strict=True).apply(files.get)
     assert bool(applied.patch) == (problem is None)
     assert problem in " ".join(applied.problems) if problem else not applied.problems
+
+
+@pytest.mark.parametrize(
+    ("blocks", "problem"),
+    [
+        (
+            [("rewrite", "12", VERSION), ("rewrite", "12", VERSION.replace("a, 1", "a, 9"))],
+            "line 13 is replaced by two blocks",
+        ),
+        (
+            [("rewrite", "13-15", VERSION), ("rewrite", "12", VERSION.replace("a, 1", "a, 9"))],
+            "replaced by two blocks",
+        ),
+        ([("insert", "EOF", NEW), ("insert", "BOF", NEW)], "test_new is defined twice"),
+        ([("insert", "EOF", NEW), ("insert", "EOF", NEW)], "test_new is defined twice"),
+        ([("insert", "EOF", VERSION)], "test_area is defined twice"),
+        ([("insert", "EOF", NEW), ("rewrite", "12", VERSION)], None),
+        ([("rewrite", "22", SQUARE_CODE), ("rewrite", "12", VERSION)], None),
+    ],
+)
+def test_blocks_that_clash_are_told(
+    blocks: list[tuple[str, str, str]], problem: str | None
+) -> None:
+    applied = read_edits("".join(block(*one) for one in blocks), "custom").apply(FILES.get)
+    assert applied.patch
+    assert problem in " ".join(applied.problems) if problem else not applied.problems

@@ -405,6 +405,20 @@ def test_readings_of_a_fix() -> None:
 
 
 @pytest.mark.parametrize(
+    "head",
+    ["READING {}", "READING {} (likelier)", "READING {}: empty is wrong", "## READING {} - a",
+     "Reading {}", "**Reading {}.** As the user says", "reading #{}"],
+)  # fmt: skip
+def test_readings_are_divided_however_their_line_is_written(head: str) -> None:
+    code = "def f{}():\n    # Reading 1 of two\n    pass\n"
+    block = f"```custom-diff\ndiff\na.py\ninsert\nEOF\n{code}end diff\n```\n"
+    said = "Reading 1 is likelier.\nReading 2 is not.\n"
+    parts = [f"{head.format(number)}\n{block.format(number)}" for number in (1, 2)]
+    found = read_readings("Why.\n" + said + "".join(parts))
+    assert [part.strip() for part in found] == [block.format(n).strip() for n in (1, 2)]
+
+
+@pytest.mark.parametrize(
     ("id", "name"),
     [
         ("tests/test_a.py::test_b[1::2]", "test_b"),

@@ -19,6 +19,7 @@ from typing import Literal, Protocol, get_args
 
 from refute.issue.edits.autocoderover import read_replacements
 from refute.issue.edits.blocks import blocks_as_written, read_blocks
+from refute.issue.edits.custom import Block
 from refute.issue.edits.tree import EditProblem, Files, Tree
 from refute.issue.edits.unified import read_unified
 
@@ -71,7 +72,24 @@ class Edits:
                 problems.extend(edit.apply(tree))
             except EditProblem as e:
                 problems.append(str(e))
+        problems += _clashes(self.edits[:MOST_EDITS], files)
         return Applied(tree.diff(), tuple(problems))
+
+
+def _clashes(edits: Sequence[FileEdit], files: Files) -> Iterator[str]:
+    """Lines that two blocks of a custom diff replace: what the first makes of them is lost."""
+    blocks = [one for one in edits if isinstance(one, Block) and not one.strict]
+    taken: dict[tuple[str, int], int] = {}
+    for number, block in enumerate(blocks if len(blocks) > 1 else ()):
+        tree = Tree(files)
+        try:
+            list(block.apply(tree))
+        except EditProblem:
+            continue
+        for place in tree.replaced():
+            if taken.setdefault(place, number) != number:
+                yield f"{place[0]}: line {place[1]} is replaced by two blocks"
+                break
 
 
 def read_edits(answer: str, form: Form, strict: bool = False) -> Edits:

@@ -120,7 +120,7 @@ class Block:
         if self.verb == "rewrite":
             yield from self._rewrite(module, code, line)
         else:
-            self._insert(module, code, line)
+            yield from self._insert(module, code, line)
         tree.write(file, module.text)
 
     def _refuse(self, text: str | None) -> None:
@@ -210,7 +210,7 @@ class Block:
                 continue
             if new:
                 together = _after_one_another(new, code.indented)
-                self._insert(module, together, line if last is None else last + 1)
+                yield from self._insert(module, together, line if last is None else last + 1)
                 new = []
             old = None if node is None else _version_of(module, code, node, line)
             if node is None or old is None:
@@ -222,7 +222,15 @@ class Block:
         if imports:
             add_imports(module, imports)
 
-    def _insert(self, module: EditedModule, code: Code, line: int | None) -> None:
+    def _insert(self, module: EditedModule, code: Code, line: int | None) -> Iterator[str]:
+        """Put the code in; a name that is defined twice then is yielded."""
+        names = [node.name for node in code.definitions]
+        before = module.doubled(names)
+        self._put(module, code, line)
+        if module.doubled(names) > before and not self.strict:
+            yield f"insert: {', '.join(names)[:60]} is defined twice now"
+
+    def _put(self, module: EditedModule, code: Code, line: int | None) -> None:
         owner = self._owner(module, code, line)
         if owner is not None:
             imports, rest = code.imports()

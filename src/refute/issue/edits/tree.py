@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from refute.issue.patches import split_lines
 
@@ -79,6 +79,15 @@ class Tree:
             if start < line <= stop:
                 return min(new_start + line - start, max(new_stop, 1))
         return line + len(new) - len(old)
+
+    def replaced(self) -> Iterator[tuple[str, int]]:
+        """The lines that are no longer there as they were: file and number before all edits."""
+        for path, before in self._before.items():
+            old, new = split_lines(before or ""), split_lines(self._after[path] or "")
+            matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) > _LARGE)
+            for tag, start, stop, _, _ in matcher.get_opcodes():
+                if tag in ("replace", "delete"):
+                    yield from ((path, number + 1) for number in range(start, stop))
 
     def diff(self) -> str:
         """All changes as a unified diff that `git apply` reads, files in order of their names."""

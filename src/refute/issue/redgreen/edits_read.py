@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from refute.issue.drafting.original import Original
 from refute.issue.edits import read_edits
+from refute.issue.edits.blocks import read_blocks
 from refute.issue.patches import split_fix, split_tests
 
 __all__ = ["Edited", "TestOpinion", "read_patches", "read_readings", "read_verdicts"]
@@ -16,7 +17,7 @@ _VERDICT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _TEST = re.compile(r"\btest\w*")
-_READING = re.compile(r"^[\W_]*READING[\W_]*\d[\W_]*$", re.MULTILINE)
+_READING = re.compile(r"^[^a-z0-9\n]*READING[^a-z0-9\n]*\d\b.*$", re.MULTILINE | re.IGNORECASE)
 MOST_READINGS = 2
 """Of one answer that are tried: each costs a run of tests for each draft."""
 
@@ -44,16 +45,15 @@ def read_patches(answer: str, original: Original) -> Edited:
 def read_readings(answer: str) -> list[str]:
     """The changes of an answer that reads the issue in more than one way, the likelier first.
 
-    An answer without the lines that divide them holds one.
+    An answer without the lines that divide them holds one. What is only said of a reading, without
+    edits, is none.
     """
-    lines = list(_READING.finditer(answer))
+    code = {line for block in read_blocks(answer) for line in block.code.split("\n")}
+    lines = [line for line in _READING.finditer(answer) if line[0] not in code]
     stops = [*(line.start() for line in lines[1:]), len(answer)]
-    found = (
-        [answer[line.end() : stop] for line, stop in zip(lines, stops, strict=True)]
-        if lines
-        else []
-    )
-    return found[:MOST_READINGS] or [answer]
+    found = [answer[line.end() : stop] for line, stop in zip(lines, stops, strict=False)]
+    edited = [part for part in found if read_blocks(part)]
+    return (edited or found)[:MOST_READINGS] or [answer]
 
 
 @dataclass(frozen=True, slots=True)
