@@ -15,6 +15,8 @@ class Figure:
 
     value: float
     stderr: float
+    n: int = 0
+    """Problems that it is a mean over."""
 
 
 def mean(numbers: Iterable[float]) -> Figure:
@@ -34,6 +36,6 @@ def clustered(groups: Sequence[tuple[float, int]]) -> Figure:
     value = sum(part for part, _ in groups) / total
     n = sum(1 for _, count in groups if count)
     if n < 2:
-        return Figure(value, math.nan)
+        return Figure(value, math.nan, n)
     squares = sum((part - value * count) ** 2 for part, count in groups)
-    return Figure(value, math.sqrt(squares * n / (n - 1)) / total)
+    return Figure(value, math.sqrt(squares * n / (n - 1)) / total, n)

@@ -70,7 +70,7 @@ def test_grading_the_code_as_it_is(
     assert (document["dataset"], document["method"], document["n"]) == (str(data), "none", 4)
     assert document["metrics"]["code_accuracy"]["value"] == 0.25
     assert document["metrics"]["code_accuracy"]["stderr"] == pytest.approx(0.25)
-    assert document["metrics"]["attack_rate"] == {"value": None, "stderr": None}
+    assert document["metrics"]["attack_rate"] == {"value": None, "stderr": None, "n": 0}
     assert document["metrics"]["pass_rate"]["value"] == pytest.approx((0.2 + 1 + 0.2 + 0) / 4)
     assert Path(document["run"]).parent == tmp_path / "runs"
     assert document["errors"] == {}

@@ -10,13 +10,13 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from refute.figures import Figure, mean
+from refute.figures import Figure, clustered, mean
 from refute.issue.analysis.inference import wilson
 from refute.report.consoles import SafeConsole
 from refute.report.exports import as_csv, as_latex
 from refute.report.grid_text import print_grid
 from refute.report.grids import Grid, difference_cell, estimate_cell, p_cell, row_of
-from refute.report.intervals import Estimate, estimate, unknown
+from refute.report.intervals import Estimate, estimate, in_words, unknown
 
 GRID = Grid(
     "figures",
@@ -95,6 +95,16 @@ def test_the_interval_of_one_answer_a_problem_is_wilsons() -> None:
         assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
     three = estimate(Figure(1.0, 0.0), 3)
     assert (round(100 * three.low), three.high) == (44, 1.0)
+
+
+def test_a_rate_says_how_many_it_is_of_where_its_row_says_another_number() -> None:
+    tests = estimate(clustered([(2.0, 2)] * 7 + [(0.0, 0)] * 5), 12)
+    assert tests.n == 7
+    assert estimate_cell(tests, over=12).text == "100.0 [64.6, 100.0] of 7"
+    assert estimate_cell(tests, over=7).text == "100.0 [64.6, 100.0]"
+    assert estimate_cell(tests).narrow == "100.0 [65–100] of 7"
+    assert in_words(tests) == ("100.00", "7", "[64.57, 100.00]")
+    assert in_words(estimate(None))[1] == "-"
 
 
 def test_an_interval_is_only_given_where_something_is_known() -> None:

@@ -13,9 +13,9 @@ from rich.text import Text
 from refute.figures import Figure
 from refute.function.bench import BenchSummary
 from refute.function.bench.summary import ModelCost
-from refute.report.intervals import estimate, in_words
+from refute.report.intervals import IN_WORDS, estimate, in_words
 
-__all__ = ["ROWS", "bench_document", "cost_text", "print_bench"]
+__all__ = ["ROWS", "bench_document", "cost_text", "figure_document", "print_bench"]
 
 _TESTS = {
     "attack_rate": "attack rate",
@@ -35,14 +35,14 @@ ROWS = {**_TESTS, **_KEPT, **_CODE}
 
 
 def bench_document(result: BenchSummary) -> dict[str, Any]:
-    """`{"dataset", "method", "n", "metrics": {name: {"value", "stderr"}}, "run", ...}`."""
+    """`{"dataset", "method", "n", "metrics": {name: {"value", "stderr", "n"}}, "run", ...}`."""
     names = [*ROWS, "hit_rate", "tested", "fix_precision"]
     settings = result.settings
     document: dict[str, Any] = {
         "dataset": settings.dataset,
         "method": settings.method,
         "n": result.n,
-        "metrics": {n: _figure(result.figures[n]) for n in names if n in result.figures},
+        "metrics": {n: figure_document(result.figures[n]) for n in names if n in result.figures},
         "run": str(result.run),
         "abstained": result.abstained,
         "wrong_fixes": result.wrong_fixes,
@@ -58,10 +58,10 @@ def bench_document(result: BenchSummary) -> dict[str, Any]:
         "tester": settings.tester,
         "options": {} if settings.options is None else asdict(settings.options),
         "runs": [
-            {name: _figure(figures[name]) for name in names if name in figures}
+            {name: figure_document(figures[name]) for name in names if name in figures}
             for figures in result.by_run
         ],
-        "rounds": [_figure(figure) for figure in result.rounds],
+        "rounds": [figure_document(figure) for figure in result.rounds],
         "cost": asdict(result.cost),
     }
 
@@ -73,15 +73,13 @@ def print_bench(result: BenchSummary, console: Console) -> None:
     model = f" with {settings.model}" if settings.model is not None else ""
     title = f"{settings.dataset}, method {settings.method}{model}, {result.n} problems{runs}"
     table = Table(title=Text(title, style="bold"), title_justify="left")
-    for name, justify in (("", "left"), ("%", "right"), ("95 % interval", "right")):
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    table.add_column("")
+    for head in IN_WORDS:
+        table.add_column(head, justify="right")
     problems = -(-result.n // settings.runs)
     for name, label in ROWS.items():
         if name in result.figures:
-            over = problems
-            if name.removeprefix("kept_") in _TESTS and "tested" in result.figures:
-                over = round(problems * result.figures["tested"].value) if result.n else 0
-            table.add_row(label, *in_words(estimate(result.figures[name], over)))
+            table.add_row(label, *in_words(estimate(result.figures[name], problems)))
     for number, figure in enumerate(result.rounds):
         label = f"code accuracy after round {number}" if number else "code accuracy at the start"
         table.add_row(label, *in_words(estimate(figure, problems)))
@@ -111,8 +109,9 @@ def cost_text(cost: ModelCost) -> str:
     )
 
 
-def _figure(figure: Figure) -> dict[str, float | None]:
-    return {"value": _number(figure.value), "stderr": _number(figure.stderr)}
+def figure_document(figure: Figure) -> dict[str, float | int | None]:
+    """`{"value", "stderr", "n"}`, null where unknown; `n`: problems that it is a mean over."""
+    return {"value": _number(figure.value), "stderr": _number(figure.stderr), "n": figure.n}
 
 
 def _number(value: float) -> float | None:

@@ -70,12 +70,15 @@ def _main(study: DatasetStudy) -> Grid:
             row_of(
                 run.label,
                 _size(run),
-                *(estimate_cell(run.estimate(name), 2) for name in HEADS),
+                *(estimate_cell(run.estimate(name), 2, run.problems) for name in HEADS),
             )
         )
         rows += paper_rows(run.matches, HEADS, empty=1, digits=2)
     meaning = "; ".join(f"{head}: {ROWS[name]}" for name, head in HEADS.items())
-    lines = [*_warnings(study), f"% [95 % interval]. {meaning}"]
+    lines = [
+        *_warnings(study),
+        f"% of the problems, or of as many as it says [95 % interval]. {meaning}",
+    ]
     heads = ("", "problems", *HEADS.values())
     title = f"{study.dataset}: {study.shared}" if study.shared else study.dataset
     return Grid("figures", title, heads, tuple(rows), tuple(lines))

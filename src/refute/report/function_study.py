@@ -26,8 +26,6 @@ __all__ = [
     "words_of",
 ]
 
-_OVER_TESTS = ("attack_rate", "output_accuracy", "accuracy_and_attack")
-
 
 @dataclass(frozen=True, slots=True)
 class PageRun:
@@ -51,8 +49,7 @@ class FunctionRun:
 
     def estimate(self, name: str) -> Estimate:
         """A figure of the run with its interval."""
-        over_tests = name.removeprefix("kept_") in _OVER_TESTS
-        return estimate(self.result.figures.get(name), self.tested if over_tests else self.problems)
+        return estimate(self.result.figures.get(name), self.problems)
 
     def after(self, round: int) -> Estimate:
         """Code accuracy after a round of debugging; a run that ended earlier keeps its last."""

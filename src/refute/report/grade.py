@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from refute.figures import Figure
 from refute.issue.grading.grade_records import GradeRecord, read_grade
-from refute.issue.grading.grade_summary import COLUMNS, Columns, Grades, Summary
-from refute.report.intervals import estimate, in_words
+from refute.issue.grading.grade_summary import Columns, Grades, Summary
+from refute.report.bench import figure_document
+from refute.report.grid_text import print_grid
+from refute.report.grids import Grid
+from refute.report.issue_grids import HEADS, figures_row
 from refute.runs.records import ErrorRecord
 
 __all__ = ["STATUSES", "grade_document", "print_grades"]
@@ -44,7 +44,7 @@ def grade_document(
         "dataset": dataset,
         "n": summary.n,
         "n_coverage": summary.counted,
-        "metrics": {name: _figure(figure) for name, figure in summary.figures.items()},
+        "metrics": {name: figure_document(figure) for name, figure in summary.figures.items()},
         "statuses": dict(summary.statuses),
         "errors": dict(summary.errors),
         "flaky": summary.flaky,
@@ -84,26 +84,17 @@ def print_grades(
     """The figures, then why instances failed, then what to be careful about."""
     whole = f" of {summary.n + len(summary.errors)}" if summary.errors else ""
     heading = f"{title}, {summary.n}{whole} instances"
-    console.print(Text(heading, style="bold"), soft_wrap=True)
-    if summary.n:
-        console.print(_table(summary, COLUMNS[columns]))
+    if not summary.n:
+        console.print(Text(heading, style="bold"), soft_wrap=True)
+    else:
+        row = figures_row("", summary, HEADS[columns])
+        print_grid(Grid("figures", heading, ("", "n", *HEADS[columns].values()), (row,)), console)
     for status, count in summary.statuses.items():
         console.print(Text(f"{count:5}  {STATUSES.get(status, status)}"))
     if summary.errors:
         console.print(Text(f"{len(summary.errors):5}  without a grade (not counted)"))
     for text in _cautions(summary):
         console.print(Text(f"note: {text}", style="dim"))
-
-
-def _table(summary: Summary, figures: Mapping[str, str]) -> Table:
-    table = Table()
-    table.add_column("")
-    table.add_column("%", justify="right")
-    table.add_column("95 % interval", justify="right")
-    for name, label in figures.items():
-        n = None if name.startswith("coverage") else summary.n
-        table.add_row(label, *in_words(estimate(summary.figures[name], n)))
-    return table
 
 
 def _cautions(summary: Summary) -> list[str]:
@@ -119,8 +110,3 @@ def _cautions(summary: Summary) -> list[str]:
         more = f" and {len(summary.doubtful) - 5} more" if len(summary.doubtful) > 5 else ""
         notes.append(f"the golden tests reproduce nothing here, so doubt: {shown}{more}")
     return notes
-
-
-def _figure(figure: Figure) -> dict[str, float | None]:
-    parts = {"value": figure.value, "stderr": figure.stderr}
-    return {name: None if math.isnan(part) else part for name, part in parts.items()}

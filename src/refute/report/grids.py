@@ -92,15 +92,17 @@ def count_cell(value: float | None, form: str = ",.0f") -> Cell:
     return Cell(format(value, form), value)
 
 
-def estimate_cell(one: Estimate, digits: int = 1) -> Cell:
-    """`57.1 [49.3, 64.6]`, in percent."""
+def estimate_cell(one: Estimate, digits: int = 1, over: int | None = None) -> Cell:
+    """`57.1 [49.3, 64.6] of 7`, in percent. `over`: how many the row says it is of; a figure of as
+    many does not say so again."""
     if math.isnan(one.value):
         return Cell("-")
     value, low, high = 100 * one.value, 100 * one.low, 100 * one.high
     text = f"{value:.{digits}f}"
+    of = "" if one.n in (over, None) else f" of {one.n}"
     if math.isnan(low):
-        return Cell(text, value)
-    full, compact = f"{text} [{low:.1f}, {high:.1f}]", f"{text} [{low:.0f}–{high:.0f}]"
+        return Cell(text + of, value)
+    full, compact = f"{text} [{low:.1f}, {high:.1f}]{of}", f"{text} [{low:.0f}–{high:.0f}]{of}"
     return Cell(full, value, low, high, compact)
 
 

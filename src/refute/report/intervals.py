@@ -9,7 +9,7 @@ from refute.figures import Figure
 from refute.issue.analysis.groups import Share
 from refute.issue.analysis.inference import wilson_of
 
-__all__ = ["Estimate", "estimate", "in_words", "of_share", "percent", "unknown"]
+__all__ = ["IN_WORDS", "Estimate", "estimate", "in_words", "of_share", "percent", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,13 @@ def estimate(figure: Figure | None, clusters: int | None = None) -> Estimate:
 
     Wilson's interval is that of the number of independent problems which would have this standard
     error; for one answer a problem it is exactly the usual one. `clusters`: problems; needed where
-    the standard error is 0 or unknown, as for 3 of 3, where it says nothing.
+    the standard error is 0 or unknown, as for 3 of 3, where it says nothing. No more than those of
+    the figure count (those with a test, of a rate of tests), and all of them where it is None.
     """
     if figure is None or math.isnan(figure.value):
         return unknown
     p, error = figure.value, figure.stderr
+    clusters = min((n for n in (clusters, figure.n) if n), default=None)
     spread = p * (1 - p)
     if spread > 1e-12 and error > 1e-12:
         size = spread / (error * error)
@@ -57,10 +59,15 @@ def of_share(share: Share) -> Estimate:
     return Estimate(share.successes / share.n, found.low, found.high, share.n)
 
 
-def in_words(one: Estimate) -> tuple[str, str]:
-    """The figure and its interval in percent: "57.14", "[49.30, 64.60]"; "-" where unknown."""
+IN_WORDS = ("%", "of", "95 % interval")
+"""Heads of the columns of `in_words`."""
+
+
+def in_words(one: Estimate) -> tuple[str, str, str]:
+    """The figure in percent, what it is of, and its interval: "57.14", "7", "[49.30, 64.60]"; "-"
+    where unknown."""
     interval = "-" if math.isnan(one.low) else f"[{percent(one.low)}, {percent(one.high)}]"
-    return percent(one.value), interval
+    return percent(one.value), "-" if one.n is None else str(one.n), interval
 
 
 def percent(value: float) -> str:

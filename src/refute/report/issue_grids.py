@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from refute.issue.analysis.filters import FilterRun
+from refute.issue.analysis.groups import Share
 from refute.issue.analysis.overlap import Ensemble, Independence, Pair
 from refute.issue.analysis.runs import GradedRun
 from refute.issue.analysis.study import Breakdown, StudiedRun, Study
+from refute.issue.grading.grade_summary import Columns, Summary
 from refute.report.filters import FILTER_HEADS, filter_rows
 from refute.report.grids import (
     Cell,
@@ -30,8 +32,10 @@ from refute.report.paper_join import Match, RunKey, matches
 from refute.runs.journal import read_header
 
 __all__ = [
+    "HEADS",
     "ISSUE_HEADS",
     "cautions",
+    "figures_row",
     "filter_grid",
     "issue_estimate",
     "issue_grids",
@@ -59,12 +63,15 @@ V1_HEADS = {
     "coverage_success": "ΔC of F→P",
     "coverage_other": "ΔC of others",
 }
-"""The same as version 1 of the paper has them."""
+"""The same as version 1 of the paper has them: its F→P is our S; F→× counts a file that cannot be
+imported, and P→P is every other patch that applies, so that A = F→× + P→P."""
+HEADS: Mapping[Columns, Mapping[str, str]] = {"v1": V1_HEADS, "later": ISSUE_HEADS}
 _BESIDE = {**ISSUE_HEADS, "fail_to_any_v1": "F→× (v1)", "pass_to_pass_v1": "P→P (v1)"}
 """Names of figures beside the paper's, where both kinds stand in one column."""
 _MEANING = (
-    "% of instances [95 % interval]. A: the patch applies. F→×, F→P, P→P: some test of it does so "
-    "before → after the golden patch. S: F→P and nothing fails after. ΔC: change coverage."
+    "% of the n instances, or of as many as it says [95 % interval]. A: the patch applies. "
+    "F→×, F→P, P→P: some test of it does so before → after the golden patch. S: F→P and nothing "
+    "fails after. ΔC: change coverage."
 )
 
 
@@ -90,8 +97,7 @@ def issue_grids(study: Study, *, as_model: str | None = None) -> list[Grid]:
 
 def issue_estimate(subject: StudiedRun, name: str) -> Estimate:
     """A figure of a run with its interval."""
-    n = None if name.startswith("coverage") else subject.summary.n
-    return estimate(subject.summary.figures.get(name), n)
+    return estimate(subject.summary.figures.get(name))
 
 
 def issue_matches(
@@ -179,12 +185,16 @@ def _figures(
 ) -> tuple[Row, ...]:
     rows: list[Row] = []
     for subject, own in zip(study.subjects, found, strict=True):
-        summary, missing = subject.summary, subject.run.missing
-        size = Cell(f"{summary.n}" + (f" (+{missing})" if missing else ""), summary.n)
-        cells = (estimate_cell(issue_estimate(subject, name)) for name in heads)
-        rows.append(row_of(subject.label, size, *cells))
+        rows.append(figures_row(subject.label, subject.summary, heads, subject.run.missing))
         rows += paper_rows(own, heads, empty=1, digits=1)
     return tuple(rows)
+
+
+def figures_row(label: str, summary: Summary, heads: Mapping[str, str], missing: int = 0) -> Row:
+    """The figures of one graded run; what is not a share of all its `n` says of how many it is."""
+    size = Cell(f"{summary.n}" + (f" (+{missing})" if missing else ""), summary.n)
+    figures = (estimate(summary.figures.get(name)) for name in heads)
+    return row_of(label, size, *(estimate_cell(one, over=summary.n) for one in figures))
 
 
 def cautions(study: Study) -> list[str]:
@@ -226,7 +236,7 @@ def _samples(study: Study) -> list[Grid]:
     rows = [
         row_of(
             subject.run.method,
-            *(estimate_cell(estimate(one, subject.summary.n)) for one in subject.pass_at),
+            *(estimate_cell(estimate(one)) for one in subject.pass_at),
             *[""] * (most - len(subject.pass_at)),
         )
         for subject in study.subjects
@@ -241,16 +251,18 @@ def _breakdown(one: Breakdown, study: Study) -> Grid:
     sizes = (count_cell(len(group.ids)) for group in one.groups)
     rows = [row_of("instances", *sizes, kind="total")]
     rows += [
-        row_of(subject.label, *(estimate_cell(of_share(shares[at])) for shares in one.shares))
+        row_of(subject.label, *_shares([shares[at] for shares in one.shares], one))
         for at, subject in enumerate(study.subjects)
     ]
-    rows += [
-        row_of(f"fixes: {name}", *(estimate_cell(of_share(share)) for share in shares))
-        for name, shares in one.fixes
-    ]
+    rows += [row_of(f"fixes: {name}", *_shares(shares, one)) for name, shares in one.fixes]
     heads = ("", *(group.label for group in one.groups))
     name = "-".join(one.title.split()[:2])
     return Grid(name, f"{_name(study)}, S {one.title}, %", heads, tuple(rows))
+
+
+def _shares(shares: Sequence[Share], one: Breakdown) -> Iterator[Cell]:
+    for share, group in zip(shares, one.groups, strict=True):
+        yield estimate_cell(of_share(share), over=len(group.ids))
 
 
 def _regions(study: Study) -> Grid:
@@ -359,10 +371,11 @@ def _contexts(study: Study, as_model: str | None) -> list[Grid]:
         patches = [word for word in given if "patch" in word and "test" not in word]
         told = "may be wrong" if any("wrong" in word for word in given) else ""
         names = ("applicable", "fail_to_any_v1", "success", "pass_to_pass_v1")
-        cells = [estimate_cell(issue_estimate(subject, name)) for name in names]
+        n = subject.summary.n
+        cells = [estimate_cell(issue_estimate(subject, name), over=n) for name in names]
         besides = "-" if "alone" in given else "BM25's files"
         where = (test, patches[0] if patches else "-", told, besides)
-        rows.append(row_of(subject.label, *where, count_cell(subject.summary.n), *cells))
+        rows.append(row_of(subject.label, *where, count_cell(n), *cells))
         rows += paper_rows(own, names, empty=5, digits=1)
     if not any(subject.run.given for subject in study.subjects):
         return []

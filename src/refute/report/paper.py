@@ -41,7 +41,7 @@ class PaperFigure:
     """As the paper prints it; `-`: none, or any."""
     method: str
     metric: str
-    """As in `refute.function.grade.metrics`, or in `refute.issue.grading.grade_summary.FIGURES`."""
+    """As in `refute.function.grade.metrics`, or in `refute.report.issue_grids.ISSUE_HEADS`."""
     value: float
     """In its unit, as printed."""
     unit: str = "percent"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from refute.issue.grading.repair_tasks import FixRecord, FixSummary
-from refute.report.intervals import estimate, in_words
+from refute.report.bench import figure_document
+from refute.report.intervals import IN_WORDS, estimate, in_words
 from refute.runs.records import ErrorRecord
 
 if TYPE_CHECKING:
@@ -54,10 +54,7 @@ def fix_grades_document(
         "dataset": dataset,
         "task": "repair",
         "n": summary.n,
-        "figures": {
-            name: {"value": _number(one.value), "stderr": _number(one.stderr)}
-            for name, one in figures.items()
-        },
+        "figures": {name: figure_document(one) for name, one in figures.items()},
         "status": dict(summary.statuses),
         "resolved": list(summary.resolved_ids),
         "errors": dict(summary.errors),
@@ -69,16 +66,15 @@ def fix_grades_document(
 def print_fix_grades(title: str, summary: FixSummary, console: Console) -> None:
     """The figures, then how many fixes came to what."""
     table = Table(title=Text(title, style="bold"), title_justify="left")
-    table.add_column("% of instances")
-    table.add_column("value", justify="right")
-    table.add_column("95 % interval", justify="right")
-    rows = (
-        ("resolved", summary.resolved, summary.n),
-        ("applies", summary.applied, summary.n),
-        ("resolved by the lists", summary.by_lists, None),  # of the instances that have lists
-    )
-    for name, figure, n in rows:
-        table.add_row(name, *in_words(estimate(figure, n)))
+    table.add_column("")
+    for head in IN_WORDS:
+        table.add_column(head, justify="right")
+    for name, figure in (
+        ("resolved", summary.resolved),
+        ("applies", summary.applied),
+        ("resolved by the lists", summary.by_lists),
+    ):
+        table.add_row(name, *in_words(estimate(figure)))
     console.print(table)
     for status, count in summary.statuses.items():
         console.print(Text(f"{count:5d}  {STATUSES[status]}"))
@@ -133,7 +129,3 @@ def print_fix(result: FixResult, console: Console) -> None:
         console.print(Text(f"  {reason}", style="dim"))
     if result.patch:
         console.print(Text(confidence_text(result.found.prediction.confidence, result.method)))
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 6)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from refute.figures import Figure
 from refute.issue.analysis.inference import Interval
 from refute.issue.analysis.overlap import Independence, Pair
 from refute.issue.analysis.sampling import RunCost
 from refute.issue.analysis.study import Breakdown, StudiedRun, Study
-from refute.issue.grading.grade_summary import FIGURES
+from refute.report.bench import figure_document
 from refute.report.grids import grid_document, number
-from refute.report.issue_grids import issue_grids, issue_matches
+from refute.report.issue_grids import ISSUE_HEADS, issue_grids, issue_matches
 from refute.report.paper_join import match_document
 
 __all__ = ["study_document"]
@@ -59,10 +58,10 @@ def _subject_document(subject: StudiedRun) -> dict[str, Any]:
         "run": str(run.folder),
         "n": summary.n,
         "missing": run.missing,
-        "metrics": {name: _figure(summary.figures[name]) for name in FIGURES},
+        "metrics": {name: figure_document(summary.figures[name]) for name in ISSUE_HEADS},
         "statuses": dict(summary.statuses),
         "errors": dict(summary.errors),
-        "pass_at": [_figure(figure) for figure in subject.pass_at],
+        "pass_at": [figure_document(figure) for figure in subject.pass_at],
         "cost": None if subject.cost is None else _cost_document(subject.cost),
     }
 
@@ -115,10 +114,6 @@ def _independence_document(found: Independence) -> dict[str, Any]:
         "p_greater": found.p_greater,
         "p_chi_squared": number(found.p_chi_squared),
     }
-
-
-def _figure(figure: Figure) -> dict[str, float | None]:
-    return {"value": number(figure.value), "stderr": number(figure.stderr)}
 
 
 def _interval(interval: Interval) -> list[float | None]:

@@ -15,9 +15,6 @@ from refute.problems import IssueKey
 from refute.runs.records import ErrorRecord
 
 __all__ = [
-    "COLUMNS",
-    "FIGURES",
-    "FIGURES_V1",
     "Columns",
     "Grades",
     "Summary",
@@ -28,32 +25,8 @@ __all__ = [
 Grades = Mapping[str, GradeRecord | ErrorRecord]
 """Instance id -> its grade, or why there is none."""
 
-FIGURES: Mapping[str, str] = {
-    "applicable": "A   applicable",
-    "fail_to_any": "F→×",
-    "fail_to_pass": "F→P",
-    "pass_to_pass": "P→P",
-    "success": "S   success",
-    "coverage": "ΔC  all",
-    "coverage_success": "ΔC  successful",
-    "coverage_other": "ΔC  other",
-}
-"""Name of a figure -> its label: as the benchmark's later versions define them."""
-
-FIGURES_V1: Mapping[str, str] = {
-    "applicable": "A   applicable",
-    "fail_to_any_v1": "F→×",
-    "success": "F→P",
-    "pass_to_pass_v1": "P→P",
-    "coverage": "ΔC  all",
-    "coverage_success": "ΔC  F→P",
-    "coverage_other": "ΔC  not F→P",
-}
-"""As the paper's first version defines them (Tables 2 and 3): its F→P is our S; F→× counts a file
-that cannot be imported, and P→P is every other patch that applies, so that A = F→× + P→P."""
-
 Columns = Literal["v1", "later"]
-COLUMNS: Mapping[Columns, Mapping[str, str]] = {"v1": FIGURES_V1, "later": FIGURES}
+"""Whose definitions a table has: the paper's first version's, or the benchmark's of today."""
 
 
 @dataclass(frozen=True, slots=True)
