@@ -57,17 +57,17 @@ def _matplotlib(text: str) -> Statuses:
 def _pytest_short_options(text: str) -> Statuses:
     """Paths in parameters are cut to their last part: they differ from machine to machine."""
 
-    def short(test: str, status: str) -> tuple[str, str]:
+    def short(test: str) -> str:
         match = re.search(r"(.*?)\[(.*)\]", test)
         if match is None:
-            return test, status
+            return test
         option = match[2]
         if option.startswith("/") and not option.startswith("//") and "*" not in option:
             option = "/" + option.rsplit("/", 1)[-1]
-        return f"{match[1]}[{option}]", status
+        return f"{match[1]}[{option}]"
 
     pairs = filter(None, map(_summary_line, text.split("\n")))
-    return dict(short(*pair) for pair in pairs)
+    return {short(test): status for test, status in pairs}
 
 
 def _pytest_coloured(text: str) -> Statuses:
