@@ -136,15 +136,18 @@ def test_styles_and_applications_for_models() -> None:
     assert [style.base for style in styles_of(django, "", False)] == ["SimpleTestCase", "TestCase"]
 
 
-def test_appended_tests_leave_the_file_as_it_is() -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_appended_tests_leave_the_file_as_it_is(end: str) -> None:
     existing = "from django.test import SimpleTestCase\n\n\nclass A(SimpleTestCase):\n    pass\n"
+    existing = existing.replace("\n", end)
     draft = TestSketch(
         "x", ("from b import c", "from b import a", "import os"), ('a("""\n1\n""")',)
     )
     style = Style("SimpleTestCase", "django.test")
     text = with_tests(existing, [draft], style, title="A b")
     assert text.startswith(existing)
-    assert text.endswith(
+    assert text.count("\n") == text.count(end), "no line ends otherwise"
+    assert text.replace(end, "\n").endswith(
         "class BTests(SimpleTestCase):\n    def test_x(self):\n        import os\n"
         '        from b import a, c\n\n        a("""\n1\n""")\n'
     )

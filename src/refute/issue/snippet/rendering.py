@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from refute.issue.edits.definitions import EditedModule
 from refute.issue.edits.imports import add_imports
 from refute.issue.edits.indent import reindented
-from refute.issue.edits.tree import EditProblem, Files, Tree
+from refute.issue.edits.tree import EditProblem, Files, Tree, line_end
 from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.script import Script
 from refute.syntax import readable_module
@@ -142,7 +142,7 @@ def with_tests(
     text = _joined(parts)
     if not existing.strip():
         return f"{text}\n"
-    return f"{existing.rstrip()}\n\n\n{text}\n"
+    return existing.rstrip() + f"\n\n\n{text}\n".replace("\n", line_end(existing))
 
 
 def _imported(existing: str, statement: str) -> str | None:
