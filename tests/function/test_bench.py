@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from refute import cli
+from refute.api.benching import _Where
 from refute.errors import InputError
 from refute.function.bench import RECORDS, BenchSettings, load_items, summarize, work_on
 from refute.function.grade import Grade, ProgramGrade, TestGrade, TestVerdict, metrics
+from refute.models.asking import Asked
 from refute.registry import METHODS
 from refute.runs.journal import read_header
 from refute.runs.records import ErrorRecord
@@ -241,3 +243,9 @@ def test_ctrl_c_says_how_to_go_on(slow: Path, tmp_path: Path) -> None:
     header = read_header(run)
     assert header is not None
     assert header["method"] == "none"
+
+
+def test_the_command_that_resumes_says_what_the_journal_does_not_keep() -> None:
+    where = _Where("d", None, None, Path("runs"), None, None)
+    assert where.again(Path("r"), Asked()) == "refute bench d --run r"
+    assert where.again(Path("r"), Asked(cache=False)) == "refute bench d --run r --no-cache"

@@ -17,6 +17,7 @@ from typing import Any
 
 from refute.api.calling import Progress, Shown, apart, path_of, silent
 from refute.api.executing import executor_of, on_gpus
+from refute.api.fixing import confirmed_in
 from refute.api.grading import GradeResult, grade_samples, tasks_of
 from refute.api.repairs import FixGradeResult, grade_repairs
 from refute.datasets.swe import holds_issues, load_issues
@@ -106,6 +107,18 @@ class IssueBenchResult(Shown):
         good = {id for id, one in self.records.items() if not isinstance(one, ErrorRecord)}
         return good >= set(self.ids)
 
+    @property
+    def claims(self) -> dict[str, tuple[int, int]]:
+        """Of graded fixes, by what is claimed of them: how many, and how many resolve."""
+        counts: dict[str, tuple[int, int]] = {}
+        for graded in self.grades.values():
+            right = graded.summary.resolved_ids if isinstance(graded, FixGradeResult) else ()
+            for id, one in self.records.items():
+                if not isinstance(one, ErrorRecord) and (state := issues.claimed(one)):
+                    n, good = counts.get(state, (0, 0))
+                    counts[state] = n + 1, good + (id in right)
+        return counts
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON document."""
         from refute.report.issues import issue_bench_document
@@ -113,12 +126,17 @@ class IssueBenchResult(Shown):
         document = issue_bench_document(self.settings, self.ids, self.records, self.directory)
         if self.grades:
             document["grades"] = {name: one.to_dict() for name, one in self.grades.items()}
+        if self.claims:
+            named = self.claims.items()
+            document["claims"] = {state: {"n": n, "right": good} for state, (n, good) in named}
         return document
 
     def print(self, console: Any) -> None:
         """What the command prints on stdout."""
         for one in self.grades.values():
             one.print(console)
+        for state, (n, good) in self.claims.items():
+            console.print(f"claimed {state}: {n} of {len(self.ids)}, of these right: {good}")
         if not self.grades:
             status = {**self.to_dict()["status"], "not finished": len(self.ids) - len(self.records)}
             shown = {what: n for what, n in status.items() if n or what != "not finished"}
@@ -186,6 +204,7 @@ class _Where:
         """The command that resumes the run, with what its journal does not keep."""
         said = {"--data": self.data, "--base-url": asked.base_url, "--prompts": asked.prompts}
         told = [part for flag, it in said.items() if it is not None for part in (flag, str(it))]
+        told += [] if asked.cache else ["--no-cache"]
         return shlex.join(("refute", "bench", self.dataset, "--run", str(folder), *told, *more))
 
 
@@ -379,6 +398,7 @@ def _bench_issues(
                 made,
                 given=given_away,
                 models=partial(open_sessions, asked),
+                confirm=confirmed_in,
                 at_once=where.jobs or default_jobs(),
                 executor=executor,
                 progress=lambda done: progress(done, total),

@@ -23,7 +23,7 @@ from refute.issue.choosing import check_task, chosen_reproducer
 from refute.issue.contract import FixClaim, FixState, Reproduction
 from refute.issue.drafting.submission import only_tests
 from refute.issue.issue_text import read_issue
-from refute.methods import Bounds, Context, Given
+from refute.methods import Bounds, Context, Given, Spawn
 from refute.models.asking import Asked, askers, open_sessions
 from refute.workspace.snapshot import apply_to_checkout
 
@@ -150,19 +150,38 @@ async def fix_async(issue: Path | str, **how: Any) -> FixResult:
 
 
 def _compared(result: FixResult, repo: Path, python: Path | None) -> FixResult:
-    """With what else the fix changes. A rival that differs on an input that was found takes the
-    claim back to proposed: the tests do not say which of the two is right."""
+    """With what else the fix changes, and what tells it from a rival."""
     if not result.patch or result.state == "cannot tell":
         return result
     changes = changes_of(result.patch, repo, python)
-    result = replace(result, changes=changes)
-    for rival in result.claim.rivals if result.state == "fixed" else ():
-        found = changes_of(result.patch, repo, python, rival)
-        if isinstance(found, str):
+    found, separating = confirmed(replace(result.found, claim=result.claim), repo, python)
+    return replace(
+        result, changes=changes, claim=found.claim or result.claim, separating=separating
+    )
+
+
+def confirmed(
+    found: Reproduction, repo: Path, python: Path | None
+) -> tuple[Reproduction, tuple[Difference, ...]]:
+    """The claim as `fix` and `bench` make it: a rival that differs on an input that was found takes
+    it back to proposed, as the tests do not say which of the two is right; with the differences."""
+    claim = found.claim
+    for rival in claim.rivals if claim is not None and claim.state == "fixed" else ():
+        changes = changes_of(found.prediction.patch, repo, python, rival)
+        if isinstance(changes, str):
             continue
-        apart_by = tuple(d for one in found.functions for d in one.comparison.differences)
-        if apart_by:
+        separating = tuple(d for one in changes.functions for d in one.comparison.differences)
+        if claim is not None and separating:
             reason = "another fix that passes the same tests does something else on an input"
-            claim = replace(result.claim, state="proposed", reasons=(reason,))
-            return replace(result, claim=claim, separating=apart_by)
-    return result
+            step = {"kind": "claim", "state": "proposed", "reasons": [reason]}
+            claim = replace(claim, state="proposed", reasons=(reason,))
+            return replace(found, claim=claim, steps=(*found.steps, step)), separating
+    return found, ()
+
+
+def confirmed_in(found: Reproduction, python: Path, spawn: Spawn) -> Reproduction:
+    """The same in a workspace of the issue's repository."""
+    if found.claim is None or found.claim.state != "fixed":
+        return found
+    with spawn() as workspace:
+        return confirmed(found, workspace.root, python)[0]

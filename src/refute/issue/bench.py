@@ -47,6 +47,7 @@ __all__ = [
     "IssueBenchSettings",
     "PredictionRecord",
     "StoredPrediction",
+    "claimed",
     "given_away",
     "given_words",
     "predict_issues",
@@ -215,6 +216,7 @@ def predict_issues(
     *,
     given: Mapping[str, Given],
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
+    confirm: Confirm,
     at_once: int,
     executor: Executor | None = None,
     progress: Callable[[int], None] = lambda done: None,
@@ -222,16 +224,18 @@ def predict_issues(
     """Work on the issues that have no prediction, `at_once` at a time, or where `executor` does
     them.
 
-    `given`: what is given away (Table 5), by the problem's id. Raises as `Run.do` does.
+    `given`: what is given away (Table 5), by the problem's id. `confirm`: what has the last word on
+    a claim, with the interpreter and the way to open workspaces. Raises as `Run.do` does.
     """
     return run.do(
         {problem.id: problem for problem in problems},
-        partial(_predicting, settings, given, models, Passes.read(run.directory)),
+        partial(_predicting, settings, given, models, confirm, Passes.read(run.directory)),
         executor or Concurrent(at_once),
         progress=progress,
     )
 
 
+Confirm = Callable[[Reproduction, Path, Spawn], Reproduction]
 _Do = Callable[[tuple[str, IssueProblem], Callable[[], None]], Awaitable[PredictionRecord | PutOff]]
 
 
@@ -240,6 +244,7 @@ async def _predicting(
     settings: IssueBenchSettings,
     given: Mapping[str, Given],
     models: Callable[[], AbstractAsyncContextManager[Mapping[str, Session]]],
+    confirm: Confirm,
     passes: Passes,
 ) -> AsyncIterator[_Do]:
     """What is done in the event loop; see `Concurrent`."""
@@ -252,7 +257,9 @@ async def _predicting(
         ) -> PredictionRecord | PutOff:
             name, problem = named
             start = time.monotonic()
-            spawn = await asyncio.to_thread(_place, problem, settings.workspace)
+            # what has to be built is built here, so that the time that it takes is not the method's
+            base = await asyncio.to_thread(prepared, problem, settings.workspace)
+            spawn = partial(open_workspace, base, backend=settings.workspace)
             ctx = Context(
                 workspace=spawn, bounds=settings.bounds, given=given[name], task=settings.task
             )
@@ -260,6 +267,7 @@ async def _predicting(
                 ctx = replace(ctx, **askers(opened, name))
             try:
                 found = await method(problem, ctx=ctx, options=settings.options)
+                found = await asyncio.to_thread(confirm, found, base.python, spawn)
             except AnswersPending as error:
                 line = passes.line(name, time.monotonic() - start, _tally(ctx, opened))
                 return PutOff(" ".join(str(error).split()), {PASSES: line})
@@ -277,11 +285,9 @@ def _tally(ctx: Context, opened: Mapping[str, Session]) -> Tally | None:
     return tally if ctx.tester is None else tally.plus(ctx.tester.tally)
 
 
-def _place(problem: IssueProblem, backend: Backend) -> Spawn:
-    """How its workspaces are opened. What has to be built is built here, so that the time that it
-    takes is not the method's."""
-    base = prepared(problem, backend)
-    return lambda: open_workspace(base, backend=backend)
+def claimed(record: PredictionRecord) -> str:
+    """What is claimed of a fix in the end; "" where nothing is."""
+    return next((str(s["state"]) for s in record.steps[::-1] if s.get("kind") == "claim"), "")
 
 
 def save_predictions(

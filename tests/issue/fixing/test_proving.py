@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import re
+import sys
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 
@@ -11,17 +13,23 @@ import pytest
 from rich.console import Console
 
 from refute import cli
-from refute.api.fixing import FixResult
+from refute.api.benching import IssueBenchResult
+from refute.api.fixing import FixResult, confirmed_in
+from refute.api.repairs import FixGradeResult
+from refute.issue.bench import IssueBenchSettings, _record
 from refute.issue.contract import DraftedFix, FixClaim, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded
 from refute.issue.fixing.choosing import Kind, Review
 from refute.issue.fixing.proving import _claimed, proven_fix
+from refute.issue.grading.repair import FixGrade, FixStatus
+from refute.issue.grading.repair_tasks import FixRecord
 from refute.issue.vet import Vetted
 from refute.methods import Bounds
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 from refute.problems import IssuePrediction
+from refute.runs.records import ErrorRecord
 from refute.workspace.contract import TestResult
 
 from ..projects import FIX, GOLDEN_TESTS, Project
@@ -150,3 +158,40 @@ def test_a_fix_without_a_confidence_is_printed() -> None:
     console = Console(file=StringIO(), width=100)
     FixResult("plain", Reproduction(IssuePrediction("a", FIX)), claim).print(console)
     assert "no confidence: plain has no evidence" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_rival_that_does_something_else_takes_the_claim_back_in_bench_too(
+    project: Project,
+) -> None:
+    claim = FixClaim("fixed", ("it holds",), GOLDEN_TESTS, rivals=(BREAKS,))
+    found = Reproduction(IssuePrediction(project.problem.id, FIX), claim=claim)
+    again = confirmed_in(found, Path(sys.executable), project.spawn)
+    assert again.claim is not None
+    assert again.claim.state == "proposed"
+    assert "another fix" in again.claim.reasons[0]
+    assert again.steps[-1]["state"] == "proposed"
+    alone = replace(found, claim=replace(claim, rivals=()))
+    assert confirmed_in(alone, Path(sys.executable), project.spawn) == alone
+
+
+def test_bench_prints_what_was_claimed_and_how_much_of_it_is_right(tmp_path: Path) -> None:
+    states = {"a": "fixed", "b": "fixed", "c": "proposed", "d": ""}
+    records = {}
+    grades: dict[str, FixRecord | ErrorRecord] = {}
+    for id, state in states.items():
+        steps = ({"kind": "claim", "state": "fixed"}, {"kind": "claim", "state": state})
+        found = Reproduction(IssuePrediction(id, FIX), steps=steps if state else ())
+        records[id] = _record(found, None, 1.0)
+        status: FixStatus = "fails" if id == "b" else "resolved"
+        grade = asdict(FixGrade(status))
+        grades[id] = FixRecord(id=id, repo="r", seconds=1.0, **grade)
+    settings = IssueBenchSettings("data", "redgreen", task="repair")
+    graded = FixGradeResult("data", "data", tuple(states), grades, tmp_path)
+    result = IssueBenchResult(settings, tmp_path, tuple(states), records, (), {"p": graded})
+    assert result.claims == {"fixed": (2, 1), "proposed": (1, 1)}
+    assert result.to_dict()["claims"]["fixed"] == {"n": 2, "right": 1}
+    console = Console(file=StringIO(), width=100)
+    result.print(console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "claimed fixed: 2 of 4, of these right: 1" in printed
+    assert re.search(r"resolved +│ +75.00 │  4 │", printed)
