@@ -46,7 +46,7 @@ def test_agreeing_evidence_leaves_nothing_wanting() -> None:
     ("fix", "others", "review", "said"),
     [
         (replace(RIGHT, answers=1), (), SURE, "only one answer"),
-        (replace(RIGHT, green=frozenset({"0 t::a", "0 t::b"})), (), SURE, "of 1 drafts"),
+        (replace(RIGHT, green=frozenset({"0 t::a", "0 t::b"})), (), SURE, "of 1 draft turn"),
         (replace(RIGHT, red=frozenset({"3 t::c"})), (), SURE, "stay red"),
         (RIGHT, (), "no question was left", "no question"),
         (RIGHT, (), replace(SURE, complete=False), "not do all"),

@@ -121,7 +121,8 @@ def shortcomings(kind: Kind, kinds: Sequence[Kind], review: Review | str) -> lis
     """
     found = []
     if kind.drafts < FEWEST_DRAFTS:
-        found.append(f"accepted tests of {kind.drafts} drafts turn green, not of {FEWEST_DRAFTS}")
+        drafts = f"{kind.drafts} draft{'s' * (kind.drafts != 1)}"
+        found.append(f"tests of {drafts} turn green, not of {FEWEST_DRAFTS}")
     if kind.answers < FEWEST_ANSWERS:
         found.append("only one answer holds a fix that does this")
     if kind.best.red:

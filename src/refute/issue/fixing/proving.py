@@ -215,8 +215,9 @@ def _claimed(
     near = len(vetted.neighbours)
     return "fixed", (
         vetted.reason,
-        f"accepted tests of {kind.drafts} drafts turn green, and {kind.answers} answers agree",
-        f"no {'other ' if excused else ''}test of {near} files near it breaks"
+        f"tests of {kind.drafts} drafts turn green, none of them judged wrong, and"
+        f" {kind.answers} answers agree",
+        f"no {'other ' if excused else ''}test of {near} file{'s' * (near > 1)} near it breaks"
         if near
         else "there is no existing test near it",
         "a review of the fix alone finds it complete, and the issue clear",
