@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from refute.report.grids import estimate_cell
 from refute.report.intervals import Estimate
 
 __all__ = ["COLOURS", "ChartLine", "ChartRow", "dot_plot", "line_plot", "marker", "over_tokens"]
@@ -58,7 +59,7 @@ def dot_plot(rows: Sequence[ChartRow], series: Sequence[str], x_label: str) -> s
     """Figures as marks on a scale from 0 to 100 %, with their intervals."""
     left = 16 + LABEL * max((len(row.label) for row in rows), default=0)
     width, pitch, gap = 760.0, 17.0, 14.0
-    right = width - 130
+    right = width - 170
     parts = []
     y = 24.0
     for row in rows:
@@ -83,17 +84,10 @@ def _dot_row(figure: Estimate, at: int, y: float, left: float, right: float, nam
     if not math.isnan(figure.low):
         d = f"M{place(figure.low):.1f} {y:.1f}H{place(figure.high):.1f}"
         bars = f'<path class="whisker c{at % COLOURS}" d="{d}"/>'
-    value = _value(figure)
+    value = estimate_cell(figure).text
     title = f"<title>{escape(name)}: {value}</title>"
     shown = _text(right + 10, y + 4, value, kind="value")
     return f"<g>{title}{bars}{marker(at, place(figure.value), y)}{shown}</g>"
-
-
-def _value(figure: Estimate) -> str:
-    text = f"{100 * figure.value:.1f}"
-    if math.isnan(figure.low):
-        return text
-    return f"{text} [{100 * figure.low:.1f}, {100 * figure.high:.1f}]"
 
 
 def line_plot(
@@ -182,7 +176,7 @@ def _point(
     if not math.isnan(figure.low):
         d = f"M{place:.1f} {up(figure.low):.1f}V{up(figure.high):.1f}"
         bars = f'<path class="whisker c{at % COLOURS}" d="{d}"/>'
-    title = f"<title>{escape(name)}, {x:,.4g}: {_value(figure)}</title>"
+    title = f"<title>{escape(name)}, {x:,.4g}: {estimate_cell(figure).text}</title>"
     return f"<g>{title}{bars}{marker(at, place, up(figure.value))}</g>"
 
 
