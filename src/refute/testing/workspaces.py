@@ -161,6 +161,14 @@ def nothing_selected_runs_nothing(subject: Subject, workspace: Workspace) -> Non
 
 
 @check
+def files_are_imported_without_running_their_tests(subject: Subject, workspace: Workspace) -> None:
+    only = TestSelection(TESTS.files, import_only=True)
+    report = workspace.run_tests(only, count_lines={"shop/cart.py": [1, 2]}, timeout=120)
+    assert (report.results, report.status, report.trusted) == ((), "finished", True)
+    assert report.lines == {"shop/cart.py": {1: 1, 2: 0}}
+
+
+@check
 def ends_of_test_runs_are_told_apart(subject: Subject, workspace: Workspace) -> None:
     workspace.write("tests/test_end.py", b"import os\ndef test_a(): 0\ndef test_b(): os._exit(0)\n")
     report = workspace.run_tests(TestSelection(("tests/test_end.py",)), timeout=120)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 from refute.issue.drafting.bounded_asker import OutOfBounds
@@ -93,7 +93,7 @@ class Remembering:
         """As `Workspace.run_tests`. Raises `OutOfBounds` where no time is left for a new run."""
         lines = {file: list(numbers) for file, numbers in (count_lines or {}).items()}
         allowed = None if self._state else timeout  # those of the original code are kept, too long
-        what = [self._state, selection.files, selection.tests, lines, allowed]
+        what = [self._state, *astuple(selection), lines, allowed]
         key = json.dumps(what, sort_keys=True)
         known = self._known.get(key) or self._cache.get(*what)
         if known is not None:
