@@ -66,7 +66,7 @@ def pytest_collectreport(report: Any) -> None:
     """Of each file and class."""
     if report.failed:
         lines = [line for line in str(report.longrepr).splitlines() if line.strip()]
-        BROKEN[report.nodeid.partition("::")[0]] = lines[-1][:200] if lines else ""
+        BROKEN[report.nodeid] = lines[-1][:200] if lines else ""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -78,7 +78,8 @@ def pytest_runtestloop(session: Any) -> bool:
     out = os.open(results, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     say(out, {"collected": len(session.items)})
     for broken, why in BROKEN.items():
-        say(out, {"broken": broken, "why": why})
+        file = os.path.join(str(session.config.rootdir), broken.partition("::")[0])
+        say(out, {"broken": from_top(file), "why": why})
     if not plan.mutants:
         look_for_surroundings(session.items, out)
         return True
@@ -89,10 +90,20 @@ def pytest_runtestloop(session: Any) -> bool:
     with open(results, encoding="utf-8") as file:
         tests = [json.loads(line) for line in file]
     tests = [one for one in tests if one.get("ok")]
-    run_mutants({item.nodeid: item for item in session.items}, tests, plan, out)
+    run_mutants({name_of(item): item for item in session.items}, tests, plan, out)
     say(out, {"done": True})
     os.close(out)
     return True
+
+
+def name_of(item: Any) -> str:
+    """A test's id with its file named from the top: pytest names it from where its settings lie."""
+    return from_top(str(item.fspath)) + "".join(item.nodeid.partition("::")[1:])
+
+
+def from_top(path: str) -> str:
+    top = os.path.realpath(os.path.dirname(FOLDER))  # a test may have left it
+    return os.path.relpath(os.path.realpath(path), top).replace(os.sep, "/")
 
 
 def say(out: int, record: dict[str, Any]) -> None:
@@ -172,7 +183,7 @@ def run_original(items: list[Any], plan: Plan, out: int) -> None:
         say(
             out,
             {
-                "test": item.nodeid,
+                "test": name_of(item),
                 "ok": ok,
                 "cpu": time.process_time() - start,
                 "wall": time.monotonic() - wall,
@@ -383,7 +394,7 @@ def look_for_surroundings(items: list[Any], out: int) -> None:
         finally:
             sys.setprofile(None)
             item.config.pluginmanager.unregister(name="refute-profiled")
-        say(out, {"test": item.nodeid, "ok": ok, "asked": sorted(asked)})
+        say(out, {"test": name_of(item), "ok": ok, "asked": sorted(asked)})
     say(out, {"done": True})
 
 

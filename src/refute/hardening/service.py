@@ -128,7 +128,7 @@ def harden(
         if not hardened.mutants:
             return hardened
         hardened.test_files = subject.tests(MOST_FILES)
-        checkout = Checkout(root, python)
+        checkout = Checkout(root, python, "pytest")
         spawn = in_checkout(checkout, "")[1]
         calls = tuple(read_recorded(recorded)) if recorded is not None else ()
         with spawn() as workspace:

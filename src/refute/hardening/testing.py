@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from refute.errors import WorkspaceUnavailable
 from refute.hardening.mutants import Mutant
 from refute.jsontext import parse_json
-from refute.workspace.contract import Workspace
+from refute.workspace.contract import TestSelection, Workspace
 
 __all__ = ["Fate", "State", "Trial", "asked_by", "run_on_mutants"]
 
@@ -134,7 +134,7 @@ def _run(
 ) -> tuple[list[dict[str, Any]], str]:
     """The records of one run, and what it printed. A project's own options of pytest are left
     out at first (they may count coverage or start workers), and kept where nothing is collected
-    without them."""
+    without them. Raises `WorkspaceUnavailable` where pytest does not start."""
     output = ""
     for options in ("-o addopts=", ""):
         workspace.write(f"{_FOLDER}/refute_mutants.py", _INSIDE.read_bytes())
@@ -152,6 +152,9 @@ def _run(
         records = list(_read(workspace))
         if any(record.get("collected") for record in records):
             return records, output
+    if not records:  # not even none collected: says why, in the words of every verb
+        workspace.run_tests(TestSelection(tuple(operands)), timeout=seconds)
+        raise WorkspaceUnavailable(f"pytest does not run here: {_why(output)}")
     return [], output
 
 

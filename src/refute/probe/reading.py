@@ -72,7 +72,9 @@ class RawReport:
     running: str = ""
     """The test that had started and not ended when the run ended."""
     planned: int | None = None
-    """Number of tests that were collected."""
+    """Number of tests that were collected; None: the runner did not get that far."""
+    missing: str = ""
+    """The runner, where the interpreter does not have it."""
     lines: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """File as given -> line -> executions, over all processes; 0 for lines never reached."""
     trusted: bool = True
@@ -217,7 +219,7 @@ def _report(records: list[dict[str, Any]], wrong: str) -> RawReport:
     status: int | None = None
     planned: int | None = None
     failure: RawFailure | None = None
-    running = runner = ""
+    running = runner = missing = ""
     for record in records:
         try:
             if closed:
@@ -226,6 +228,8 @@ def _report(records: list[dict[str, Any]], wrong: str) -> RawReport:
                 case "opened":
                     opened = True
                     runner = _text(record.get("runner"))
+                case "missing":
+                    missing = _text(record.get("runner"))
                 case "planned":
                     planned = _count(record.get("tests", 0))
                 case "started":
@@ -264,6 +268,7 @@ def _report(records: list[dict[str, Any]], wrong: str) -> RawReport:
         failure=failure,
         running="" if closed else running,
         planned=planned,
+        missing=missing,
         trusted=trusted,
         remark=remark,
     )

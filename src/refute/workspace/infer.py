@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.syntax import parse_module
+from refute.syntax import Function, parse_module
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
 if TYPE_CHECKING:
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_READ",
+    "PYTEST_SETTINGS",
     "Reader",
+    "has_pytest",
     "infer_recipe",
     "infer_runner",
+    "needs_pytest",
     "own_interpreter",
+    "sets_pytest",
     "setup_argument",
     "setup_cfg_option",
     "toml_of",
@@ -101,14 +105,52 @@ def infer_runner(read: Reader, python: Path | None = None) -> Runner:
     said = " ".join(read(name) or "" for name in ("tox.ini", "setup.cfg", "pyproject.toml"))
     if "pytest" in said or read("pytest.ini") is not None or read("conftest.py") is not None:
         return "pytest"
-    if python is not None and not _has_pytest(python):
+    if python is not None and not has_pytest(python):
         return "unittest"
     return "pytest"
 
 
-def _has_pytest(python: Path) -> bool:
+def has_pytest(python: Path) -> bool:
+    """Whether an environment has pytest, by its files; True where it is laid out otherwise."""
     folder = python.parent.parent / "lib"
     return any(folder.glob("python*/site-packages/pytest/__init__.py")) if folder.is_dir() else True
+
+
+def needs_pytest(source: str) -> bool:
+    """Whether a file of tests says nothing to `unittest`: it imports pytest, or has a test outside
+    of any `TestCase` that asserts by statement. (`test_suite` of old and mixins have none.)"""
+    try:
+        body = parse_module(source).body
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    for node in body:
+        if isinstance(node, ast.Import) and any(one.name == "pytest" for one in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and node.module == "pytest":
+            return True
+        own = node.body if isinstance(node, ast.ClassDef) and not node.bases else [node]
+        for test in own:
+            is_test = isinstance(test, Function) and test.name.startswith("test")
+            if is_test and any(isinstance(one, ast.Assert) for one in ast.walk(test)):
+                return True
+    return False
+
+
+PYTEST_SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini",
+                   "pyproject.toml", "tox.ini", "setup.cfg")  # fmt: skip
+"""Names of files that may hold settings of pytest, in the order in which it looks for them."""
+
+
+def sets_pytest(path: str, text: str) -> bool:
+    """Whether one of these files does."""
+    match path.rpartition("/")[2]:
+        case "pyproject.toml":
+            return "pytest" in (toml_of(text).get("tool") or {})
+        case "tox.ini":
+            return _configuration(text).has_section("pytest")
+        case "setup.cfg":
+            return _configuration(text).has_section("tool:pytest")
+    return True
 
 
 def toml_of(text: str | None) -> dict[str, Any]:

@@ -6,16 +6,29 @@ import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from typing import Literal, cast
 
 from refute import probe
+from refute.errors import WorkspaceUnavailable
 from refute.workspace.backend import Execution, ExecutionBackend
 from refute.workspace.contract import Failure, Frame, Outcome, TestReport, TestResult, TestSelection
+from refute.workspace.infer import MOST_READ, PYTEST_SETTINGS, has_pytest, needs_pytest, sets_pytest
 from refute.workspace.recipe import WORK_TREE, Recipe
 
-__all__ = ["run_tests"]
+__all__ = ["NotStarted", "nearest", "run_tests", "together"]
 
 _KEPT_OUTPUT = 20_000
+
+
+class NotStarted(WorkspaceUnavailable):
+    """The runner ended before it had looked for a test: a plugin or an option that the settings ask
+    for is not there, say."""
+
+    def __init__(self, message: str, report: TestReport) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 def run_tests(
@@ -25,13 +38,111 @@ def run_tests(
     count_lines: Mapping[str, Sequence[int]],
     timeout: float,
 ) -> TestReport:
-    """Run the selection once. Raises `WorkspaceUnavailable`; nothing the tests do is an error.
+    """Run the selection once. Raises `WorkspaceUnavailable` where the interpreter lacks the runner,
+    and `NotStarted`; nothing else that the tests do is an error.
 
-    An id that holds the path of the tree (a parameter that is one) has `WORK_TREE` in its place, in
-    the report and in what is asked for: it is the same in every workspace and on every machine.
+    Files below settings of pytest of their own run apart, as they do alone: whichever are selected,
+    a test has one id, and its project's settings. An id that holds the path of the tree (a
+    parameter that is one) has `WORK_TREE` in its place, in the report and in what is asked for: it
+    is the same in every workspace and on every machine.
     """
     if not selection.files and not selection.tests:
         return TestReport((), "finished", {f: dict.fromkeys(n, 0) for f, n in count_lines.items()})
+    if _is_for_want(recipe) and any(needs_pytest(_text(backend, f)) for f in selection.files):
+        recipe = replace(recipe, runner="pytest", options=())
+    reports: list[TestReport] = []
+    for part in _parts(backend, recipe, selection):
+        left = timeout - sum(report.seconds for report in reports)
+        reports.append(_run(backend, recipe, part, count_lines, max(left, 1.0)))
+        if reports[-1].status in ("timeout", "memory"):
+            break
+    return together(reports)
+
+
+def _is_for_want(recipe: Recipe) -> bool:
+    """Whether unittest is the runner for want of pytest in a user's own environment: tests that
+    unittest does not see must not count as none."""
+    python = recipe.interpreter
+    return recipe.runner == "unittest" and python is not None and not has_pytest(Path(python))
+
+
+def together(reports: Sequence[TestReport]) -> TestReport:
+    """Reports of several files as one."""
+    first, *others = reports
+    if not others:
+        return first
+    ended = next((report for report in reports if report.status != "finished"), first)
+    return replace(
+        ended,
+        results=tuple(result for report in reports for result in report.results),
+        lines={
+            file: {line: sum(report.lines[file][line] for report in reports) for line in counts}
+            for file, counts in first.lines.items()
+        },
+        seconds=sum(report.seconds for report in reports),
+        output="\n".join(report.output for report in reports),
+        trusted=all(report.trusted for report in reports),
+    )
+
+
+def nearest(backend: ExecutionBackend, selection: TestSelection) -> TestSelection:
+    """The selection in a tree that lacks some of its files: folders in their place."""
+    found = dict.fromkeys(_nearest(backend, one) for one in selection.tests or selection.files)
+    return TestSelection(tuple(found))
+
+
+def _nearest(backend: ExecutionBackend, operand: str) -> str:
+    path = operand.partition("::")[0]
+    while path:
+        try:
+            backend.take(path)
+            return path
+        except IsADirectoryError:
+            return path
+        except OSError:
+            path = path.rpartition("/")[0]
+    return "."
+
+
+def _text(backend: ExecutionBackend, path: str) -> str:
+    try:
+        return backend.take(path)[:MOST_READ].decode()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+_EXISTING = 'for one do [ -f "$one" ] && printf "%s\\n" "$one"; done; true'
+
+
+def _parts(
+    backend: ExecutionBackend, recipe: Recipe, selection: TestSelection
+) -> list[TestSelection]:
+    """The selection by the settings that pytest finds for each file alone: the nearest above."""
+    operands = selection.tests or selection.files
+    above = {one: PurePosixPath(one.partition("::")[0]).parents for one in operands}
+    folders = {str(folder) for parents in above.values() for folder in parents} - {"."}
+    if recipe.runner != "pytest" or len(operands) == 1 or not folders:
+        return [selection]
+    names = [f"{folder}/{name}" for folder in sorted(folders) for name in PYTEST_SETTINGS]
+    found = backend.execute(("/bin/sh", "-c", _EXISTING, "sh", *names)).out.decode().splitlines()
+    holders = {path.rpartition("/")[0] for path in found if sets_pytest(path, _text(backend, path))}
+    parts: dict[str, list[str]] = {}
+    for one, parents in above.items():
+        holder = next((str(folder) for folder in parents if str(folder) in holders), "")
+        parts.setdefault(holder, []).append(one)
+    if len(parts) == 1:
+        return [selection]
+    name = "tests" if selection.tests else "files"
+    return [TestSelection(**{name: tuple(part)}) for part in parts.values()]
+
+
+def _run(
+    backend: ExecutionBackend,
+    recipe: Recipe,
+    selection: TestSelection,
+    count_lines: Mapping[str, Sequence[int]],
+    timeout: float,
+) -> TestReport:
     nonce = secrets.token_hex(16)
     env, files = probe.environment(
         f"{backend.scratch}/channel",
@@ -53,7 +164,18 @@ def run_tests(
     backend.fresh(files)
     done = backend.execute(command, env=env, timeout=timeout, keep=2 * _KEPT_OUTPUT, merge=True)
     raw = probe.read(backend.gather(), nonce, count_lines)
-    return _report(raw, done, backend.tree)
+    python = backend.python
+    if raw.missing and raw.trusted:
+        raise WorkspaceUnavailable(
+            f"{raw.missing} is not installed in {python}, and the tests need it: "
+            f"{python} -m pip install {raw.missing}; --python names another interpreter"
+        )
+    report = _report(raw, done, backend.tree)
+    if _did_not_start(raw) and raw.planned is None and raw.trusted:
+        said = raw.failure.message if raw.failure is not None else _last_error(report.output)
+        first = said.strip().partition("\n")[0]
+        raise NotStarted(f"{recipe.runner} does not start in {python}: {first}", report)
+    return report
 
 
 def _cache(recipe: Recipe, backend: ExecutionBackend) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from refute.errors import PatchRejected, WorkspaceUnavailable
@@ -11,7 +12,7 @@ from refute.workspace.backend import Execution, ExecutionBackend
 from refute.workspace.contract import CommandResult, TestReport, TestSelection, Workspace
 from refute.workspace.gitrun import QUIET, SAFE_OPTIONS
 from refute.workspace.recipe import Recipe
-from refute.workspace.testruns import run_tests
+from refute.workspace.testruns import NotStarted, nearest, run_tests
 
 __all__ = ["WorkingCopy"]
 
@@ -77,8 +78,32 @@ class WorkingCopy:
         count_lines: Mapping[str, Sequence[int]] | None = None,
         timeout: float = 600.0,
     ) -> TestReport:
-        """Run the selected tests and count executions of the chosen lines."""
-        return run_tests(self._backend, self._recipe, selection, count_lines or {}, timeout)
+        """Run the selected tests and count executions of the chosen lines.
+
+        A runner that does not start is a fault of the environment where it does not start on the
+        commit either: `WorkspaceUnavailable`. Else it is the doing of what was changed.
+        """
+        try:
+            return run_tests(self._backend, self._recipe, selection, count_lines or {}, timeout)
+        except NotStarted as error:
+            change = self.diff()
+            if not change or not self._starts(selection, timeout):
+                raise
+            self.reset()
+            self.apply(change)
+            return error.report
+
+    def _starts(self, selection: TestSelection, timeout: float) -> bool:
+        """Whether the runner starts on the commit; the workspace is left there."""
+        self.reset()
+        recipe = self._recipe
+        if recipe.runner == "pytest":
+            recipe = replace(recipe, options=(*recipe.options, "--collect-only"))
+        try:
+            run_tests(self._backend, recipe, nearest(self._backend, selection), {}, timeout)
+        except NotStarted:
+            return False
+        return True
 
     def run(
         self, command: str, *, timeout: float = 60.0, env: Mapping[str, str] | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from refute.errors import PatchRejected
 from refute.issue.grading.changed_tests import touched_tests
@@ -16,6 +16,7 @@ from refute.issue.patches import added_lines, is_test_file
 from refute.methods import Bounds
 from refute.workspace.applying import applied
 from refute.workspace.contract import Failure, TestReport, TestResult, TestSelection, Workspace
+from refute.workspace.testruns import together
 
 __all__ = [
     "FAILING",
@@ -108,7 +109,7 @@ class Original:
         """The tests of existing files on the original code; run once. Of long files, a part."""
         key = tuple(sorted(files))
         if self._whole is not None and len(key) > 1:
-            return _together([self.base((path,)) for path in key])
+            return together([self.base((path,)) for path in key])
         if key not in self._base:
             seconds = self._seconds if self._whole is None else min(self._seconds, self._whole)
             with applied(self.workspace):
@@ -135,7 +136,7 @@ class Original:
                     return TrialRun(patch, rejected="the patch leaves no test in its test files")
                 runs = self._selections(patch, files)
                 reports = [self.workspace.run_tests(one, timeout=self._seconds) for one in runs]
-                report = _together(reports)
+                report = together(reports)
         except PatchRejected as error:
             return TrialRun(patch, rejected=str(error))
         failing = tuple(r for id, r in _failing(report).items() if id not in before)
@@ -284,21 +285,6 @@ def shortened(text: str, limit: int) -> str:
     if "\n" in tail[:-1]:
         tail = tail[tail.index("\n") + 1 :]
     return f"{head}\n[...]\n{tail}"
-
-
-def _together(reports: Sequence[TestReport]) -> TestReport:
-    """Reports of several files as one."""
-    first, *others = reports
-    if not others:
-        return first
-    ended = next((report for report in reports if report.status != "finished"), first)
-    return replace(
-        ended,
-        results=tuple(result for report in reports for result in report.results),
-        seconds=sum(report.seconds for report in reports),
-        output="\n".join(report.output for report in reports),
-        trusted=all(report.trusted for report in reports),
-    )
 
 
 def runnable_id(id: str) -> str:

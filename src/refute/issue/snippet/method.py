@@ -72,16 +72,16 @@ def _reproduce(problem: IssueProblem, spawn: Spawn, bounds: Bounds) -> Reproduct
         return _abstained(problem, "the issue holds nothing to run")
     with spawn() as workspace:
         original = Original(workspace, bounds, whole=WHOLE)
-        subject = IssueSubject(problem.text, pieces, statements(pieces), original)
+        # these look for classes alone, and pass over functions
+        in_classes = problem.recipe is not None and problem.recipe.runner in ("unittest", "django")
+        rows = statements(pieces)
+        subject = IssueSubject(problem.text, pieces, rows, original, in_classes=in_classes)
         case = Case(subject, Bench(original, bounds))
         found = None if nothing else case.best()
         if found is None and subject.models_alone:
             found = case.second(subject.with_models_inside())
         if found is None and more:
             found = case.second(subject.read_as(more, statements(more)))
-        if found is None and case.silent and not case.subject.styles[0].base:
-            # a runner that looks for classes alone (unittest) has passed over the functions
-            found = case.second(case.subject.in_classes())
         if found is None and case.silent and (fault := case.fault()):
             raise WorkspaceUnavailable(fault)
         if found is None:

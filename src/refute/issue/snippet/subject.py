@@ -30,7 +30,9 @@ __all__ = ["IssueSubject"]
 
 
 class IssueSubject:
-    """An issue's text and its pieces, and the files of the repository."""
+    """An issue's text and its pieces, and the files of the repository.
+
+    `in_classes`: tests are methods of a `unittest.TestCase`, which any runner knows."""
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class IssueSubject:
         """The statements of all pieces."""
         self._by_piece = dict(rows)
         self._models_inside = models_inside
-        self._in_classes = in_classes
+        self._in_classes = in_classes or (like is not None and like._in_classes)
         self._original = original
         self._paths = original.paths()
         self._like = like
@@ -76,18 +78,6 @@ class IssueSubject:
         rows = self._by_piece
         return IssueSubject(
             self.text, self.pieces, rows, self._original, like=self, models_inside=True
-        )
-
-    def in_classes(self) -> IssueSubject:
-        """The same issue, its tests methods of a `unittest.TestCase`: any runner knows these."""
-        return IssueSubject(
-            self.text,
-            self.pieces,
-            self._by_piece,
-            self._original,
-            like=self,
-            models_inside=self._models_inside,
-            in_classes=True,
         )
 
     @property

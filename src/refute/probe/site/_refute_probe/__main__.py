@@ -7,6 +7,7 @@ started by its path, with nothing but the probe's folder before the standard lib
 leads into the tree (`plan["later"]`: PYTHONPATH above all) is put in its place afterwards.
 """
 
+import importlib.util
 import marshal
 import os
 import runpy
@@ -38,6 +39,10 @@ def _script(path):
     with open(path, "rb") as stream:
         source = stream.read()
     exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+
+
+def _is_missing(runner):
+    return runner == "pytest" and importlib.util.find_spec(runner) is None
 
 
 def _start(runner, emit, root, import_only):
@@ -73,6 +78,7 @@ def main():
     del sys.argv[1 : 1 + import_only]
     runner = sys.argv.pop(1)
     sys.argv[0] = runner
+    missing = _is_missing(runner)  # before code of the tree could hide it
     _enter_tree(runner, later)
     customizing.run_waiting()
     emit({"kind": "opened", "runner": runner, "python": list(sys.version_info[:3])})
@@ -86,6 +92,9 @@ def main():
         emit(record)
 
     try:
+        if missing and _is_missing(runner):  # nor is it what the tree itself holds
+            emit({"kind": "missing", "runner": runner})
+            raise SystemExit(1)
         _start(runner, tell, root, import_only)
     except SystemExit as request:
         ended["exit"] = _status(request.code)

@@ -205,8 +205,24 @@ def _id(nodeid):
     return head.replace("::()", "") + bracket + parameters
 
 
+def _naming(config):
+    """From pytest's ids to those by which runs compare and tests are asked for again: their file is
+    named from the tree's root, wherever the settings lie that a run has found."""
+    base = os.path.realpath(str(getattr(config, "rootpath", None) or config.rootdir))
+    folder = os.path.relpath(base, os.path.realpath(_ROOT))
+
+    def name(nodeid):
+        file, mark, rest = _id(nodeid).partition("::")
+        if file and folder != ".":
+            file = os.path.normpath(os.path.join(folder, file)).replace(os.sep, "/")
+        return file + mark + rest
+
+    return name
+
+
 def _observer(emit, config):
     raised = _watch_calls()
+    name_of = _naming(config)
     pending = {}  # (test, phase) -> what was raised, in this process
     tests = _Tests()
 
@@ -219,7 +235,7 @@ def _observer(emit, config):
             if emit is None:  # an xdist worker: the controller writes
                 report._refute_probe = phase
             else:
-                pending[(_id(item.nodeid), call.when)] = phase
+                pending[(name_of(item.nodeid), call.when)] = phase
 
         @pytest.hookimpl(hookwrapper=True, tryfirst=True)
         def pytest_make_collect_report(self, collector):
@@ -233,7 +249,7 @@ def _observer(emit, config):
         def pytest_collectreport(self, report):
             if report.outcome != "failed":
                 return
-            name = _id(report.nodeid) or "."
+            name = name_of(report.nodeid) or "."
             emit(
                 {
                     "kind": "result",
@@ -250,11 +266,11 @@ def _observer(emit, config):
 
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_logstart(self, nodeid, location):
-            emit({"kind": "started", "id": _id(nodeid)})
+            emit({"kind": "started", "id": name_of(nodeid)})
 
         @pytest.hookimpl(trylast=True)
         def pytest_runtest_logreport(self, report):
-            test = _id(report.nodeid)
+            test = name_of(report.nodeid)
             if report.outcome == "rerun":
                 tests.phases.pop(test, None)
                 return
@@ -273,7 +289,10 @@ def _observer(emit, config):
                 (report.when, report.outcome, phase, xfail, float(report.duration))
             )
             if report.when == "teardown":
-                emit(tests.end(test))
+                record = tests.end(test)
+                if test != _id(report.nodeid):
+                    record["names"] = [_id(report.nodeid)]
+                emit(record)
 
         def pytest_internalerror(self, excrepr, excinfo):
             emit({"kind": "trouble", "failure": _described(excinfo)})
