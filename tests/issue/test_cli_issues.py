@@ -130,17 +130,13 @@ def test_another_model_writes_the_tests(
     assert "zeroshotplus asks one model for everything; --tester is for redgreen" in err
 
 
-@pytest.mark.parametrize(
-    ("runner", "why"),
-    [("pytest", "pytest"), ("unittest", "tests/test_line.py holds tests, of which none was run")],
-)
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
 def test_an_interpreter_without_pytest_is_no_verdict(
     model: Loopback,
     mine: Project,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     runner: str,
-    why: str,
 ) -> None:
     """Whatever the method: that nothing can be run is not that nothing fails."""
     make = [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")]
@@ -150,8 +146,7 @@ def test_an_interpreter_without_pytest_is_no_verdict(
         capsys, "reproduce", "issue.md", *WITH, "--python", python, "--runner", runner
     )
     assert status == 3, out
-    assert "no test can be run with this interpreter" in err
-    assert why in err
+    assert f"pytest is not installed in {python}" in err
 
 
 def test_reproduce_reads_standard_input(

@@ -78,8 +78,8 @@ def pytest_runtestloop(session: Any) -> bool:
     out = os.open(results, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     say(out, {"collected": len(session.items)})
     for broken, why in BROKEN.items():
-        file = os.path.join(str(session.config.rootdir), broken.partition("::")[0])
-        say(out, {"broken": from_top(file), "why": why})
+        path = os.path.join(str(session.config.rootdir), broken.partition("::")[0])
+        say(out, {"broken": from_top(path), "why": why})
     if not plan.mutants:
         look_for_surroundings(session.items, out)
         return True

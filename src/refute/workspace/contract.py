@@ -66,7 +66,8 @@ class TestResult:
     __test__ = False  # not a test class of pytest
 
     id: str
-    """The runner's own full name for it, e.g. `tests/test_x.py::TestA::test_b[1 2]`."""
+    """The runner's own full name for it, its file named from the root of the repository:
+    `backend/tests/test_x.py::TestA::test_b[1 2]`."""
     file: str
     """Test file, relative to the repository; "" where unknown."""
     outcome: Outcome
@@ -77,7 +78,8 @@ class TestResult:
     """Of a skip or an expected failure."""
     seconds: float = 0.0
     names: tuple[str, ...] = ()
-    """Other names that logs and datasets know the test by (`test_a (module.Class)`)."""
+    """Other names that logs and datasets know the test by (`test_a (module.Class)`, pytest's
+    `tests/test_x.py::test_a` where the settings lie in `backend`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,8 @@ class Workspace(Protocol):
     ) -> TestReport:
         """Run the selected tests and count executions of the chosen lines (file -> line numbers).
 
-        `timeout` is wall-clock seconds. Raises `WorkspaceUnavailable`.
+        `timeout` is wall-clock seconds. Raises `WorkspaceUnavailable`, also where the interpreter
+        lacks the runner, or the runner does not start on the commit either.
         """
         ...
 

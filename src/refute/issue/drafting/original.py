@@ -155,8 +155,8 @@ class Original:
         return all(names.isdisjoint(path.split("/")) for path in self.paths())
 
     def fault(self, trial: TrialRun) -> str:
-        """Why no test can be run here, with the trial's patch or without it: an interpreter that
-        lacks pytest, say. "" where some test was run, or no existing test file can tell."""
+        """Why no test can be run here, with the trial's patch or without it: another runner than
+        the tests are for, say. "" where some test was run, or no existing test file can tell."""
         if trial.report is None or not _ran_nothing(trial.report):
             return ""
         known = [path for path in test_files(trial.patch) if path in self.paths()]

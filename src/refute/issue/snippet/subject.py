@@ -52,7 +52,7 @@ class IssueSubject:
         """The statements of all pieces."""
         self._by_piece = dict(rows)
         self._models_inside = models_inside
-        self._in_classes = in_classes or (like is not None and like._in_classes)
+        self._in_classes: bool = in_classes or (like is not None and like._in_classes)
         self._original = original
         self._paths = original.paths()
         self._like = like
