@@ -15,6 +15,9 @@ import pytest
 
 from refute.surfaces.calls import all_ended, call
 from refute.surfaces.worker import Done, Failed
+from refute.testing.workspaces import FIX, make_repository
+
+from ..environments import with_packages
 
 SHIPPING = Path(__file__).resolve().parents[2] / "examples" / "shipping.py"
 ENDLESS = """\
@@ -55,6 +58,21 @@ def test_a_folder_that_is_gone_is_unavailable(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     failed = called("find_failing_input", gone, targets="a.py")
     assert failed == Failed("unavailable", f"{gone}: No such file or directory")
+
+
+def test_a_right_fix_is_not_called_wrong_where_tests_cannot_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_repository(tmp_path)
+    bare = with_packages(tmp_path / ".venv", set())
+    monkeypatch.setenv("VIRTUAL_ENV", str(bare))
+    test = {"tests/test_new.py": "from shop.cart import total\n\n\n"
+                                 "def test_new():\n    assert total([1], 2) == 0\n"}  # fmt: skip
+    how = {"patch": FIX, "issue": "total([1], 2) should be 0", "tests": test, "behaviour": False}
+    failed = called("vet_patch", tmp_path, **how)
+    assert isinstance(failed, Failed), failed
+    assert failed.fault == "unavailable"
+    assert f"pytest is not installed in {bare}/bin/python" in failed.message
 
 
 def test_where_time_is_up_what_was_found_comes_back(tmp_path: Path) -> None:

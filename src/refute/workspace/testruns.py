@@ -124,7 +124,8 @@ def _parts(
     if recipe.runner != "pytest" or len(operands) == 1 or not folders:
         return [selection]
     names = [f"{folder}/{name}" for folder in sorted(folders) for name in PYTEST_SETTINGS]
-    found = backend.execute(("/bin/sh", "-c", _EXISTING, "sh", *names)).out.decode().splitlines()
+    told = backend.execute(("/bin/sh", "-c", _EXISTING, "sh", *names)).out
+    found = told.decode("utf-8", "surrogateescape").split("\n")[:-1]
     holders = {path.rpartition("/")[0] for path in found if sets_pytest(path, _text(backend, path))}
     parts: dict[str, list[str]] = {}
     for one, parents in above.items():
