@@ -60,4 +60,7 @@ def test_the_line_that_says_most() -> None:
     assert _last_error("__main__.py: error: unrecognized arguments: --cov\n  inifile: x\n") == (
         "unrecognized arguments: --cov"
     )
+    assert _last_error("usage: x\npython -m pytest: error: unrecognized arguments: --cov\n") == (
+        "unrecognized arguments: --cov"
+    )
     assert (_last_error("some\nwords\n\n"), _last_error("")) == ("words", "it printed nothing")

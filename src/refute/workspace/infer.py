@@ -113,7 +113,7 @@ def infer_runner(read: Reader, python: Path | None = None) -> Runner:
 def has_pytest(python: Path) -> bool:
     """Whether an environment has pytest, by its files; True where it is laid out otherwise."""
     folder = python.parent.parent / "lib"
-    return any(folder.glob("python*/site-packages/pytest/__init__.py")) if folder.is_dir() else True
+    return any(folder.glob("python*/*-packages/pytest/__init__.py")) if folder.is_dir() else True
 
 
 def needs_pytest(source: str) -> bool:

@@ -48,20 +48,23 @@ def run_tests(
     """
     if not selection.files and not selection.tests:
         return TestReport((), "finished", {f: dict.fromkeys(n, 0) for f, n in count_lines.items()})
-    if _is_for_want(recipe) and any(needs_pytest(_text(backend, f)) for f in selection.files):
-        recipe = replace(recipe, runner="pytest", options=())
     reports: list[TestReport] = []
     for part in _parts(backend, recipe, selection):
         left = timeout - sum(report.seconds for report in reports)
         reports.append(_run(backend, recipe, part, count_lines, max(left, 1.0)))
         if reports[-1].status in ("timeout", "memory"):
             break
-    return together(reports)
+    report = together(reports)
+    if _is_for_want(recipe):  # what unittest does not see must not count as no test
+        seen = {result.file for result in report.results if result.phase != "collect"}
+        unseen = [file for file in selection.files if file not in seen]
+        if any(needs_pytest(_text(backend, file)) for file in unseen):
+            return _run(backend, replace(recipe, runner="pytest"), selection, count_lines, timeout)
+    return report
 
 
 def _is_for_want(recipe: Recipe) -> bool:
-    """Whether unittest is the runner for want of pytest in a user's own environment: tests that
-    unittest does not see must not count as none."""
+    """Whether unittest is the runner for want of pytest in a user's own environment."""
     python = recipe.interpreter
     return recipe.runner == "unittest" and python is not None and not has_pytest(Path(python))
 
@@ -221,7 +224,7 @@ def _did_not_start(raw: probe.RawReport) -> bool:
 
 
 _TELLING = re.compile(
-    r"^(?:INTERNALERROR> *|ERROR:? *|E +|[\w./-]+: error: *)(\S.*)$", re.MULTILINE
+    r"^(?:INTERNALERROR> *|ERROR:? *|E +|[\w./ -]+: error: *)(\S.*)$", re.MULTILINE
 )
 _EXCEPTION = re.compile(
     r"^(?:INTERNALERROR> *)?((?:\w+\.)*\w*(?:Error|Warning|Exception)\b.*)$", re.M
