@@ -17,7 +17,7 @@ from typing import Any
 from refute.errors import InputError
 from refute.files import read_file
 from refute.jsontext import parse_json
-from refute.storage import write_atomically
+from refute.storage import refuse_links, write_output
 from refute.workspace.infer import toml_of
 
 __all__ = ["HOOK", "PARTS", "Proposal", "proposals", "write_proposals"]
@@ -116,8 +116,7 @@ def write_proposals(root: Path, made: tuple[Proposal, ...]) -> tuple[str, ...]:
         if _text(root, one.path) != one.before:
             raise InputError(f"{path}: has changed meanwhile: nothing is written there")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, one.after)
+            write_output(path, one.after, folders=True)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from None
         written.append(one.path)
@@ -125,11 +124,10 @@ def write_proposals(root: Path, made: tuple[Proposal, ...]) -> tuple[str, ...]:
 
 
 def _text(root: Path, path: str) -> str:
-    """The file's text; "" where there is none. Raises `InputError` for a link, which may lead
-    anywhere, and for what is no text."""
+    """The file's text; "" where there is none. Raises `InputError` for a link, and for
+    what is no text."""
     place = root / path
-    if place.is_symlink():
-        raise InputError(f"{place}: is a link; refute writes no file that lies elsewhere")
+    refuse_links(place)
     try:
         return read_file(place, limit=_MOST).decode("utf-8")
     except FileNotFoundError:

@@ -1,12 +1,16 @@
-"""Where things are kept between runs, and how a file is written: whole, or not at all."""
+"""Where things are kept between runs, and how a file is written: whole or not at all, and never
+through a link that a checkout holds."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
+from typing import Any
 
-__all__ = ["cache_folder", "write_atomically"]
+from refute.errors import InputError
+from refute.workspace.rooted_files import open_folder, replace_file
+
+__all__ = ["cache_folder", "refuse_links", "write_atomically", "write_output"]
 
 
 def cache_folder() -> Path:
@@ -25,25 +29,49 @@ def write_atomically(
     An existing file's mode is kept, else `mode` (default: what the umask leaves of 0o666). Not
     `durable`: a power cut may leave a torn file, as is enough for a cache. Raises `OSError`.
     """
-    if mode is None:
-        try:
-            mode = path.stat().st_mode & 0o7777
-        except FileNotFoundError:
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    _replace(path.parent, [path.name], data, mode=mode, durable=durable)
+
+
+def write_output(path: Path, data: bytes | str, *, folders: bool = False) -> None:
+    """Write a file that is asked for, as `write_atomically` does, and never through a link that a
+    checkout may hold. `folders`: make those that are missing. Raises `OSError`, and `InputError`
+    as `refuse_links` does."""
+    refuse_links(path)  # in words; that none is followed is for what opens the folders to see to
+    root, names = _split(path)
+    _replace(root, names, data, folders=folders)
+
+
+def refuse_links(path: Path) -> None:
+    """Raise `InputError` where the file is a link, or a folder on the way to it that lies below a
+    checkout or the current folder: whoever made it may lead anywhere."""
+    root, names = _split(path)
+    for number in range(1, len(names) + 1):
+        if (place := root.joinpath(*names[:number])).is_symlink():
+            raise InputError(
+                f"{place}: is a link; refute writes through none (name the place itself)"
+            )
+
+
+def _replace(
+    root: Path, names: list[str], data: bytes | str, *, folders: bool = False, **how: Any
+) -> None:
+    content = data.encode() if isinstance(data, str) else data
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
+        folder = open_folder(str(root), names[:-1], make=folders)
         try:
-            os.unlink(temporary)
-        except FileNotFoundError:
-            pass
-        raise
+            replace_file(folder, names[-1], content, **{"durable": True, **how})
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(root.joinpath(*names))) from None
+
+
+def _split(path: Path) -> tuple[Path, list[str]]:
+    """The folder from which no link is followed, and the names from there to the file: the checkout
+    that holds the file or, where it comes first, the current folder; else the file's own folder."""
+    path = Path(os.path.abspath(path))
+    here, folder = Path.cwd(), path.parent
+    for folder in reversed(path.parents):
+        if folder == here or os.path.lexists(folder / ".git"):
+            break
+    return folder, list(path.relative_to(folder).parts) or ["."]

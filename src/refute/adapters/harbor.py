@@ -19,7 +19,7 @@ from refute.adapters.scoring import Score, TestTask, read_task, score
 from refute.errors import InputError, SandboxUnavailable
 from refute.extras import requirement
 from refute.sandbox.local import LocalSandbox
-from refute.storage import write_atomically
+from refute.storage import write_output
 
 __all__ = [
     "MOST", "check_files", "main", "refute_source", "task_name", "write_reward", "write_task",
@@ -60,8 +60,7 @@ def write_task(folder: Path, files: Mapping[str, str | bytes]) -> None:
     for path, content in files.items():
         target = folder / path
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(target, content)
+            write_output(target, content, folders=True)
             if path.endswith(".sh"):
                 target.chmod(0o755)
         except OSError as error:

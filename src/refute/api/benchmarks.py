@@ -44,7 +44,7 @@ from refute.jsontext import parse_json
 from refute.problems import IssueProblem
 from refute.remarks import remark
 from refute.runs.run import Run
-from refute.storage import write_atomically
+from refute.storage import write_output
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe
@@ -312,7 +312,7 @@ def _environment(given: Path | str | None) -> dict[str, Any] | None:
 
 def _write(output: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     try:
-        write_atomically(output, "".join(json.dumps(row) + "\n" for row in rows))
+        write_output(output, "".join(json.dumps(row) + "\n" for row in rows))
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror}") from None
 

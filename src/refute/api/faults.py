@@ -20,7 +20,7 @@ from refute.function.bench.records import RECORDS
 from refute.function.bench.settings import stored_settings
 from refute.runs.journal import read_run
 from refute.runs.records import ErrorRecord
-from refute.storage import write_atomically
+from refute.storage import write_output
 
 __all__ = ["BuiltFix", "build_fix"]
 
@@ -120,7 +120,7 @@ def _built(
                 counts[2][found.model] += 1
             progress(number, len(items))
     text = "".join(f"{json.dumps(row)}\n" for row in rows)
-    write_atomically(output, text.encode())
+    write_output(output, text)
     by_number = [dict(one.most_common()) for one in counts]
     return BuiltFix(output, len(rows), len(items), *by_number)
 

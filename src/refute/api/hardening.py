@@ -50,12 +50,11 @@ class HardenResult(Shown):
 
     def write(self) -> list[Path]:
         """Put the tests among the project's own; returns the files that changed."""
-        from refute.storage import write_atomically
+        from refute.storage import write_output
 
         files = self.hardened.files()
         for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path.resolve(), text)
+            write_output(path, text, folders=True)
         remark(f"tests written to {path}" for path in files)
         return list(files)
 

@@ -9,7 +9,7 @@ from refute.api.diffing import DiffResult
 from refute.diffing.pinning import put_into_project, together
 from refute.errors import InputError
 from refute.remarks import remark
-from refute.storage import write_atomically
+from refute.storage import write_output
 
 __all__ = ["check_output", "write_pinned"]
 
@@ -43,7 +43,6 @@ def write_pinned(
         return []
     files = put_into_project(tests) if output is None else {output: together(tests)}
     for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path.resolve(), text)
+        write_output(path, text, folders=True)
     remark(f"tests written to {path}" for path in files)
     return list(files)

@@ -16,6 +16,7 @@ from refute.errors import InputError
 from refute.files import read_file
 from refute.jsontext import parse_json
 from refute.runs.journal import read_header
+from refute.storage import write_output
 
 if TYPE_CHECKING:
     from refute.issue.analysis.filters import FilterRun
@@ -36,7 +37,7 @@ class _Report(Tabled):
     def write(self, path: Path | str) -> None:
         """Write the page. Raises `InputError`."""
         try:
-            Path(path).write_text(self.page(), encoding="utf-8", errors="backslashreplace")
+            write_output(Path(path), self.page().encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
 

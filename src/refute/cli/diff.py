@@ -11,6 +11,7 @@ from refute.cli.exit_statuses import FOUND
 from refute.cli.functions import read_targets
 from refute.cli.options import (
     FILE,
+    OUTPUT,
     baseline_options,
     fail_on_option,
     form_options,
@@ -92,7 +93,7 @@ _TESTS = (
     click.option(
         "-o",
         "output",
-        type=FILE,
+        type=OUTPUT,
         metavar="test_x.py",
         help="Where the tests go (default: among the project's own).",
     ),

@@ -10,7 +10,7 @@ import click
 from refute.cli.exit_statuses import CANNOT_TELL, PROPOSED
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, form_options, model_options
+from refute.cli.options import OUTPUT, form_options, model_options
 from refute.cli.output import Form, consoles
 from refute.remarks import remark
 
@@ -33,7 +33,7 @@ _STATUSES = {"fixed": 0, "proposed": PROPOSED, "cannot tell": CANNOT_TELL}
     default=True,
     help="Look for what else the fix changes (see `refute diff`).",
 )
-@click.option("-o", "output", type=FILE, metavar="fix.patch", help="Write fix and tests there.")
+@click.option("-o", "output", type=OUTPUT, metavar="fix.patch", help="Write fix and tests there.")
 @click.option("--write", is_flag=True, help="Apply fix and tests to the checkout (see --proposed).")
 @click.option("--proposed", is_flag=True, help="Let --write apply what is only proposed, too.")
 @form_options
@@ -60,12 +60,13 @@ def command(
     """
     from refute.api.fixing import fix
     from refute.report.terminal import working
+    from refute.storage import write_output
 
     with working("fixing the issue", consoles()[1]):
         result = fix(issue, asked=asked, bounds=bounds, **what)
     form.show(result)
     if result.patch and output is not None:
-        output.write_text(result.patch + result.tests, encoding="utf-8", errors="surrogateescape")
+        write_output(output, (result.patch + result.tests).encode("utf-8", "surrogateescape"))
         remark([f"fix and tests written to {output}"])
     if write:
         changed = result.write(what["repo"], proposed=proposed)

@@ -11,7 +11,7 @@ import click
 from refute.cli.functions import conclude, read_targets, subject_options, watching
 from refute.cli.method_options import MethodCommand
 from refute.cli.options import (
-    FILE,
+    OUTPUT,
     baseline_options,
     fail_on_option,
     form_options,
@@ -32,8 +32,9 @@ __all__ = ["command"]
 @click.command("hunt", cls=MethodCommand, levels=("function",))
 @subject_options
 @click.option(
-    "-o", "output", type=FILE, metavar="test_x.py", help="Write them as a pytest file (or folder)."
-)
+    "-o", "output", type=OUTPUT, metavar="test_x.py",
+    help="Write them as a pytest file (or folder).",
+)  # fmt: skip
 @click.option("--force", is_flag=True, help="Let -o replace an existing file.")
 @click.option("-n", type=click.IntRange(1), metavar="N", help="Unit tests to look for (3).")
 @model_options

@@ -13,12 +13,14 @@ from refute.cli.method_options import take_options
 from refute.cli.output import Form
 from refute.errors import InputError
 from refute.report.formats import FORMATS
+from refute.storage import refuse_links
 
 if TYPE_CHECKING:
     from refute.models.asking import Asked
 
 __all__ = [
     "FILE",
+    "OUTPUT",
     "baseline_options",
     "budget_option",
     "description_option",
@@ -40,6 +42,19 @@ __all__ = [
 ]
 
 FILE = click.Path(path_type=Path)
+
+
+class _Output(click.Path):
+    """Refuses links before the work, not after it."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        refuse_links(path)
+        return path
+
+
+OUTPUT = _Output(path_type=Path)
+"""A file to write."""
 target_argument = click.argument("target", metavar="FILE.py[::FUNCTION]")
 tests_option = click.option(
     "--tests", type=FILE, metavar="PATH", help="Tests to believe: pytest file or folder, JSONL."
@@ -215,6 +230,7 @@ def _saved(text: str) -> tuple[str, Path]:
     place = Path(file)
     if not place.parent.is_dir() or place.is_dir():
         raise InputError(f"--save {text}: {file} is no file in a folder that exists")
+    refuse_links(place)
     return name, place
 
 

@@ -109,10 +109,10 @@ class Form:
 
     def save(self, result: Reported) -> None:
         """Write the files."""
-        from refute.storage import write_atomically
+        from refute.storage import write_output
 
         for name, file in self.saved:
-            write_atomically(file, result.formatted(name).encode("utf-8", "backslashreplace"))
+            write_output(file, result.formatted(name).encode("utf-8", "backslashreplace"))
 
 
 def show(result: Any, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from refute.cli.options import FILE
+from refute.cli.options import FILE, OUTPUT
 from refute.cli.output import consoles, remark
 from refute.cli.table_options import show_tables, table_options
 
@@ -15,7 +15,7 @@ __all__ = ["command"]
 
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
-@click.option("-o", "output", type=FILE, metavar="FILE.html", help="Write a page about them.")
+@click.option("-o", "output", type=OUTPUT, metavar="FILE.html", help="Write a page about them.")
 @click.option(
     "--data", type=FILE, metavar="PATH", help="Issues: the dataset's file or folder (REFUTE_DATA)."
 )

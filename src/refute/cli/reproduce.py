@@ -10,7 +10,7 @@ import click
 from refute.cli.exit_statuses import FOUND
 from refute.cli.issue_options import bounds_options, checkout_options
 from refute.cli.method_options import MethodCommand
-from refute.cli.options import FILE, form_options, model_options
+from refute.cli.options import OUTPUT, form_options, model_options
 from refute.cli.output import Form, consoles
 from refute.remarks import remark
 
@@ -26,7 +26,7 @@ __all__ = ["command"]
 @checkout_options
 @model_options
 @bounds_options
-@click.option("-o", "output", type=FILE, metavar="test.patch", help="Write the test patch there.")
+@click.option("-o", "output", type=OUTPUT, metavar="test.patch", help="Write the test patch there.")
 @click.option("--write", is_flag=True, help="Apply the test patch to the checkout.")
 @form_options
 def command(
@@ -49,6 +49,7 @@ def command(
     """
     from refute.api.issues import reproduce
     from refute.report.terminal import working
+    from refute.storage import write_output
 
     err = consoles()[1]
     with working("reproducing the issue", err) as spinner:
@@ -59,7 +60,7 @@ def command(
         result = reproduce(issue, asked=asked, bounds=bounds, chosen=chosen, **checkout)
     form.show(result)
     if result.patch and output is not None:
-        output.write_text(result.patch, encoding="utf-8")
+        write_output(output, result.patch.encode("utf-8", "surrogateescape"))
         remark([f"test patch written to {output}"])
     if write:
         changed = result.write(checkout["repo"])

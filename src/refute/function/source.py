@@ -11,7 +11,7 @@ from pathlib import Path
 
 from refute.errors import InputError
 from refute.files import read_file
-from refute.storage import write_atomically
+from refute.storage import write_output
 
 __all__ = ["SourceFile", "decoded", "diff_name", "read_source", "unified_diff"]
 
@@ -32,14 +32,14 @@ class SourceFile:
     def rewrite(self, text: str) -> None:
         """Replace the file's content by `text`, all or nothing.
 
-        Encoding, byte order mark, line ends and mode stay; a symbolic link stays a link. Raises
-        `InputError` when the file was changed since it was read, or cannot hold the text.
+        Encoding, byte order mark, line ends and mode stay. Raises `InputError` when the file was
+        changed since it was read, is a link, or cannot hold the text.
         """
         try:
             if read_file(self.path, limit=_LARGEST) != self.raw:
                 raise InputError(f"{self.path}: changed since it was read; nothing was written")
             encoded = self._with_line_ends(text).encode(self.encoding)
-            write_atomically(self.path.resolve(), encoded)
+            write_output(self.path, encoded)
         except UnicodeError as error:
             raise InputError(f"{self.path}: {error}; nothing was written") from None
         except OSError as error:

@@ -31,7 +31,7 @@ from refute.sandbox.values import (
     Opaque,
     printable,
 )  # fmt: skip
-from refute.storage import write_atomically
+from refute.storage import write_output
 from refute.syntax import bound_names, parse_expression, parse_module
 
 __all__ = ["render", "write_tests"]
@@ -78,7 +78,7 @@ def write_tests(path: Path, text: str, *, force: bool = False) -> None:
     if path.exists() and not force:
         raise InputError(f"{path}: exists; add --force to replace it")
     try:
-        write_atomically(path.resolve(), text)
+        write_output(path, text)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 

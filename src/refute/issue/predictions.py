@@ -19,7 +19,7 @@ from refute.files import read_file, unpack
 from refute.issue.edits import Applied, Files, read_edits
 from refute.jsontext import parse_json
 from refute.problems import IssueKey
-from refute.storage import write_atomically
+from refute.storage import write_output
 
 __all__ = [
     "PATCH_TYPES",
@@ -76,8 +76,7 @@ def write_predictions(path: Path, predictions: Iterable[Prediction]) -> None:
         row = {"instance_id": one.instance, "model_name_or_path": one.model}
         lines.append(json.dumps({**row, "model_patch": one.patch, "full_output": one.answer}))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, "".join(f"{line}\n" for line in lines))
+        write_output(path, "".join(f"{line}\n" for line in lines), folders=True)
     except OSError as e:
         raise InputError(f"{path}: cannot be written: {e.strerror}") from None
 

@@ -21,7 +21,7 @@ from refute.function.verbs import Hunt
 from refute.jsontext import parse_json
 from refute.report.formats.contract import Report
 from refute.report.formats.functions import problem_of
-from refute.storage import write_atomically
+from refute.storage import write_output
 
 __all__ = ["OF_CHANGES", "OF_FUNCTIONS", "read_baseline", "without_known", "write_baseline"]
 
@@ -63,7 +63,7 @@ def write_baseline(file: Path, report: Report, rules: Collection[str]) -> int:
     )
     text = json.dumps({"schema": _SCHEMA, "problems": rows}, indent=1, ensure_ascii=False)
     try:
-        write_atomically(file, f"{text}\n".encode("utf-8", "backslashreplace"))
+        write_output(file, f"{text}\n".encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise InputError(f"{file}: cannot be written: {error.strerror}") from None
     return len(rows)

@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 
-__all__ = ["MOST_BYTES", "Escapes", "put", "take", "take_all"]
+__all__ = ["MOST_BYTES", "Escapes", "open_folder", "put", "replace_file", "take", "take_all"]
 
 MOST_BYTES = 64 << 20
 """Size of the largest file that is read, in bytes."""
@@ -53,7 +53,7 @@ def _resolve(root: str, path: str) -> list[str]:
     return done
 
 
-def _open_directory(root: str, names: list[str], *, make: bool = False) -> int:
+def open_folder(root: str, names: list[str], *, make: bool = False) -> int:
     """A descriptor of the directory; a link that took a name's place meanwhile is an error."""
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -77,7 +77,7 @@ def take(root: str, path: str, most_bytes: int = MOST_BYTES) -> bytes:
     names = _resolve(root, path)
     if not names:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    folder = _open_directory(root, names[:-1])
+    folder = open_folder(root, names[:-1])
     try:
         return _content(folder, names[-1], path, most_bytes)
     finally:
@@ -103,31 +103,42 @@ def put(root: str, path: str, data: bytes) -> None:
     head, _, name = path.rpartition("/")
     if name in ("", ".", ".."):
         raise Escapes(errno.EPERM, "not a path of a file", path)
-    folder = _open_directory(root, _resolve(root, head) if head else [], make=True)
+    folder = open_folder(root, _resolve(root, head) if head else [], make=True)
     try:
-        mode = 0o644
-        try:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:
-            pass
-        else:
-            if stat.S_ISDIR(found.st_mode):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-            if stat.S_ISREG(found.st_mode):
-                mode = stat.S_IMODE(found.st_mode) & 0o777
-        part = f".{os.getpid()}.{os.urandom(6).hex()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(part, flags, 0o600, dir_fd=folder)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                os.fchmod(fd, mode)
-            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            os.unlink(part, dir_fd=folder)
-            raise
+        replace_file(folder, name, data, mode=0o644)
     finally:
         os.close(folder)
+
+
+def replace_file(
+    folder: int, name: str, data: bytes, *, mode: int | None = None, durable: bool = False
+) -> None:
+    """Make or replace a regular file of an open folder, all or nothing. Its mode is kept, else it
+    is `mode`, or what the umask leaves. `durable`: a power cut leaves no torn file."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        pass
+    else:
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        if stat.S_ISREG(found.st_mode):
+            mode = stat.S_IMODE(found.st_mode) & 0o777
+    part = f".{os.getpid()}.{os.urandom(6).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(part, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            if mode is not None:
+                os.fchmod(fd, mode)
+            if durable:
+                file.flush()
+                os.fsync(fd)
+        os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        os.unlink(part, dir_fd=folder)
+        raise
 
 
 def take_all(folder: str, most_bytes: int) -> dict[str, bytes]:

@@ -209,7 +209,7 @@ def write_results(
     }
     results, wrong = folder / RESULTS, folder / WRONG
     write_atomically(results, json.dumps(document, indent=1) + "\n")
-    write_predictions(wrong, [t.prediction for t in tasks if _is_wrong(records, t)])
+    write_predictions(wrong.resolve(), [t.prediction for t in tasks if _is_wrong(records, t)])
     return results, wrong
 
 

@@ -1,0 +1,109 @@
+"""What refute writes goes through no link of a checkout, whichever verb writes it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from refute.errors import InputError
+from refute.storage import write_atomically, write_output
+
+M = "def half(n):\n    '''\n    >>> half(4)\n    2\n    '''\n    return n // {}\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A checkout, beside a folder that nobody is to write to."""
+    folder = tmp_path / "repo"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "m.py").write_text(M.format(3))
+    (folder / "sub" / "m.py").write_text(M.format(3))
+    (folder / "pyproject.toml").write_text("[project]\nname = 'm'\nversion = '1'\n")
+    (folder / "issue.md").write_text("half(4) returns 1\n\nIt should be 2.\n")
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in ("init -q", "add m.py", "commit -qm first"):
+        subprocess.run([*git, *words.split()], check=True)
+    (folder / "m.py").write_text(M.format(4))
+    outside = tmp_path / "outside"
+    (outside / "workflows").mkdir(parents=True)
+    (outside / "file.py").write_text(M.format(3))
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "command"),
+    [
+        (".claude", ".", "init --hook --write"),
+        (".github", ".", "init --write"),
+        (".github/workflows", ".", "init --write"),
+        ("AGENTS.md", "file.py", "init --write"),
+        ("out.py", "file.py", "hunt m.py --budget 1 -o out.py --force"),
+        ("new.py", "none.py", "hunt m.py --budget 1 -o new.py"),
+        ("tests", ".", "hunt m.py --budget 1 -o tests/test_x.py"),
+        ("tests", ".", "hunt m.py --budget 1 -o tests"),
+        ("out.py", "file.py", "hunt ../m.py --budget 1 -o ../out.py --force"),
+        ("tests", ".", "hunt ../m.py --budget 1 -o ../tests/test_x.py"),
+        ("found.json", "file.py", "hunt m.py --budget 1 --save json=found.json"),
+        ("known.json", "none", "hunt m.py --budget 1 --baseline known.json --write-baseline"),
+        ("linked.py", "file.py", "debug linked.py --budget 9 --write --proposed"),
+        ("linked", ".", "debug linked/file.py --budget 9 --write --proposed"),
+        ("out.py", "file.py", "diff HEAD --budget 1 --pin after --force -o out.py"),
+        ("tests", ".", "diff HEAD --budget 1 --pin after"),
+        ("a.patch", "file.py", "reproduce issue.md -o a.patch"),
+        ("a.patch", "file.py", "fix issue.md -o a.patch"),
+        ("a.html", "file.py", "report run -o a.html"),
+    ],
+)
+def test_no_verb_writes_through_a_link(repo: Path, link: str, target: str, command: str) -> None:
+    place = repo / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(repo.parent / "outside" / target)
+    words = command.split()
+    where = "sub" if any(word.startswith("../") for word in words) else "."
+    before = contents(repo.parent / "outside")
+    done = subprocess.run(
+        [sys.executable, "-m", "refute", *words], cwd=repo / where, capture_output=True, text=True
+    )
+    assert contents(repo.parent / "outside") == before
+    assert (done.returncode, f"{place}: is a link" in done.stderr) == (2, True), done.stderr
+
+
+def test_links_of_the_user_are_followed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders outside of every checkout are the user's own, and so is the way to the checkout."""
+    (repo.parent / "mine").symlink_to("outside")
+    (repo.parent / "way").symlink_to("repo")
+    write_output(repo.parent / "mine" / "a.txt", "a")
+    write_output(repo.parent / "way" / "sub" / "deep" / "b.txt", "b", folders=True)
+    assert (repo.parent / "outside" / "a.txt").read_text() == "a"
+    assert (repo / "sub" / "deep" / "b.txt").read_text() == "b"
+    monkeypatch.chdir(repo.parent)
+    with pytest.raises(InputError, match="mine: is a link"):
+        write_output(Path("mine/a.txt"), "other")  # below the current folder none is
+
+
+def test_a_file_is_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    write_atomically(file, "é", mode=0o640)
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == ("é".encode(), 0o640)
+    for write in (write_atomically, write_output):
+        write(file, b"other")
+        assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"other", 0o640)
+    umask = os.umask(0o027)
+    try:
+        write_output(tmp_path / "b", "b")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o640
+    for wrong, error in ((tmp_path, IsADirectoryError), (tmp_path / "no" / "a", FileNotFoundError)):
+        with pytest.raises(error) as caught:
+            write_output(wrong, "")
+        assert caught.value.filename == str(wrong)
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
