@@ -19,6 +19,11 @@ pytest.importorskip("mcp", reason="the extra [mcp] is not installed")
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "mcp.md").read_text()
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "a test", "version": "1"},
+}
 
 
 def example() -> ModuleType:
@@ -49,13 +54,8 @@ def test_find_fix_and_vet_as_the_document_records_it(tmp_path: Path) -> None:
 
 def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
     """Every line is a message, and the process ends when its input does."""
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "a test", "version": "1"},
-    }
     messages: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": hello},
+        {"id": 1, "method": "initialize", "params": HELLO},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/list"},
     ]
@@ -79,6 +79,40 @@ def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
     assert [one["id"] for one in answers] == [1, 2]
     assert len(answers[1]["result"]["tools"]) == 6
     assert (rest, code) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "code"),
+    [
+        (r'{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": {"a": "\ud800"}}', 5, -32700),
+        ('{"jsonrpc": "2.0", "id": "x", "method": 7}', "x", -32600),
+        ('{"jsonrpc": "2.0", "id": 5', None, -32700),
+        ("[" * 100_000, None, -32700),
+        ("[]", None, -32600),
+    ],
+)
+def test_what_is_no_message_is_answered(tmp_path: Path, line: str, id: Any, code: int) -> None:
+    """The next one is answered, too."""
+    ping = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "ping"})
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO})
+    with subprocess.Popen(
+        [sys.executable, "-m", "refute", "mcp", "-C", str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        answers = []
+        for one in (hello, line, ping):
+            server.stdin.write(f"{one}\n")
+            server.stdin.flush()
+            answers.append(json.loads(server.stdout.readline()))
+        server.stdin.close()
+    assert [one["id"] for one in answers] == [1, id, 9]
+    assert answers[1]["error"]["code"] == code
+    assert "\n" not in answers[1]["error"]["message"]
+    assert "result" in answers[2]
 
 
 def test_configurations_start_this_command() -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 from mcp import types as protocol
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
+from refute.jsontext import parse_json
 from refute.surfaces.arguments import WRITING
 from refute.surfaces.calls import all_ended, call
 from refute.surfaces.mcp.resources import CALLS, RUNS, TEMPLATES, Reports, run_asked, run_names
@@ -200,13 +205,42 @@ def make_server(
     )
 
 
+async def _relay(reading: Any, messages: Any, writing: Any) -> None:
+    """Hand messages on, and answer what is none: the SDK drops it, and who asked waits."""
+    async with messages:
+        async for one in reading:
+            if isinstance(one, Exception):
+                await writing.send(SessionMessage(_unread(one)))
+            else:
+                await messages.send(one)
+
+
+def _unread(error: Exception) -> protocol.JSONRPCError:
+    """The answer to a line that holds no message: to the request of its id, where it has one."""
+    code, line, id = protocol.PARSE_ERROR, "no JSON", None
+    for one in error.errors() if isinstance(error, ValidationError) else ():
+        given, line = one["input"], one["msg"]
+        if one["type"] != "json_invalid":
+            code = protocol.INVALID_REQUEST
+        elif isinstance(given, str):
+            with contextlib.suppress(ValueError):
+                given = parse_json(given)  # which takes what the SDK does not: a lone surrogate
+        if isinstance(given, dict) and len(one["loc"]) in (0, 2):  # all of it, no part
+            id = id if type(given.get("id")) not in (int, str) else given["id"]
+    data = protocol.ErrorData(code=code, message=f"the line holds no message: {line}")
+    return protocol.JSONRPCError(jsonrpc="2.0", id=id, error=data)
+
+
 def serve(root: Path, **how: Any) -> None:
     """Serve over stdin and stdout until the client has gone. Parameters as of `make_server`."""
 
     async def served() -> None:
         server = make_server(root, **how)
-        async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+        async with stdio_server() as (reading, writing), anyio.create_task_group() as group:
+            send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            group.start_soon(_relay, reading, send, writing)
+            await server.run(receive, writing, server.create_initialization_options())
+            group.cancel_scope.cancel()
         await all_ended()
 
     asyncio.run(served())
