@@ -469,6 +469,15 @@ def test_debug_of_one_function_loads_what_it_needs(file: Path) -> None:
     assert not loaded & {"asyncio", "multiprocessing", "configparser", "refute.models.contract"}
 
 
+def test_ctrl_c_at_the_very_end_prints_no_traceback() -> None:
+    code = (
+        "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "from refute.cli import main; main(['--version'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_closed_pipe_is_quiet(file: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -106,3 +106,34 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+SAYS = """\
+import signal
+from refute.runs import pool
+from refute.runs.pool import _work, run_tasks
+
+def start():
+    return lambda task: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+class Closed:
+    def recv(self):
+        raise EOFError
+
+if __name__ == "__main__":
+    print([result for _, result in run_tasks(range(2), start=start, jobs=2)])
+    pool._die_with_parent = lambda: None
+    _work(Closed(), start)
+    for _ in range(2):
+        signal.raise_signal(signal.SIGTERM)
+    print(signal.getsignal(signal.SIGTERM) != signal.SIG_IGN)
+"""
+
+
+def test_a_signal_that_comes_at_a_bad_time_prints_no_traceback(tmp_path: Path) -> None:
+    """No worker hears Ctrl-C while it starts, the first one neither. One that is told to end a
+    second time, or late, ends: Python writes a traceback where SIG_IGN is set too late."""
+    script = tmp_path / "script.py"
+    script.write_text(SAYS)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[True, True]\nTrue\n", "")

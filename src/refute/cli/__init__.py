@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -107,7 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not (out.gone or err.gone):
             raise
         status = PIPE_CLOSED
+    except KeyboardInterrupt:  # one more, while the first was told
+        status = INTERRUPTED
     finally:
+        signal.signal(signal.SIGINT, lambda *_: None)  # the interpreter ends, and is let
         drop_output(out, err)
     gc.freeze()  # the interpreter, which ends, need not look for cycles once more
     sys.exit(status)

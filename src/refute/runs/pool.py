@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any, Generic, TypeVar
 
 from refute.runs.spawning import spawning
@@ -71,10 +72,12 @@ def run_tasks(
     seats: list[_Seat[Task]] = []
 
     def seat() -> _Seat[Task]:
-        with _interrupts_held(), spawning() as context:
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, start), daemon=False)
-            process.start()
+        with spawning() as context:
+            ensure_running()  # of `multiprocessing`: when it starts, it lets interrupts through
+            with _interrupts_held():
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_work, args=(theirs, start), daemon=False)
+                process.start()
         theirs.close()
         return _Seat(process, ours)
 
@@ -179,11 +182,15 @@ def _work(channel: Connection, start: Callable[[], Callable[[Any], Any]]) -> Non
         return
     finally:
         # who is told to end does so once: finalizers are not broken off
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, _go_on)
 
 
 def _stop(*_: object) -> None:
     raise SystemExit(0)  # so that context managers and finalizers run
+
+
+def _go_on(*_: object) -> None:
+    """For a signal that has come already, SIG_IGN would print that it is too late."""
 
 
 def _die_with_parent() -> None:
