@@ -1,10 +1,11 @@
 """The GitHub Action's script: `refute diff` on a pull request, shown where reviewers look.
 
 It runs the command line and hands on what that writes: the text into the log, annotations, the
-summary of the job, one comment that is kept up to date, a SARIF file. Nothing is decided here.
+summary of the job, a SARIF file, the text of a comment for `comment.py`. Nothing is decided here.
 
-The code of the pull request is a stranger's. It runs in refute's sandbox alone, without the token;
-what it prints cannot be a workflow command. Nothing is written to a pull request from a fork.
+The code of the pull request is a stranger's. It runs in refute's sandbox alone; what it prints
+cannot be a workflow command. This process imports nothing from the checkout (it is started with
+`python -I`), writes through no link there, and is never given the token.
 """
 
 from __future__ import annotations
@@ -16,31 +17,26 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-MARKER = "<!-- refute:diff -->"
-"""How the comment is found again."""
-LONGEST = 60_000
-"""Characters of the comment; GitHub takes 65,536."""
-MOST_PAGES = 20
-"""Of a hundred comments each."""
+from refute.errors import InputError
+from refute.starting import start_module
+from refute.storage import write_output
 
 
 def main() -> int:
     """Run all of it and return the exit status of the step."""
-    token = os.environ.pop("INPUT_TOKEN", "")  # what is started from here does not have it
-    os.environ.pop("GITHUB_TOKEN", None)
     strict = given("FAIL_ON", "never") == "wrong"
     with tempfile.TemporaryDirectory(prefix="refute-") as scratch:
         folder = Path(scratch)
         status, words = compare(folder)
         annotations, text = read(folder / "github"), read(folder / "markdown")
         document = json.loads(read(folder / "json") or "{}")
-        sarif = keep_sarif(folder / "sarif")
+        try:
+            sarif = keep_sarif(folder / "sarif")
+        except (InputError, OSError) as error:
+            print(f"::error title=refute::{escaped(f'no SARIF file was written: {error}')}")
+            return 2
     if not text:
         level = "error" if status == 2 else "warning"
         print(f"::{level} title=refute diff::{escaped(words)}", flush=True)
@@ -53,18 +49,15 @@ def main() -> int:
         "GITHUB_OUTPUT",
         f"problems={differences}\nunexplained={str(unexplained).lower()}\nsarif-file={sarif}\n",
     )
-    if token and given("COMMENT", "true") == "true":
-        try:
-            comment(f"{MARKER}\n{text}"[:LONGEST], token, new=differences > 0)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            print(f"::warning title=refute::{escaped(f'no comment was written: {error}')}")
+    if given("COMMENT_FILE", ""):
+        write_output(Path(given("COMMENT_FILE", "")), text)
     return 1 if unexplained and strict else 0
 
 
 def compare(folder: Path) -> tuple[int, str]:
     """`refute diff`, its formats in a folder. Returns its status and its last words."""
     base = given("BASE", "") or f"origin/{os.environ.get('GITHUB_BASE_REF') or 'HEAD'}"
-    command = [sys.executable, "-m", "refute", "diff", f"{base}...HEAD"]
+    command = start_module("refute", "diff", f"{base}...HEAD")
     command += ["--budget", given("BUDGET", "5"), "--total-budget", given("TOTAL_BUDGET", "300")]
     python = given("PYTHON", "") or shutil.which("python")
     if python:
@@ -97,62 +90,6 @@ class no_commands:
         print(f"::{self._word}::", flush=True)
 
 
-def comment(text: str, token: str, *, new: bool) -> None:
-    """Bring the comment up to date; it is made only where there is something to say (`new`)."""
-    event = json.loads(read(Path(os.environ["GITHUB_EVENT_PATH"])))
-    pull = event.get("pull_request")
-    if not isinstance(pull, dict) or is_fork(pull):
-        return
-    repository = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}"
-    thread = f"{repository}/issues/{int(pull['number'])}/comments"
-    known = next((one for one in comments(thread, token) if is_ours(one)), None)
-    if known is not None:
-        if known["body"] != text:
-            ask("PATCH", f"{repository}/issues/comments/{int(known['id'])}", token, {"body": text})
-    elif new:
-        ask("POST", thread, token, {"body": text})
-
-
-def is_fork(pull: dict[str, Any]) -> bool:
-    """Whether it comes from another repository, or nobody knows."""
-    head, base = (((pull.get(side) or {}).get("repo")) or {} for side in ("head", "base"))
-    return not head.get("id") or head.get("id") != base.get("id")
-
-
-def comments(thread: str, token: str) -> Iterator[dict[str, Any]]:
-    """All comments of a thread."""
-    for page in range(1, MOST_PAGES + 1):
-        found = ask("GET", f"{thread}?per_page=100&page={page}", token)
-        yield from found
-        if len(found) < 100:
-            return
-
-
-def is_ours(one: dict[str, Any]) -> bool:
-    """Whether it was written by this script: people quote comments, they are not bots."""
-    user = one.get("user") or {}
-    return str(one.get("body", "")).startswith(MARKER) and user.get("type") == "Bot"
-
-
-def ask(method: str, url: str, token: str, body: dict[str, str] | None = None) -> Any:
-    """One request to the API, as JSON. Raises `OSError`, `ValueError`."""
-    if not url.startswith(("https://", "http://127.0.0.1:")):
-        raise ValueError("GITHUB_API_URL is no https address")
-    request = urllib.request.Request(
-        url,
-        method=method,
-        data=None if body is None else json.dumps(body).encode(),
-        headers={
-            "Accept": "application/vnd.github+json",
-            "Authorization": f"Bearer {token}",
-            "Content-Type": "application/json",
-            "User-Agent": "refute",
-        },
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.loads(answer.read() or b"null")
-
-
 # -- small things ----------------------------------------------------------------------------------
 
 
@@ -167,11 +104,12 @@ def read(file: Path) -> str:
 
 
 def keep_sarif(file: Path) -> str:
-    """Copy the findings to where they are wanted; returns that, or "" where there are none."""
+    """Copy the findings to where they are wanted; returns that, or "" where there are none. Raises
+    `InputError` for a link, `OSError`."""
     target = given("SARIF_FILE", "")
     if not target or not file.is_file():
         return ""
-    shutil.copyfile(file, target)
+    write_output(Path(target), file.read_bytes())
     return target
 
 

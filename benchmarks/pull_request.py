@@ -23,6 +23,8 @@ from pathlib import Path
 
 from harden_history import PACKAGES, git
 
+from refute.starting import start_module
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -54,14 +56,14 @@ def measured(folder: Path, python: Path, subject: str) -> bool:
         env = os.environ | outputs
         env |= {"GITHUB_ACTIONS": "true", "GITHUB_BASE_REF": "main", "INPUT_PYTHON": str(python)}
         env |= {"GITHUB_EVENT_PATH": str(event), "INPUT_SARIF_FILE": f"{name}/found.sarif"}
-        script = [sys.executable, str(ROOT / "action" / "pull_request.py")]
+        script = [sys.executable, "-I", str(ROOT / "action" / "pull_request.py")]
         status, said, diff = timed(script, folder, env)
         out = Path(outputs["GITHUB_OUTPUT"])
         found = out.read_text().split() if out.exists() else ["no output"]
     if "no function or method changed" in said or "no difference" in said.partition("::")[0]:
         return False
     summary = next((line for line in said.splitlines() if " -> " in line), said[-200:])
-    harden = [sys.executable, "-m", "refute", "harden", "--since", "origin/main", "--json"]
+    harden = start_module("refute", "harden", "--since", "origin/main", "--json")
     code, document, hardening = timed([*harden, "--python", str(python)], folder, dict(os.environ))
     offers = len(json.loads(document)["tests"]) if code in (0, 1) else f"status {code}"
     said = f"{status}, {found[0]}: {summary.partition(': ')[2]}"

@@ -24,7 +24,7 @@ from refute.cli.settings import declared_options
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
-SCRIPT = ROOT / "action" / "pull_request.py"
+SCRIPTS = ROOT / "action" / "pull_request.py", ROOT / "action" / "comment.py"
 TOKEN = "ghs_not-a-secret"
 OLD = "def half(n: int) -> int:\n    return n // 2\n\n\ndef same(n: int) -> int:\n    return n\n"
 NEW = OLD.replace("n // 2", "int(n / 2)  # ::error::no").replace("return n\n", "return n or n\n")
@@ -39,15 +39,37 @@ def test_it_is_as_its_schema_says(file: str, schema: str) -> None:
     Draft7Validator(json.loads((DATA / f"{schema}.json").read_text())).validate(document)
 
 
+def steps() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The last two of the action: the one that compares, the one that comments."""
+    diff, comment = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][-2:]
+    return diff, comment
+
+
 def test_every_input_of_the_action_is_handed_on() -> None:
-    action = yaml.safe_load((ROOT / "action.yml").read_text())
-    handed = action["runs"]["steps"][-1]["env"]
-    names = {f"INPUT_{name.upper().replace('-', '_')}" for name in action["inputs"]}
-    assert {name for name in handed if name.startswith("INPUT_")} == names - {
-        "INPUT_WORKING_DIRECTORY"
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    names = {f"INPUT_{name.upper().replace('-', '_')}" for name in inputs}
+    handed = [{name for name in step["env"] if name.startswith("INPUT_")} for step in steps()]
+    assert handed[0] - {"INPUT_COMMENT_FILE"} == names - {
+        "INPUT_WORKING_DIRECTORY",
+        "INPUT_COMMENT",
+        "INPUT_TOKEN",
     }
-    read = set(re.findall(r'given\("(\w+)"', SCRIPT.read_text())) | {"TOKEN"}
-    assert {f"INPUT_{name}" for name in read} == set(handed)
+    for script, given in zip(SCRIPTS, handed, strict=True):
+        text = script.read_text()
+        read = {f"INPUT_{name}" for name in re.findall(r'given\("(\w+)"', text)}
+        assert read | set(re.findall(r'environ\S+"(INPUT_\w+)"', text)) == given
+
+
+def test_the_token_is_where_nothing_of_the_checkout_is() -> None:
+    diff, comment = steps()
+    assert (diff["env"]["GITHUB_TOKEN"], diff["env"]["GH_TOKEN"]) == ("", "")
+    assert "token" not in json.dumps(diff).lower().replace("github_token", "").replace(
+        "gh_token", ""
+    )
+    assert comment["working-directory"] == "${{ runner.temp }}"
+    for step, script in zip((diff, comment), SCRIPTS, strict=True):
+        assert step["run"].split()[1:] == ["-I", f'"$GITHUB_ACTION_PATH/action/{script.name}"']
+    assert not re.search(r"subprocess|refute\.|os\.(exec|spawn|system)", SCRIPTS[1].read_text())
 
 
 def test_hooks_and_template_use_options_that_there_are() -> None:
@@ -132,11 +154,10 @@ def runner(tmp_path: Path, api: Api) -> dict[str, str]:
         "GITHUB_BASE_REF": "main",
         "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
         "GITHUB_REPOSITORY": "me/shop",
-        "GITHUB_TOKEN": TOKEN,
         "INPUT_BUDGET": "1",
+        "INPUT_COMMENT_FILE": str(tmp_path / "comment.md"),
         "INPUT_PYTHON": sys.executable,
         "INPUT_SARIF_FILE": str(tmp_path / "found.sarif"),
-        "INPUT_TOKEN": TOKEN,
     }
 
 
@@ -165,17 +186,30 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
+def run(number: int, folder: Path, runner: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A script of the action, as its step starts it."""
+    command = [sys.executable, "-I", str(SCRIPTS[number])]
+    env = {**os.environ, **runner}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+
+
+def test_findings_are_written_through_no_link(
+    checkout: Path, runner: dict[str, str], tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (checkout / "refute.sarif").symlink_to(victim)
+    done = run(0, checkout, {**runner, "INPUT_SARIF_FILE": "refute.sarif"})
+    assert (done.returncode, victim.read_text()) == (2, "mine")
+    assert done.stdout.splitlines()[-1].startswith(
+        "::error title=refute::no SARIF file was written"
+    )
+
+
 def test_a_pull_request_from_end_to_end(
     checkout: Path, runner: dict[str, str], api: Api, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT)],
-        cwd=checkout,
-        env={**os.environ, **runner},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(0, checkout, runner)
     assert done.returncode == 0, done.stdout + done.stderr  # it does not block
     log, _, annotations = done.stdout.rpartition("::\n::warning file=")
     assert "behaves otherwise (not mentioned)" in log
@@ -192,19 +226,21 @@ def test_a_pull_request_from_end_to_end(
     ]
     summary = (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
     assert "| to look at | `m.py:1 half` |" in summary
+    assert api.asked == []
+    said = run(1, tmp_path, {**runner, "INPUT_PROBLEMS": "1", "INPUT_TOKEN": TOKEN})
+    assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
     (comment,) = api.comments
     assert comment["body"] == f"<!-- refute:diff -->\n{summary}"
     sarif = json.loads((tmp_path / "found.sarif").read_text())
     assert [one["ruleId"] for one in sarif["runs"][0]["results"]] == ["behaviour-changed"]
-    assert TOKEN not in done.stdout + done.stderr + summary + json.dumps(sarif)
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch, runner: dict[str, str]) -> Any:
-    """The script as a module, in the job's environment."""
+    """The script that comments as a module, in the job's environment."""
     for name, value in runner.items():
         monkeypatch.setenv(name, value)
-    spec = importlib.util.spec_from_file_location("pull_request", SCRIPT)
+    spec = importlib.util.spec_from_file_location("comment", SCRIPTS[1])
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -237,19 +273,13 @@ def test_nothing_is_written_for_a_fork(
 
 
 def test_what_cannot_be_compared_is_said_and_blocks_only_if_asked(
-    script: Any,
-    checkout: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    checkout: Path, runner: dict[str, str]
 ) -> None:
-    monkeypatch.chdir(checkout)
-    monkeypatch.setenv("GITHUB_BASE_REF", "gone")
-    assert script.main() == 0
-    *_, last = capfd.readouterr().out.splitlines()
+    done = run(0, checkout, {**runner, "GITHUB_BASE_REF": "gone"})
+    assert done.returncode == 0
+    *_, last = done.stdout.splitlines()
     assert last.startswith("::error title=refute diff::refute: ")
     assert "`fetch-depth: 0`" in last
-    assert "INPUT_TOKEN" not in os.environ
-    assert "GITHUB_TOKEN" not in os.environ
 
 
 def test_the_token_goes_to_no_other_place(script: Any) -> None:

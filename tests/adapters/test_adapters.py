@@ -221,7 +221,7 @@ def test_the_verifier_of_harbor_as_its_script_starts_it(tmp_path: Path) -> None:
     write_tasks([row], tmp_path)
     reward = tmp_path / "reward.json"
     script = (tmp_path / "a-b" / "tests" / "test.sh").read_text().splitlines()[1].split()
-    assert script[:5] == ["exec", "python", "-P", "-m", "refute.adapters.harbor"]
+    assert script[:5] == ["exec", "python", "-I", "-m", "refute.adapters.harbor"]
     words = [str(tmp_path / "a-b" / "tests" / "task.json"), str(tmp_path / "none"), str(reward)]
     subprocess.run([sys.executable, *script[2:5], *words], check=True, timeout=60)
     assert json.loads(reward.read_text()) == {"reward": 0.0}

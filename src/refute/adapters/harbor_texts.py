@@ -47,7 +47,7 @@ COPY . /tests
 """
 TEST = """\
 #!/bin/sh
-exec python -P -m refute.adapters.harbor /tests/task.json {place} /logs/verifier/reward.json
+exec python -I -m refute.adapters.harbor /tests/task.json {place} /logs/verifier/reward.json
 """
 ISSUE_CONFIG = (
     _HEAD
@@ -116,7 +116,7 @@ RUN /opt/refute/venv/bin/refute data prepare /tests/row.jsonl
 """
 ISSUE_TEST = """\
 #!/bin/sh
-exec /opt/refute/venv/bin/python -P -m refute.adapters.harbor_issues \\
+exec /opt/refute/venv/bin/python -I -m refute.adapters.harbor_issues \\
     /tests/row.jsonl {place} /logs/verifier/reward.json
 """
 SOLVE = "#!/bin/sh\ncd {tree} && git apply /solution/tests.patch\n"

@@ -8,7 +8,6 @@ command is printed.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -23,7 +22,6 @@ __all__ = ["FILE", "Blaming"]
 
 FILE = ".refute/failing.json"
 _MOST_FAILING = 5
-_NEWEST_OLD = (3, 10)
 
 
 class Blaming:
@@ -124,8 +122,6 @@ class Blaming:
 
 
 def _refute() -> Optional[List[str]]:
-    """How refute is started: by this interpreter where it can, else by the one on the path."""
-    if sys.version_info[:2] > _NEWEST_OLD and importlib.util.find_spec("click") is not None:
-        return [sys.executable, "-m", "refute"]
-    program = shutil.which("refute")
+    """The command `refute`: beside this interpreter, else on the path."""
+    program = shutil.which("refute", path=os.path.dirname(sys.executable)) or shutil.which("refute")
     return None if program is None else [program]

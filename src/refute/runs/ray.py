@@ -14,7 +14,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,7 +93,8 @@ def _connected(workers: Workers) -> Iterator[int | None]:
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), _ANSWERS).close()
             answered = True
-        ray.init(address, log_to_driver=False, logging_level="ERROR", **(size if own else {}))
+        with chdir("/"):  # the current folder comes first on its workers' `sys.path`
+            ray.init(address, log_to_driver=False, logging_level="ERROR", **(size if own else {}))
     except (OSError, OverflowError, RuntimeError, ValueError) as error:
         told = " ".join(str(error).split())[:200]
         if answered and _MODE not in os.environ:

@@ -36,6 +36,7 @@ from refute.sandbox.contract import (
 from refute.sandbox.interpreter import Interpreter, this_interpreter
 from refute.sandbox.payloads import Head, Heads, calls_packed, programs_packed, sealed, shared
 from refute.sandbox.waiting import Waits, finished
+from refute.starting import python_options
 
 __all__ = ["ALL_MEASURES", "LocalSandbox"]
 
@@ -261,10 +262,7 @@ class _Connection:
         self._directory = os.path.join(config["scratch"], config["name"])
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, _SOCKET_KIND)
         fd = theirs.fileno()
-        options = ["-P"] * (python.version >= (3, 11)) + ["-s", "-S"]
-        options += ["-B"] * sys.dont_write_bytecode
-        if sys.pycache_prefix is not None:
-            options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+        options = [*python_options(python.version), "-s", "-S"]
         command = [python.program, *options, "-c", _START, str(_SERVER)]
         command += [str(fd), json.dumps(config)]
         environment = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.defpath}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from refute.starting import start_module
 from refute.surfaces.worker import Done, Event, Failed, Progress, Request
 
 __all__ = ["all_ended", "call"]
@@ -74,10 +74,7 @@ async def all_ended() -> None:
 
 async def _started(root: Path) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",  # the folder may be anybody's: nothing is imported from there
-        "-m",
-        "refute.surfaces.worker",
+        *start_module("refute.surfaces.worker"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=root,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 import watchfiles
 
 from refute.diffing.sources import is_test
+from refute.starting import start_module
 
 __all__ = ["GRACE", "Looks", "watch"]
 
@@ -123,11 +123,7 @@ def _short(path: Path) -> str:
 async def _run(command: Sequence[str]) -> None:
     """One verb, to its end; cancelled, it is ended as by Ctrl-C."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",  # the folder may be anybody's: nothing is imported from there
-        "-m",
-        "refute",
-        *command,
+        *start_module("refute", *command),
         stdin=asyncio.subprocess.DEVNULL,
         process_group=0,  # the terminal's Ctrl-C is not for it
     )

@@ -18,6 +18,7 @@ from typing import Any
 
 from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
+from refute.starting import python_options
 from refute.storage import cache_folder
 from refute.workspace.backend import Execution
 from refute.workspace.base import Base, WorkspaceLimits
@@ -105,11 +106,8 @@ class LocalBackend:
             "disk": self._limits.disk,
             "client": os.getpid(),
         }
-        options = ["-I", "-S", *["-B"] * sys.dont_write_bytecode]
-        if sys.pycache_prefix is not None:
-            options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
         self._process = subprocess.Popen(
-            [sys.executable, *options, "-c", _START, str(_SCRIPT)],
+            [sys.executable, "-I", "-S", *python_options(), "-c", _START, str(_SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,0 +1,34 @@
+"""Start Python programs of refute's own: nothing of the current folder is imported, nor anything
+that variables of the environment name (PYTHONPATH, PYTHONSTARTUP, PYTHONHOME)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+__all__ = ["python_options", "start_module"]
+
+_START = """\
+import runpy, sys
+place, module = sys.argv[1:3]
+del sys.argv[1:3]
+if place not in sys.path:
+    sys.path.append(place)
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""Where refute was found by other means than the interpreter's own, it is found there again."""
+
+
+def python_options(version: tuple[int, int] = sys.version_info[:2]) -> list[str]:
+    """Options of an interpreter of that version: it imports nothing from the current folder, and
+    keeps byte code where this process does."""
+    options = [*["-P"] * (version >= (3, 11)), *["-B"] * sys.dont_write_bytecode]
+    if sys.pycache_prefix is not None:
+        options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return options
+
+
+def start_module(module: str, *words: str) -> list[str]:
+    """The command that runs a module of refute in a process of its own, in whatever folder."""
+    place = str(Path(__file__).resolve().parents[1])
+    return [sys.executable, "-E", *python_options(), "-c", _START, place, module, *words]
