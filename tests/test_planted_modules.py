@@ -26,7 +26,7 @@ from refute.runs.executors import Workers
 from refute.runs.pool import run_tasks
 from refute.runs.ray import _connected
 from refute.runs.spawning import shared_slots
-from refute.surfaces.calls import call
+from refute.surfaces.calls import all_ended, call
 from refute.surfaces.worker import Done
 from refute.workspace.environment import build_environment
 
@@ -171,7 +171,13 @@ def test_serve_imports_nothing_of_the_checkout(checkout: Path) -> None:
 
 def test_a_call_imports_nothing_of_the_checkout(checkout: Path) -> None:
     arguments = {"targets": "half.py", "seconds_per_function": 2.0, "python": sys.executable}
-    done = asyncio.run(call("find_failing_input", arguments, root=checkout, seconds=60.0))
+
+    async def called() -> Any:
+        done = await call("find_failing_input", arguments, root=checkout, seconds=60.0)
+        await all_ended()
+        return done
+
+    done = asyncio.run(called())
     assert isinstance(done, Done), done
 
 
