@@ -84,6 +84,8 @@ def test_links_of_the_user_are_followed(repo: Path, monkeypatch: pytest.MonkeyPa
     write_output(repo.parent / "way" / "sub" / "deep" / "b.txt", "b", folders=True)
     assert (repo.parent / "outside" / "a.txt").read_text() == "a"
     assert (repo / "sub" / "deep" / "b.txt").read_text() == "b"
+    write_output(repo.parent / "new" / "deep" / "c.txt", "c", folders=True)
+    assert (repo.parent / "new" / "deep" / "c.txt").read_text() == "c"
     monkeypatch.chdir(repo.parent)
     with pytest.raises(InputError, match="mine: is a link"):
         write_output(Path("mine/a.txt"), "other")  # below the current folder none is

@@ -68,10 +68,13 @@ def _replace(
 
 def _split(path: Path) -> tuple[Path, list[str]]:
     """The folder from which no link is followed, and the names from there to the file: the checkout
-    that holds the file or, where it comes first, the current folder; else the file's own folder."""
+    that holds the file or, where it comes first, the current folder; else the last folder
+    on the way that is there."""
     path = Path(os.path.abspath(path))
-    here, folder = Path.cwd(), path.parent
+    here, folder = Path.cwd(), path
     for folder in reversed(path.parents):
         if folder == here or os.path.lexists(folder / ".git"):
             break
+    else:
+        folder = next((one for one in path.parents if one.is_dir()), folder)
     return folder, list(path.relative_to(folder).parts) or ["."]
