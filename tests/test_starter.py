@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -45,7 +46,11 @@ def test_writes_once(refute: Run, repo: Path) -> None:
     settings = tomllib.loads(written["pyproject.toml"])
     assert settings["project"]["name"] == "a"
     assert set(settings["tool"]["refute"]) == {"budget", "neighbours"}
-    assert f"pip install '{source}' pytest -e ." in written[".github/workflows/refute.yml"]
+    workflow = yaml.safe_load(written[".github/workflows/refute.yml"])
+    [ours, theirs, gate] = [step["run"] for step in workflow["jobs"]["gate"]["steps"][2:]]
+    assert f"refute/bin/python\" -I -m pip install '{source}'" in ours
+    assert "pip install pytest -e ." in theirs, "the project's packages are not refute's"
+    assert 'refute/bin/refute" gate' in gate
     assert "${{ github.base_ref }}" in written[".github/workflows/refute.yml"]
     status, out, err = refute("init", "-C", repo, "--hook", "--write")
     assert (status, files(repo)) == (0, written)

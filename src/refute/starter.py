@@ -46,8 +46,12 @@ jobs:
       - uses: actions/setup-python@v5
         with:
           python-version: "3.12"
-      - run: python -m pip install {refute} pytest{install}
-      - run: refute gate --base "origin/$BASE"
+      - run: |
+          python -I -m venv "$RUNNER_TEMP/refute"
+          "$RUNNER_TEMP/refute/bin/python" -I -m pip install {refute}
+      - run: python -m pip install pytest{install}
+      - run: |
+          "$RUNNER_TEMP/refute/bin/refute" gate --base "origin/$BASE" --python "$(which python)"
         env:
           BASE: ${{{{ github.base_ref }}}}
 """
