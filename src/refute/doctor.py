@@ -9,12 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from refute.extras import EXTRAS, install, missing
+from refute.storage import ScratchFolder
 
 __all__ = ["Check", "examine"]
 
@@ -105,7 +105,7 @@ def _workspace() -> Iterator[Check]:
     from refute.workspace.factory import open_local
     from refute.workspace.recipe import Recipe
 
-    with tempfile.TemporaryDirectory(prefix="refute-doctor-") as folder:
+    with ScratchFolder() as folder:
         tree = Path(folder, "tree")
         tree.mkdir()
         python = Path(sys.executable)

@@ -3,14 +3,52 @@ through a link that a checkout holds."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import tempfile
+import weakref
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
 from refute.workspace.rooted_files import open_folder, replace_file
 
-__all__ = ["cache_folder", "refuse_links", "write_atomically", "write_output"]
+__all__ = ["ScratchFolder", "cache_folder", "refuse_links", "write_atomically", "write_output"]
+
+_SCRATCH = "refute-scratch-"
+
+
+class ScratchFolder(tempfile.TemporaryDirectory[str]):
+    """A folder in TMPDIR for the time of a call. What `kill -9` leaves, the next process that makes
+    one removes: a lock on each, which ends with its process, says that it is in use."""
+
+    def __init__(self, *, ignore_cleanup_errors: bool = False) -> None:
+        _remove_left_ones()
+        while True:
+            super().__init__(prefix=_SCRATCH, ignore_cleanup_errors=ignore_cleanup_errors)
+            self._lock = os.open(self.name, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            if os.path.exists(self.name):  # else another process took it for a left one
+                break
+            os.close(self._lock)
+        weakref.finalize(self, os.close, self._lock)
+
+
+@cache
+def _remove_left_ones() -> None:
+    """Once in a process."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        with suppress(OSError):
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(lock).st_uid == os.geteuid():
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def cache_folder() -> Path:

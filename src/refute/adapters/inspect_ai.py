@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from refute.adapters.jails import empty_jail
 from refute.adapters.rows import read_rows
 from refute.adapters.scoring import score_async
 from refute.errors import WorkspaceUnavailable
+from refute.storage import ScratchFolder
 
 __all__ = ["JailEnvironment", "programs", "refute_scorer"]
 
@@ -66,7 +66,7 @@ class JailEnvironment(SandboxEnvironment):
     def __init__(self) -> None:
         """Raises `SandboxUnavailableError`."""
         super().__init__()
-        self._folder = tempfile.TemporaryDirectory(prefix="refute-inspect-")
+        self._folder = ScratchFolder()
         try:
             self._jail = empty_jail(Path(self._folder.name))
         except WorkspaceUnavailable as error:

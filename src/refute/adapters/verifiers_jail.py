@@ -15,7 +15,6 @@ is told of, where the model answers; it is ended with all that it started.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,6 +31,7 @@ from verifiers.v1.runtimes import (
 from refute.adapters import verifiers_relay
 from refute.adapters.jails import empty_jail
 from refute.errors import WorkspaceUnavailable
+from refute.storage import ScratchFolder
 from refute.workspace.interpreter_facts import interpreter_facts
 from refute.workspace.local import LocalBackend
 
@@ -63,7 +63,7 @@ class JailRuntime(Runtime):
     async def start(self) -> None:
         """Make the folders."""
         await self._host.start()
-        self._folder = tempfile.TemporaryDirectory(prefix="refute-vf-")
+        self._folder = ScratchFolder()
         self._sockets = Path(self._folder.name, "ports")
         self._sockets.mkdir()
         self._readable.append(str(self._sockets))

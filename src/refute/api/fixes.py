@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Reported, apart, path_of
@@ -20,6 +19,7 @@ from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError
 from refute.issue.patches import split_fix
+from refute.storage import ScratchFolder
 
 if TYPE_CHECKING:
     from refute.api.issues import VetResult
@@ -144,7 +144,7 @@ def rank_fixes(
         rest = [vet(fix, behaviour=False, given=first, **common) for fix in fixes[1:]]
         results = [first, *rest]
         usable = [i for i, one in enumerate(results) if one.verdict != "does not apply"]
-        with TemporaryDirectory(prefix="refute-fixes-") as scratch:
+        with ScratchFolder() as scratch:
             calls = recorded_calls(Path(repo))
             bounds = how.get("bounds", Bounds())
             where = Checkout(Path(repo), path_of(python), how.get("runner"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from refute.problems import Scenario
 from refute.sandbox import Limits, Program
 from refute.sandbox.interpreter import Interpreter
 from refute.sandbox.local import LocalSandbox
+from refute.storage import ScratchFolder
 
 __all__ = ["Side", "Sides"]
 
@@ -101,7 +101,7 @@ class Sides:
     """Both revisions; what is asked of both is asked at once."""
 
     def __init__(self, before: Tree, after: Tree, interpreter: Interpreter | None) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="refute-diff-")
+        self._scratch = ScratchFolder()
         folder = Path(self._scratch.name).resolve()
         folder.chmod(0o755)  # programs in the sandbox run as nobody
         write_metadata(after.root, folder)

@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
+from refute.storage import ScratchFolder
 from refute.syntax import try_parse
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def looked_at(
     names = [] if tree is None else [n.name for n in tree.body if isinstance(n, _DEFINITIONS)]
     if not names:
         raise InputError("%%refute: the cell defines no function and no class")
-    with TemporaryDirectory(prefix="refute-cell-") as folder:
+    with ScratchFolder() as folder:
         file = Path(folder, "cell.py")
         file.write_text(f"{_before(earlier, set(names))}{cell}", encoding="utf-8")
         targets = [f"{file}::{name}" for name in names]

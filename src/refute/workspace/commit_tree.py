@@ -9,11 +9,11 @@ from __future__ import annotations
 import io
 import os
 import tarfile
-import tempfile
 import time
 from pathlib import Path
 
 from refute.errors import WorkspaceUnavailable
+from refute.storage import ScratchFolder
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone
 
@@ -68,7 +68,7 @@ def check_out(clone: Clone, commit: str, target: Path) -> None:
 def archived(clone: Clone, commit: str) -> bytes:
     """A tar archive of the folder `.git` that `check_out` makes, the same whenever it is made: with
     `git reset --hard` it becomes the tree. Raises `WorkspaceUnavailable`."""
-    with tempfile.TemporaryDirectory(prefix="refute-commit-") as folder:
+    with ScratchFolder() as folder:
         tree, buffer = Path(folder, "tree"), io.BytesIO()
         check_out(clone, commit, tree)
         hide_untracked(tree)

@@ -11,7 +11,6 @@ import selectors
 import signal
 import stat
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from refute.errors import WorkspaceUnavailable
+from refute.storage import ScratchFolder
 from refute.workspace.contract import CommandResult, Workspace
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.output_buffer import OutputBuffer
@@ -39,9 +39,7 @@ class HostCheckout:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._holder = tempfile.TemporaryDirectory(
-            prefix="refute-agent-", ignore_cleanup_errors=True
-        )
+        self._holder = ScratchFolder(ignore_cleanup_errors=True)
         self.folder = os.path.join(os.path.realpath(self._holder.name), workspace.root.name)
         self._given: dict[str, bytes] = {}
         self._stopped = threading.Event()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
+from refute.storage import ScratchFolder
 from refute.surfaces import arguments as given
 from refute.surfaces import results as answers
 from refute.surfaces.verbs.contract import (
@@ -41,7 +41,7 @@ def reproduce_issue(asked_for: given.ReproduceIssue, asked: Asked, tell: Tell) -
 
     if asked_for.apply:
         inside(asked_for.repo)
-    with TemporaryDirectory(prefix="refute-call-") as scratch:
+    with ScratchFolder() as scratch:
         issue = text_file(Path(scratch), "issue", asked_for.issue)
         chosen = _reproducing(tell)
         found = reproduce(issue, asked=asked, chosen=chosen, **_in_checkout(asked_for))
@@ -70,7 +70,7 @@ def vet_patch(asked_for: given.VetPatch, asked: Asked, tell: Tell) -> Answer:
     from refute.report.diffs import summary_line
 
     tests = _test_patch(asked_for.tests, asked_for.repo)
-    with TemporaryDirectory(prefix="refute-call-") as scratch:
+    with ScratchFolder() as scratch:
         folder = Path(scratch)
         tell("judging the patch by tests, without it and with it")
         found = vet(

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError
+from refute.storage import ScratchFolder
 from refute.surfaces import arguments as given
 from refute.surfaces import results as answers
 from refute.surfaces.verbs.contract import (
@@ -37,7 +37,7 @@ def find_failing_input(asked_for: given.FindFailingInput, asked: Asked, tell: Te
 
     place = asked_for.write_tests_to
     asked = replace(asked, options={**asked.options, "n": asked_for.most})
-    with TemporaryDirectory(prefix="refute-call-") as scratch:
+    with ScratchFolder() as scratch:
         how = _over_functions(asked_for, Path(scratch), tell)
         output = inside(place) if place else None
         if output is not None and output.is_file():
@@ -76,7 +76,7 @@ def debug_function(asked_for: given.DebugFunction, asked: Asked, tell: Tell) -> 
     from refute.function.source import diff_name
     from refute.report.documents import debug_document
 
-    with TemporaryDirectory(prefix="refute-call-") as scratch:
+    with ScratchFolder() as scratch:
         how = _over_functions(asked_for, Path(scratch), tell)
 
         def opened(one: Opened) -> None:
