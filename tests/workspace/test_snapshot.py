@@ -109,6 +109,111 @@ def test_what_a_build_wrote_comes_along_and_other_ignored_files_do_not(checkout:
     assert git(folder, "show", f"{first}:pkg/_version.py") == "v = 2\n", "what it holds stays"
 
 
+@pytest.mark.parametrize("rule", ["info/exclude", "user", "XDG", "repository"])
+def test_what_git_ignores_by_any_rule_is_left_out(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    home = checkout.parent / "home"
+    (home / ".config" / "git").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"):
+        monkeypatch.delenv(name, raising=False)
+    places = {
+        "info/exclude": checkout / ".git" / "info" / "exclude",
+        "XDG": home / ".config" / "git" / "ignore",
+    }
+    place = places.get(rule, home / "ignored")
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("/env/\n_version.py\n")
+    if rule == "user":
+        (home / ".gitconfig").write_text("[core]\n\texcludesFile = ~/ignored\n")
+    elif rule == "repository":
+        git(checkout, "config", "core.excludesFile", str(place))
+    (checkout / "env" / "lib").mkdir(parents=True)
+    for name in ("env/lib/a.py", "_version.py", "new.py"):
+        (checkout / name).write_text("x = 1\n")
+    assert git(checkout, "status", "--short") == "?? new.py\n"
+    folder, commit = snapshot(checkout)
+    assert set(content(folder, commit)) == {".gitignore", "a.py", "b.py", "new.py"}
+    built = with_built(folder, commit, checkout)
+    assert set(content(folder, built)) == {".gitignore", "a.py", "b.py", "new.py", "_version.py"}
+    place.unlink()
+    os.mkfifo(place)  # is not waited for
+    if rule != "info/exclude":  # which git reads itself
+        assert "_version.py" in content(*snapshot(checkout))
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        ("update-index", "--skip-worktree"),
+        ("update-index", "--assume-unchanged"),
+        ("update-index", "--split-index", "--assume-unchanged"),
+        (),
+    ],
+)
+def test_no_flag_of_the_index_hides_a_file(checkout: Path, hide: tuple[str, ...]) -> None:
+    before = (checkout / "a.py").stat()
+    git(checkout, *(*hide, "a.py", "b.py") if hide else ("status",))
+    (checkout / "a.py").write_text("x = 9\n")
+    os.utime(checkout / "a.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    traced = traces(checkout)
+    folder, commit = snapshot(checkout)
+    assert traces(checkout) == traced
+    assert content(folder, commit) == {
+        ".gitignore": "*.log\n",
+        "a.py": "x = 9\n",
+        "b.py": "y = 1\n",
+    }
+    if hide[-1:] == ("--assume-unchanged",):
+        (checkout / "b.py").unlink()
+        assert "b.py" not in content(*snapshot(checkout))
+
+
+@pytest.mark.parametrize("form", ["--no-sparse-index", "--sparse-index"])
+def test_a_sparse_checkout_lacks_nothing(checkout: Path, form: str) -> None:
+    for name in ("in/a.py", "out/b.py", "out/c.py"):
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).write_text("x = 1\n")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "-qm", "two")
+    git(checkout, "sparse-checkout", "set", "--cone", form, "in")
+    assert not (checkout / "out").exists()
+    assert snapshot(checkout)[1] == git(checkout, "rev-parse", "HEAD").strip()
+    (checkout / "out").mkdir()
+    (checkout / "out" / "b.py").write_text("x = 2\n")
+    files = content(*snapshot(checkout))
+    assert (files["out/b.py"], files["out/c.py"]) == ("x = 2\n", "x = 1\n")
+
+
+def test_a_submodule_with_changes_is_another_commit(checkout: Path) -> None:
+    for name in ("lib", "lib/deep"):  # one in the other
+        inner = checkout / name
+        inner.mkdir()
+        git(inner, "init", "-q")
+        (inner / "m.py").write_text("x = 1\n")
+        git(inner, "add", ".")
+        git(inner, "commit", "-qm", "one")
+    git(checkout / "lib", "add", "deep")
+    git(checkout / "lib", "commit", "-qm", "two")
+    git(checkout, "add", "lib")
+    git(checkout, "commit", "-qm", "with a submodule")
+    (checkout / "loose").mkdir()
+    git(checkout / "loose", "init", "-q")
+    head = git(checkout, "rev-parse", "HEAD").strip()
+    assert snapshot(checkout)[1] == head, "and a repository that git does not know is no part"
+    found = set()
+    for name in ("lib/m.py", "lib/deep/m.py", "lib/new.py"):
+        (checkout / name).write_text("x = 2\n")
+        folder, commit = snapshot(checkout)
+        found.add(git(folder, "rev-parse", f"{commit}:lib"))
+    git(checkout / "lib", "add", "-A")
+    git(checkout / "lib", "commit", "-qm", "three")
+    folder, commit = snapshot(checkout)
+    found.add(git(folder, "rev-parse", f"{commit}:lib"))
+    assert len(found) == 4
+
+
 def test_from_a_folder_inside(checkout: Path) -> None:
     (checkout / "sub").mkdir()
     (checkout / "a.py").write_text("x = 9\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from refute.diffing.changes import ChangedFunction, changed
 from refute.diffing.definitions import is_private
-from refute.diffing.revisions import open_revisions
+from refute.diffing.revisions import NoDifference, open_revisions
 from refute.errors import InputError
 from refute.remarks import remark
 
@@ -30,9 +30,7 @@ def changed_since(targets: Sequence[str], since: str) -> tuple[str, ...]:
     try:
         with open_revisions(start if start.is_dir() else start.parent, since) as revisions:
             changes, root = changed(revisions), revisions.repo
-    except InputError as error:
-        if not str(error).startswith("no difference"):
-            raise
+    except NoDifference:
         changes, root = None, start
     found: list[str] = []
     if changes is not None:

@@ -110,7 +110,8 @@ def changed(revisions: Revisions) -> Changes:
     added: list[Place] = []
     removed: list[Place] = []
     classes: list[ChangedClass] = []
-    unreadable: list[Unreadable] = []
+    label, why = revisions.after.label, "a submodule: its changes are not looked at"
+    unreadable = [Unreadable(path, label, why) for path in revisions.submodules]
     pairs: dict[str, _Pair] = {}
     names: dict[str, str] = {}
     for change in revisions.files:

@@ -6,7 +6,6 @@ own that borrows the repository's objects.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,17 +13,33 @@ from functools import cached_property
 from pathlib import Path
 
 from refute.diffing.sources import is_test
-from refute.diffing.trees import Entry, copy_products, find_products, list_tree, path_of, write_tree
+from refute.diffing.trees import (
+    Entry,
+    changed_submodules,
+    copy_products,
+    find_products,
+    list_tree,
+    path_of,
+    write_tree,
+)  # fmt: skip
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
+from refute.storage import ScratchFolder
 from refute.workspace import rooted_files
 from refute.workspace.gitrun import GitFailed, git
-from refute.workspace.repositories import Clone, find_clone
-from refute.workspace.snapshot import borrow_objects, checkout_root, snapshot
+from refute.workspace.repositories import Clone
+from refute.workspace.snapshot import borrow_objects, checkout_root, clone_at, snapshot
 
-__all__ = ["FileChange", "Revisions", "Tree", "commit_of", "open_patched", "open_revisions"]
+__all__ = [
+    "FileChange", "NoDifference", "Revisions", "Tree",
+    "commit_of", "open_patched", "open_revisions",
+]  # fmt: skip
 
 _MOST_MESSAGES = 200
 _MOST_RENAMES = 1000
+
+
+class NoDifference(InputError):
+    """Both sides are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +85,8 @@ class Revisions:
     """In the order of their paths; git follows renames."""
     messages: tuple[str, ...] = ()
     """Of the commits after `before` up to `after`, newest first, no more than 200."""
+    submodules: tuple[str, ...] = ()
+    """Paths of submodules that differ; their files are in neither tree."""
 
     @cached_property
     def tests(self) -> tuple[FileChange, ...]:
@@ -86,12 +103,12 @@ def open_revisions(repo: Path, spec: str | None = None) -> Iterator[Revisions]:
     where left out. `BASE...HEAD`: their merge base against the second. Raises `InputError` (no
     repository, no such commit, no difference), `WorkspaceUnavailable`.
     """
-    clone = _clone(repo)
+    clone = clone_at(repo)
     root = checkout_root(repo)
     first, dots, second = _parts(spec)
-    base = _resolve(clone, first)
+    base = clone.commit(first)
     if dots:
-        head, label = _resolve(clone, second), second
+        head, label = clone.commit(second), second
     else:
         head, label = "", "working tree"
     if dots == "...":
@@ -101,16 +118,21 @@ def open_revisions(repo: Path, spec: str | None = None) -> Iterator[Revisions]:
             after, tip = head, head
         else:
             store, after = snapshot(root)
-            tip = _resolve(clone, "HEAD")
+            tip = clone.commit("HEAD")
         _differ(store, base, after, f"{first} and {label}")
-        products = find_products(clone.git_dir, root)
+        products = find_products(clone)
         old = _written(root, products, store, base, scratch / "before", first)
         if dots:
             new = _written(root, products, store, after, scratch / "after", label)
         else:
             new = Tree(root, label, after, _regular(list_tree(store, after)))
         files = _changed_files(store, base, after)
-        yield Revisions(root, old, new, files, _messages(clone, base, tip))
+        submodules = changed_submodules(store, base, after)
+        if not files and submodules:
+            raise InputError(
+                f"{', '.join(submodules)}: only submodules differ, which are not looked at"
+            )
+        yield Revisions(root, old, new, files, _messages(clone, base, tip), submodules)
 
 
 @contextmanager
@@ -123,15 +145,15 @@ def open_patched(
     revision with the first is then compared with the one with this. Raises `InputError`,
     `PatchRejected`, `WorkspaceUnavailable`.
     """
-    clone = _clone(repo)
+    clone = clone_at(repo)
     root = checkout_root(repo)
-    known = None if base is None else _resolve(clone, base)
+    known = None if base is None else clone.commit(base)
     with _scratch(clone) as (scratch, store):
         if known is None:
             borrowed, known = snapshot(root)
             _borrow_also(store, borrowed)
         after = _apply(store, known, patch, scratch / "index")
-        products = find_products(clone.git_dir, root)
+        products = find_products(clone)
         if other is not None:
             first, after = after, _apply(store, known, other, scratch / "other")
             _differ(store, first, after, "the two patched trees")
@@ -150,14 +172,7 @@ def open_patched(
 
 def commit_of(repo: Path, revision: str) -> str:
     """The full hash of a commit that people name. Raises `InputError`: no repository, no commit."""
-    return _resolve(_clone(repo), revision)
-
-
-def _clone(repo: Path) -> Clone:
-    clone = find_clone(str(checkout_root(repo)))
-    if clone.work_tree is None:
-        raise InputError(f"{repo}: a bare repository; give a checkout of it")
-    return clone
+    return clone_at(repo).commit(revision)
 
 
 def _parts(spec: str | None) -> tuple[str, str, str]:
@@ -171,25 +186,18 @@ def _parts(spec: str | None) -> tuple[str, str, str]:
     return first or "HEAD", dots, second or "HEAD"
 
 
-def _resolve(clone: Clone, revision: str) -> str:
-    try:
-        return clone.resolve(revision)
-    except (WorkspaceUnavailable, ValueError):  # ValueError: a null character, `-x`
-        where = clone.work_tree or clone.git_dir
-        raise InputError(f"{revision!r}: no such commit in {where}; see `git log`") from None
-
-
 def _merge_base(clone: Clone, first: str, second: str, spec: str) -> str:
     try:
         return clone.git("merge-base", first, second).decode().strip()
     except GitFailed:
-        raise InputError(f"{spec}: the two have no commit in common; write `..`") from None
+        hint = "the clone is shallow: fetch it" if clone.is_shallow else "write `..`"
+        raise InputError(f"{spec}: the two have no commit in common; {hint}") from None
 
 
 @contextmanager
 def _scratch(clone: Clone) -> Iterator[tuple[Path, Path]]:
     """A private folder, and in it a git folder that borrows the clone's objects."""
-    with tempfile.TemporaryDirectory(prefix="refute-diff-") as name:
+    with ScratchFolder() as name:
         scratch = Path(name).resolve()
         try:
             borrow_objects(clone, scratch / "git")
@@ -222,7 +230,7 @@ def _differ(store: Path, before: str, after: str, sides: str) -> None:
     options = (f"--git-dir={store}",)
     words = ("rev-parse", "--verify", f"{before}^{{tree}}"), ("rev-parse", f"{after}^{{tree}}")
     if git(*words[0], options=options) == git(*words[1], options=options):
-        raise InputError(f"no difference between {sides}; name others, as BASE or BASE..HEAD")
+        raise NoDifference(f"no difference between {sides}; name others, as BASE or BASE..HEAD")
 
 
 def _written(

@@ -14,8 +14,12 @@ from pathlib import Path
 from refute.errors import WorkspaceUnavailable
 from refute.workspace import rooted_files
 from refute.workspace.gitrun import git
+from refute.workspace.repositories import Clone
 
-__all__ = ["Entry", "copy_products", "find_products", "list_tree", "path_of", "write_tree"]
+__all__ = [
+    "Entry", "changed_submodules", "contents", "copy_products", "find_products", "list_tree",
+    "path_of", "write_tree",
+]  # fmt: skip
 
 _BATCH = 64 << 20
 """Bytes of content that are asked of git at once."""
@@ -67,6 +71,15 @@ def list_tree(git_dir: Path, commit: str) -> tuple[Entry, ...]:
     return tuple(found)
 
 
+def changed_submodules(git_dir: Path, before: str, after: str) -> tuple[str, ...]:
+    """Paths of submodules that are another commit in the second of two commits or trees, sorted;
+    their files are in neither tree. Raises `GitFailed`."""
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none")
+    rows = git(*words, before, after, options=(f"--git-dir={git_dir}",)).split(b"\0")
+    pairs = zip(rows[::2], rows[1::2], strict=False)
+    return tuple(path_of(path) for facts, path in pairs if b"160000" in facts.split()[:2])
+
+
 def _is_inside(path: str) -> bool:
     return all(part.lower() not in ("", ".", "..", ".git") for part in path.split("/"))
 
@@ -83,10 +96,10 @@ def write_tree(git_dir: Path, entries: Sequence[Entry], folder: Path) -> None:
     (folder / ".git").mkdir(parents=True)
     files = [e for e in entries if not e.is_link and e.size <= rooted_files.MOST_BYTES]
     try:
-        for entry, content in _contents(git_dir, files):
+        for entry, content in contents(git_dir, files):
             _write(folder, entry, content)
         links = []
-        for entry, content in _contents(git_dir, [e for e in entries if e.is_link]):
+        for entry, content in contents(git_dir, [e for e in entries if e.is_link]):
             path = os.path.join(folder, entry.path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.symlink(os.fsdecode(content), path)
@@ -107,8 +120,8 @@ def _write(folder: Path, entry: Entry, content: bytes) -> None:
         file.write(content)
 
 
-def _contents(git_dir: Path, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
-    """Each entry with its content."""
+def contents(git_dir: Path, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+    """Each entry with its content. Raises `GitFailed`, `WorkspaceUnavailable`."""
     group: list[Entry] = []
     size = 0
     for entry in entries:
@@ -136,17 +149,15 @@ def _group(git_dir: Path, entries: Sequence[Entry]) -> Iterator[tuple[Entry, byt
         yield entry, data[start : at - 1]
 
 
-def find_products(git_dir: Path, checkout: Path) -> tuple[str, ...]:
+def find_products(clone: Clone) -> tuple[str, ...]:
     """What a build made in a checkout: compiled extension modules that git does not track, and
     ignored `.py` files (a generated `_version.py`), sorted. Folders that are ignored or not
     tracked as a whole are not looked into. Raises `GitFailed`."""
-    options = (f"--git-dir={git_dir}", f"--work-tree={checkout}")
     found = set()
     for ignored in ((), ("--ignored",)):
-        words = ("ls-files", "-z", "--others", *ignored, "--exclude-standard", "--directory")
         ends = (*_EXTENSIONS, ".py") if ignored else _EXTENSIONS
-        listed = git(*words, options=options, folder=checkout).split(b"\0")
-        found |= {path for path in map(path_of, listed) if path.endswith(ends)}
+        listed = clone.list_files("--others", *ignored, "--directory")
+        found |= {path for path in listed if path.endswith(ends)}
     return tuple(sorted(found))
 
 

@@ -10,15 +10,14 @@ from pathlib import Path
 from refute.diffing.changes import changed
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module, Modules
-from refute.diffing.revisions import Tree, open_revisions
+from refute.diffing.revisions import NoDifference, Tree, open_revisions
 from refute.diffing.sources import is_source
 from refute.diffing.trees import find_products, list_tree
 from refute.errors import InputError
 from refute.function.target import open_targets
 from refute.workspace import rooted_files
 from refute.workspace.contract import Workspace
-from refute.workspace.repositories import find_clone
-from refute.workspace.snapshot import checkout_root, snapshot
+from refute.workspace.snapshot import checkout_root, clone_at, snapshot
 
 __all__ = ["Part", "Subject", "freshen", "open_subject"]
 
@@ -62,7 +61,7 @@ def freshen(workspace: Workspace, root: Path) -> None:
     """Bring a workspace to the checkout as it is: with what a build made there and git ignores (a
     generated `_version.py`), without which the package may not load."""
     workspace.reset()
-    for path in find_products(find_clone(str(root)).git_dir, root):
+    for path in find_products(clone_at(root)):
         try:
             workspace.write(path, rooted_files.take(str(root), path))
         except OSError:
@@ -72,7 +71,8 @@ def freshen(workspace: Workspace, root: Path) -> None:
 @contextmanager
 def open_subject(targets: Sequence[str], since: str | None, repo: Path) -> Iterator[Subject]:
     """The functions that changed since a commit (with `targets`, files and folders, only those in
-    them), or the targets' own where there is no `since`; without either, what differs from HEAD.
+    them), or the targets' own where there is no `since`; without either, what differs from HEAD:
+    something must.
 
     Raises `InputError`, `WorkspaceUnavailable`.
     """
@@ -102,8 +102,8 @@ def open_subject(targets: Sequence[str], since: str | None, repo: Path) -> Itera
                 if isinstance(module, Module) and (inside or not within):
                     parts.append(Part(module, module.found.functions[qualname], own))
             yield Subject(revisions.after, modules, tuple(parts))
-    except InputError as error:
-        if not str(error).startswith("no difference"):
+    except NoDifference:
+        if since is None:  # nothing was asked for, and nothing is compared
             raise
         tree = _working_tree(root)
         yield Subject(tree, Modules(tree), ())

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from refute.errors import InputError, WorkspaceUnavailable
+from refute.errors import InputError
 from refute.methods import Spawn
 from refute.problems import IssueProblem
 from refute.workspace.built import with_built
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Runner
-from refute.workspace.repositories import find_clone
-from refute.workspace.snapshot import checkout_root, snapshot
+from refute.workspace.snapshot import checkout_root, clone_at, snapshot
 
 __all__ = ["Checkout", "in_checkout"]
 
@@ -47,15 +46,8 @@ def in_checkout(checkout: Checkout, text: str) -> tuple[IssueProblem, Spawn]:
     recipe = infer_recipe(root, interpreter=interpreter, runner=runner)
     folder, commit = snapshot(root)
     if checkout.commit is not None:
-        commit = _resolved(root, checkout.commit)
+        commit = clone_at(root).commit(checkout.commit)
     commit = with_built(folder, commit, root)
     base = prepare(str(folder), commit, recipe, checkout=root)
     problem = IssueProblem(root.name, str(folder), commit, text, recipe)
     return problem, lambda: open_local(base)
-
-
-def _resolved(root: Path, revision: str) -> str:
-    try:
-        return find_clone(str(root)).resolve(revision)
-    except (WorkspaceUnavailable, ValueError):  # ValueError: a null character, `-x`
-        raise InputError(f"{revision!r}: no such commit in {root}; see `git log`") from None

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from pathlib import Path, PurePosixPath
 
 from refute.errors import WorkspaceUnavailable
+from refute.storage import ScratchFolder
 from refute.workspace.gitrun import GitFailed, git
+from refute.workspace.repositories import find_clone
 from refute.workspace.snapshot import IDENTITY
 
 __all__ = ["with_built"]
@@ -32,19 +33,17 @@ def with_built(folder: Path, commit: str, root: Path) -> str:
     Taken are ignored files beside Python files of the commit: extension modules, and modules that
     say that they are generated or are named after the version. Raises `WorkspaceUnavailable`.
     """
-    with tempfile.TemporaryDirectory(prefix="refute-built-") as scratch:
+    with ScratchFolder() as scratch:
         options = (f"--git-dir={folder}", f"--work-tree={root}")
         env = {"GIT_INDEX_FILE": os.fspath(Path(scratch) / "index"), **IDENTITY}
         try:
             git("read-tree", commit, options=options, env=env)
-            tracked = _names(git("ls-files", "-z", options=options, env=env))
+            clone, index = find_clone(str(root)), Path(env["GIT_INDEX_FILE"])
+            tracked = clone.list_files("--cached", index=index)
             packages = {PurePosixPath(one).parent for one in tracked if one.endswith(".py")}
-            listed = git(
-                "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z",
-                folder=root, options=options, env=env,
-            )  # fmt: skip
+            listed = clone.list_files("--others", "--ignored", "--directory", index=index)
             found = [
-                one for one in _names(listed)
+                one for one in listed
                 if PurePosixPath(one).parent in packages and _is_built(root / one)
             ]  # fmt: skip
             if not found:
@@ -63,10 +62,6 @@ def with_built(folder: Path, commit: str, root: Path) -> str:
         except GitFailed as error:
             raise WorkspaceUnavailable(f"{root}: cannot be read by git: {error}") from None
     return made
-
-
-def _names(listed: bytes) -> list[str]:
-    return [one for one in listed.decode("utf-8", "surrogateescape").split("\0") if one]
 
 
 def _is_built(path: Path) -> bool:

@@ -43,23 +43,28 @@ def git(
     *arguments: str | Path,
     folder: Path | None = None,
     given: bytes | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
     options: Sequence[str] = (),
     timeout: float = 600.0,
 ) -> bytes:
-    """Run git and return its stdout; `options` come before the verb.
+    """Run git and return its stdout; `options` come before the verb; None in `env` unsets.
 
     Raises `GitFailed`, `WorkspaceUnavailable` (no git here).
     """
     command = ["git", *SAFE_OPTIONS, *options, *(os.fspath(a) for a in arguments)]
-    variables = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/nonexistent", **QUIET}
+    variables: dict[str, str | None] = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": "/nonexistent",
+        **QUIET,
+    }
+    variables |= env or {}
     try:
         done = subprocess.run(
             command,
             cwd=folder,
             input=given if given is not None else b"",
             capture_output=True,
-            env={**variables, **(env or {})},
+            env={name: value for name, value in variables.items() if value is not None},
             timeout=timeout,
             check=False,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,9 +42,59 @@ class Clone:
             raise WorkspaceUnavailable(f"{self.name}: git named {commit} {text!r}")
         return text
 
-    def git(self, *arguments: str, given: bytes | None = None) -> bytes:
+    def commit(self, revision: str) -> str:
+        """The full hash of a commit that people name. Raises `InputError` where there is none."""
+        try:
+            return self.resolve(revision)
+        except (WorkspaceUnavailable, ValueError):  # ValueError: a null character, `-x`
+            where = self.work_tree or self.git_dir
+            hint = "the clone is shallow: fetch it" if self.is_shallow else "see `git log`"
+            raise InputError(f"{revision!r}: no such commit in {where}; {hint}") from None
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether commits before some are not here."""
+        return self.git("rev-parse", "--is-shallow-repository").strip() == b"true"
+
+    def git(
+        self,
+        *arguments: str,
+        given: bytes | None = None,
+        env: Mapping[str, str | None] | None = None,
+    ) -> bytes:
         """Run git on the clone. Raises `GitFailed`."""
-        return git(*arguments, options=(f"--git-dir={self.git_dir}",), given=given)
+        return git(*arguments, options=(f"--git-dir={self.git_dir}",), given=given, env=env)
+
+    def list_files(self, *words: str, index: Path | None = None) -> list[str]:
+        """`git ls-files` of the work tree that is not bare, by all rules of what is ignored.
+
+        git runs without the user's settings, but what they ignore is no part of a change: so
+        `core.excludesFile` is read from them, and as `git status` does from the repository's own
+        (patterns can only hide names), where it is a regular file. Raises `GitFailed`.
+        """
+        assert self.work_tree is not None
+        kinds = "GLOBAL", "SYSTEM", "NOSYSTEM"
+        known = "HOME", "XDG_CONFIG_HOME", *(f"GIT_CONFIG_{kind}" for kind in kinds)
+        users = {name: os.environ.get(name) for name in known}
+        try:
+            words_of = ("config", "--type=path", "--get", "core.excludesFile")
+            found = os.fsdecode(self.git(*words_of, env=users).removesuffix(b"\n"))
+        except GitFailed:  # it is not set
+            home = Path(os.environ.get("HOME") or "/nonexistent")
+            found = str(Path(users["XDG_CONFIG_HOME"] or home / ".config") / "git" / "ignore")
+        if not (self.work_tree / found).is_file():
+            found = "/dev/null"
+        listed = git(
+            *("ls-files", "-z", "--exclude-standard", *words),
+            folder=self.work_tree,
+            options=(
+                *(f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"),
+                *("-c", f"core.excludesFile={found}"),
+            ),
+            env={} if index is None else {"GIT_INDEX_FILE": str(index)},
+        )
+        names = listed.decode("utf-8", "surrogateescape").split("\0")
+        return [name for name in names if name]
 
 
 def find_clone(repo: str, root: Path | None = None) -> Clone:

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
-from refute.storage import cache_folder
+from refute.storage import ScratchFolder, cache_folder
 from refute.workspace.cache import key_of
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.repositories import Clone, find_clone
 
-__all__ = ["IDENTITY", "apply_to_checkout", "borrow_objects", "checkout_root", "snapshot"]
+__all__ = [
+    "IDENTITY", "apply_to_checkout", "borrow_objects", "checkout_root", "clone_at", "snapshot",
+]  # fmt: skip
 
+_TIMES = ("-c", "core.trustctime=true", "-c", "core.checkStat=default")
+"""A changed file whose size and time were set back is seen all the same."""
 IDENTITY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -32,25 +36,44 @@ def snapshot(path: Path) -> tuple[Path, str]:
     """A git folder and the hash of a commit in it that is the checkout at `path` as it is now.
 
     The same content of the same repository gives the same commit; a clean checkout gives its own
-    HEAD. Nothing in the checkout or its `.git` is changed. Raises `InputError` when `path` is in
+    HEAD. What git ignores by any of its rules is left out, and no flag of the index hides a file. A
+    submodule with changes stands for its own snapshot: it is another commit than the recorded one.
+    Nothing in the checkout or its `.git` is changed. Raises `InputError` when `path` is in
     no git repository, `WorkspaceUnavailable` when git fails.
     """
-    clone = find_clone(str(checkout_root(path)))
-    if clone.work_tree is None:
-        raise InputError(f"{path}: a bare repository; give a checkout of it")
+    clone = clone_at(path)
+    assert clone.work_tree is not None
     folder = cache_folder() / "snapshots" / key_of(str(clone.git_dir))
     borrow_objects(clone, folder)
-    with tempfile.TemporaryDirectory(prefix="refute-snapshot-") as scratch:
-        index = Path(scratch) / "index"
-        if (clone.git_dir / "index").is_file():  # so that only changed files are read
-            # with its time: git reads what changed in the very second in which it was written
-            shutil.copy2(clone.git_dir / "index", index)
-        options = (f"--git-dir={folder}", f"--work-tree={clone.work_tree}")
+    with ScratchFolder() as scratch:
+        # with their times: git reads what changed in the very second in which they were written
+        for name in ("index", *(path.name for path in clone.git_dir.glob("sharedindex.*"))):
+            if (clone.git_dir / name).is_file():  # so that only changed files are read
+                shutil.copy2(clone.git_dir / name, Path(scratch, name))
+        index = Path(scratch, "index")
+        options = (f"--git-dir={folder}", f"--work-tree={clone.work_tree}", *_TIMES)
         env = {"GIT_INDEX_FILE": str(index), **IDENTITY}
+
+        def run(*words: str, given: Iterable[str]) -> None:
+            if given := "\0".join(given):
+                data = given.encode("utf-8", "surrogateescape")
+                git(*words, folder=clone.work_tree, given=data, options=options, env=env)
+
         try:
-            paths = _without_submodules(options, env)
-            words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
-            git(*words, folder=clone.work_tree, given=paths, options=options, env=env)
+            listed = git("ls-files", "-z", "--stage", "-v", options=options, env=env)
+            rows = _rows(listed, clone.work_tree)
+            update = "update-index", "-z"
+            believed = (row.path for row in rows if row.is_assumed)
+            run(*update, "--no-assume-unchanged", "--stdin", given=believed)
+            hidden = (row.path for row in rows if row.is_hidden)
+            run(*update, "--no-skip-worktree", "--stdin", given=hidden)
+            links = [row.path for row in rows if row.is_submodule]
+            words = ("add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul")
+            run(*words, given=(".", *(f":(top,exclude,literal){link}" for link in links)))
+            new = clone.list_files("--others", index=index)
+            added = (name for name in new if not name.endswith("/"))  # a repository of its own
+            run(*update, "--add", "--remove", "--replace", "--stdin", given=added)
+            run(*update, "--index-info", given=_submodules(clone.work_tree, links))
             tree = git("write-tree", options=options, env=env).decode().strip()
             head = _head(clone)
             if head and _tree_of(clone, head) == tree:
@@ -96,12 +119,44 @@ def checkout_root(path: Path) -> Path:
     raise InputError(f"{path}: not in a git repository; run `git init` and commit there first")
 
 
-def _without_submodules(options: Sequence[str], env: Mapping[str, str]) -> bytes:
-    """Everything but the submodules in the index, as paths for git: it would ask each for its
-    status, with the submodule's own configuration."""
-    listed = git("ls-files", "--stage", "-z", options=options, env=env).split(b"\0")
-    links = [row.split(b"\t", 1)[1] for row in listed if row.startswith(b"160000 ")]
-    return b"\0".join([b".", *(b":(top,exclude,literal)" + link for link in links)])
+def clone_at(path: Path) -> Clone:
+    """The repository of the checkout that holds `path`. Raises `InputError`."""
+    clone = find_clone(str(checkout_root(path)))
+    if clone.work_tree is None:
+        raise InputError(f"{path}: a bare repository; give a checkout of it")
+    return clone
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A path in the user's index."""
+
+    path: str
+    is_submodule: bool
+    is_assumed: bool
+    """`update-index --assume-unchanged`: git is not to look at it."""
+    is_hidden: bool
+    """`--skip-worktree`, and it lies there all the same: it is no missing part of a sparse
+    checkout."""
+
+
+def _rows(listed: bytes, root: Path) -> list[_Row]:
+    found = []
+    for row in listed.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+        facts, _, path = row.partition("\t")
+        tag, mode = facts.split()[:2]
+        hidden = tag in "Ss" and os.path.lexists(root / path)
+        found.append(_Row(path, mode == "160000", tag.islower(), hidden))
+    return found
+
+
+def _submodules(root: Path, paths: Iterable[str]) -> Iterator[str]:
+    """What each populated submodule is now, for git's index: git would ask it for its status with
+    its own configuration."""
+    for path in paths:
+        place = root / path
+        if (place / ".git").exists() and place.resolve() == place:  # no link on the way
+            yield f"160000 {snapshot(place)[1]}\t{path}"
 
 
 def _objects(clone: Clone) -> Path:
