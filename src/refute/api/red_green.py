@@ -93,7 +93,7 @@ def red_green(
 def _check(change: Change, tests: Sequence[str]) -> None:
     for one in tests:
         path = one.partition("::")[0]
-        if path.startswith("/") or change.after(path) is None:
+        if path.startswith("/") or not change.holds(path):
             raise InputError(
                 f"{path}: no such test file in the {change.head_label} of {change.root}"
             )

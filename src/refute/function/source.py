@@ -13,7 +13,7 @@ from refute.errors import InputError
 from refute.files import read_file
 from refute.storage import write_output
 
-__all__ = ["SourceFile", "decoded", "diff_name", "read_source", "unified_diff"]
+__all__ = ["SourceFile", "decoded", "diff_name", "encoded", "read_source", "unified_diff"]
 
 _LARGEST = 16 << 20
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -79,6 +79,13 @@ def decoded(raw: bytes) -> tuple[str, str]:
     `SyntaxError`, `UnicodeError`, `LookupError`."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
     return _LINE_END.sub("\n", raw.decode(encoding)), encoding
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a Python file that `decoded` gives this text of. Raises `UnicodeError`."""
+    raw = text.encode("utf-8", "surrogateescape")
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+    return raw if encoding.startswith("utf-8") else text.encode(encoding)
 
 
 def unified_diff(before: str, after: str, name: str) -> str:

@@ -6,22 +6,25 @@ in a folder of our own (`refute.workspace.snapshot`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import cast
 
+from refute.diffing.modules import LARGEST_FILE
+from refute.diffing.trees import Entry, changed_submodules, contents, list_tree
 from refute.errors import InputError, WorkspaceUnavailable
+from refute.function.source import decoded
 from refute.issue.patches import file_patches, is_runner_file, is_test_file, touched_files
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.gitrun import GitFailed, git
 from refute.workspace.infer import infer_recipe
 from refute.workspace.recipe import Recipe, Runner
-from refute.workspace.repositories import Clone, find_clone
-from refute.workspace.snapshot import checkout_root, snapshot
+from refute.workspace.repositories import Clone
+from refute.workspace.snapshot import checkout_root, clone_at, snapshot
 
 __all__ = ["Change", "Place", "open_change"]
 
@@ -31,7 +34,6 @@ _DIFF = (
 )  # fmt: skip
 _MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 _MOST_MESSAGES = 200
-_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +73,16 @@ class Change:
     def parts(self) -> tuple[str, str, str]:
         """The patch's changes of tests, of what decides how tests run, and of all the rest; each is
         a diff of its own."""
-        tests, runner, rest = "", "", ""
+        tests, runner, rest = list[str](), list[str](), list[str]()
         for part in file_patches(self.patch):
             names = [name for name in (part.old, part.new) if name is not None]
             if any(map(is_runner_file, names)):
-                runner += part.text
+                runner.append(part.text)
             elif any(map(is_test_file, names)):
-                tests += part.text
+                tests.append(part.text)
             else:
-                rest += part.text
-        return tests, runner, rest
+                rest.append(part.text)
+        return "".join(tests), "".join(runner), "".join(rest)
 
     @property
     def tests(self) -> str:
@@ -97,27 +99,60 @@ class Change:
         """All other changes."""
         return self.parts[2]
 
-    @property
+    @cached_property
     def changes_code(self) -> bool:
         """Whether a Python file that is no test differs."""
         return any(path.endswith(".py") for path in touched_files(self.code))
 
-    def before(self, path: str) -> str | None:
-        """A file's text at the base; None where there is none, or it is no text."""
-        return self._text(self.base, path)
+    @cached_property
+    def submodules(self) -> tuple[str, ...]:
+        """Paths of submodules that differ; what differs in them is in no patch."""
+        return changed_submodules(self.store, self.base, self.head)
 
-    def after(self, path: str) -> str | None:
-        """A file's text in the state after."""
-        return self._text(self.head, path)
+    @property
+    def before(self) -> Mapping[str, str]:
+        """Path -> text at the base, of the files that the change touches."""
+        return self._before[0]
 
-    def _text(self, commit: str, path: str) -> str | None:
-        options = (f"--git-dir={self.store}",)
-        try:
-            if int(git("cat-file", "-s", f"{commit}:{path}", options=options)) > _LARGEST:
-                return None
-            return git("cat-file", "blob", f"{commit}:{path}", options=options).decode("utf-8")
-        except (GitFailed, ValueError):
-            return None
+    @property
+    def after(self) -> Mapping[str, str]:
+        """The same of the state after."""
+        return self._after[0]
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """Files that the change touches and that are missing in these -> why they cannot be read.
+        Of code as it was nothing is asked."""
+        before = {path: why for path, why in self._before[1].items() if is_test_file(path)}
+        return {**before, **self._after[1]}
+
+    @cached_property
+    def _before(self) -> tuple[dict[str, str], dict[str, str]]:
+        return self._read(self.base)
+
+    @cached_property
+    def _after(self) -> tuple[dict[str, str], dict[str, str]]:
+        return self._read(self.head)
+
+    def _read(self, commit: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Texts, and why the others have none."""
+        touched = {*touched_files(self.patch)}
+        texts, unreadable, small = dict[str, str](), dict[str, str](), list[Entry]()
+        for one in list_tree(self.store, commit):
+            if one.path in touched and not one.is_link and one.size <= LARGEST_FILE:
+                small.append(one)
+            elif one.path in touched:
+                unreadable[one.path] = "a link" if one.is_link else f"{one.size} bytes"
+        for one, content in contents(self.store, small):
+            try:
+                texts[one.path] = decoded(content)[0]
+            except (SyntaxError, UnicodeError, LookupError) as error:
+                unreadable[one.path] = str(error)
+        return texts, unreadable
+
+    def holds(self, path: str) -> bool:
+        """Whether the state after has a file of this path."""
+        return any(one.path == path for one in list_tree(self.store, self.head))
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
@@ -132,19 +167,19 @@ def open_change(place: Place, base: str | None = None, head: str | None = None) 
 
     `base` None: HEAD where the working tree has changes of Python files that are not committed,
     else where the present branch left the main one. Nothing may differ: then the patch is empty.
-    Raises `InputError` (no repository, no such commit), `WorkspaceUnavailable`.
+    Raises `InputError` (no repository, no such commit, no main branch), `WorkspaceUnavailable`.
     """
     if place.python is not None and not place.python.is_file():
         raise InputError(f"--python {place.python}: no such file")
     root = checkout_root(place.repo)
-    clone = find_clone(str(root))
+    clone = clone_at(root)
     interpreter = None if place.python is None else place.python.absolute()
     recipe = infer_recipe(root, interpreter=interpreter, runner=cast("Runner | None", place.runner))
     store, now = snapshot(root)
-    tip = _resolved(clone, "HEAD")
-    after = now if head is None else _resolved(clone, head)
+    tip = clone.commit("HEAD")
+    after = now if head is None else clone.commit(head)
     if base is not None:
-        first, label = _resolved(clone, base), base
+        first, label = clone.commit(base), base
     else:
         first, label = _default_base(clone, store, tip, after)
     try:
@@ -157,23 +192,45 @@ def open_change(place: Place, base: str | None = None, head: str | None = None) 
 
 
 def _default_base(clone: Clone, store: Path, tip: str, after: str) -> tuple[str, str]:
-    """A stray note beside a finished branch does not hide the branch."""
+    """A stray note beside a finished branch does not hide the branch. That nothing differs is said
+    only of a base that is known: HEAD itself is none, unless it is the main branch."""
     dirty = touched_files(_between(store, tip, after)) if after != tip else ()
     if any(path.endswith(".py") for path in dirty):
         return tip, "HEAD"
+    known = False
     for main in _MAIN:
         try:
             found = clone.git("merge-base", main, "HEAD").decode().strip()
         except GitFailed:
             continue
+        known = True
         if found != tip:
             return found, f"merge base with {main}"
+    cut = clone.is_shallow
+    known |= not cut and _is_alone(clone)
+    if not known or (cut and not _has_parent(clone)):
+        why = " (shallow clone)" if cut else ""
+        raise InputError(
+            f"{clone.name}: where the branch left main is not known here{why}: fetch main, or name "
+            "what to compare with (--base)"
+        )
     return tip, "HEAD"
 
 
+def _has_parent(clone: Clone) -> bool:
+    return clone.git("rev-list", "--max-count=2", "HEAD").count(b"\n") == 2
+
+
+def _is_alone(clone: Clone) -> bool:
+    """Whether a repository has one branch and no other to be fetched: that is its main one."""
+    branches = clone.git("for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes")
+    return len(branches.split()) < 2 and not clone.git("remote").strip()
+
+
 def _between(store: Path, first: str, second: str) -> str:
-    options = (f"--git-dir={store}",)
-    return git(*_DIFF, first, second, options=options).decode("utf-8", "surrogateescape")
+    # there, for git reads the attributes of where it is: they make text binary, which hides it
+    told = git(*_DIFF, first, second, options=(f"--git-dir={store}",), folder=store)
+    return told.decode("utf-8", "surrogateescape")
 
 
 def _messages(store: Path, first: str, last: str) -> tuple[str, ...]:
@@ -182,11 +239,3 @@ def _messages(store: Path, first: str, last: str) -> tuple[str, ...]:
     told = git(*words, f"--max-count={_MOST_MESSAGES}", f"{first}..{last}", "--", options=options)
     texts = told.decode("utf-8", "replace").split("\0")
     return tuple(text.strip() for text in texts if text.strip())
-
-
-def _resolved(clone: Clone, revision: str) -> str:
-    try:
-        return clone.resolve(revision)
-    except (WorkspaceUnavailable, ValueError):  # ValueError: a null character, `-x`
-        where = clone.work_tree or clone.git_dir
-        raise InputError(f"{revision!r}: no such commit in {where}; see `git log`") from None

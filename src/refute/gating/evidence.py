@@ -138,7 +138,7 @@ class _Runs:
 def _former_test_files(change: Change) -> tuple[str, ...]:
     """Changed or deleted test files as they were."""
     paths = [p for p in touched_files(change.tests) if p.endswith(".py") and is_test_file(p)]
-    return tuple(path for path in paths if holds_tests(change.before(path) or ""))
+    return tuple(path for path in paths if holds_tests(change.before.get(path, "")))
 
 
 def _near(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -83,9 +84,13 @@ def judge(
     """
     labels = change.base_label, change.head_label
     nothing = not (change.changes_code or change.tests.strip() or change.runner.strip())
+    unseen = [f"submodule {path} has changes that are not looked at" for path in change.submodules]
     if nothing and issue_tests is None:
+        if unseen and "nothing-else" in settings.rules:
+            found = tuple(map(partial(Finding, "nothing-else"), change.submodules, unseen))
+            return Judged("not proven", "; ".join(unseen), *labels, found)
         told = "no Python code and no test differs" if change.patch.strip() else "nothing differs"
-        return Judged("nothing to prove", told, *labels)
+        return Judged("nothing to prove", "; ".join((told, *unseen)), *labels)
     if not change.patch.strip():
         finding = Finding("red-first", change.head_label, "nothing differs: the issue is as it was")
         return Judged("not proven", finding.what, *labels, (finding,))
@@ -105,6 +110,7 @@ def judge(
                 looked = compare(revisions, settings.looking, python=python, about=about, jobs=1)
             except RefuteError as error:
                 looked = " ".join(str(error).split())
+    notes += unseen
     if isinstance(looked, Diffed):
         findings += _unmentioned(looked, evidence)
     return _concluded(

@@ -10,12 +10,12 @@ from functools import cached_property
 from refute.diffing.changes import Changes
 from refute.gating.change import Change
 from refute.gating.checks import checks_of, functions_of, is_tautology
-from refute.gating.findings import Finding
+from refute.gating.findings import Finding, Rule
 from refute.gating.knockout import Branch, literals_of, named_branches
 from refute.gating.tricks import knows_that_it_is_tested, loaded_plugins, patched, runner_changes
 from refute.gating.weakened import added_skips, weakenings
 from refute.gating.words import Words, called_names, told_words
-from refute.issue.patches import added_lines, touched_files
+from refute.issue.patches import added_lines, is_runner_file, is_test_file, touched_files
 from refute.syntax import Function, readable_module
 
 __all__ = ["Reading"]
@@ -40,18 +40,6 @@ class Reading:
         return touched_files(self.change.patch)
 
     @cached_property
-    def before(self) -> dict[str, str]:
-        """Path -> text at the base."""
-        texts = ((path, self.change.before(path)) for path in self.touched)
-        return {path: text for path, text in texts if text is not None}
-
-    @cached_property
-    def after(self) -> dict[str, str]:
-        """Path -> text after the change."""
-        texts = ((path, self.change.after(path)) for path in self.touched)
-        return {path: text for path, text in texts if text is not None}
-
-    @cached_property
     def test_files(self) -> tuple[str, ...]:
         """Python files of tests, helpers of tests included, that the change touches."""
         return tuple(p for p in touched_files(self.change.tests) if p.endswith(".py"))
@@ -67,12 +55,16 @@ class Reading:
     def words(self) -> Words:
         """What is said of the change."""
         return told_words(
-            self.change.patch, self.before, self.after, self.change.messages, self.about
+            self.change.patch,
+            self.change.before,
+            self.change.after,
+            self.change.messages,
+            self.about,
         )
 
     def tests_in(self, path: str, *, after: bool = True) -> dict[str, Function]:
         """Qualified name -> function of a test file."""
-        text = (self.after if after else self.before).get(path, "")
+        text = (self.change.after if after else self.change.before).get(path, "")
         return functions_of(readable_module(text))
 
     def function_of(self, id: str, file: str, *, after: bool = True) -> Function | None:
@@ -100,8 +92,14 @@ class Reading:
 
     def findings(self) -> Iterator[Finding]:
         """Everything that reading alone shows."""
+        before, after = self.change.before, self.change.after
+        for path, why in self.change.unreadable.items():
+            rule: Rule = "not-weakened" if is_test_file(path) else "no-special-case"
+            rule = "no-runner-change" if is_runner_file(path) else rule
+            if path.endswith(".py") or rule == "no-runner-change":
+                yield Finding(rule, path, f"cannot be read, so nothing can be told of it: {why}")
         for path in self.test_files:
-            old, new = self.before.get(path), self.after.get(path)
+            old, new = before.get(path), after.get(path)
             if new is None:
                 continue
             if old is not None:
@@ -116,13 +114,13 @@ class Reading:
             for plugin in loaded_plugins(old, new):
                 yield Finding("no-runner-change", path, f"a plugin is loaded: {plugin}")
         for path in touched_files(self.change.runner):
-            for trick in runner_changes(path, self.before.get(path), self.after.get(path)):
+            for trick in runner_changes(path, before.get(path), after.get(path)):
                 yield Finding("no-runner-change", trick.where, trick.what)
         for path in self.touched:
-            gone = _GATE in self.before.get(path, "") and _GATE not in self.after.get(path, "")
+            gone = _GATE in before.get(path, "") and _GATE not in after.get(path, "")
             if gone and path.startswith("."):
                 yield Finding("no-runner-change", path, f"`{_GATE}` is not run there any more")
-        for trick in knows_that_it_is_tested(self.change.code, self.after):
+        for trick in knows_that_it_is_tested(self.change.code, after):
             yield Finding("no-special-case", trick.where, trick.what)
 
     def _weakened(self, path: str, old: str, new: str) -> Iterator[Finding]:
@@ -146,6 +144,6 @@ class Reading:
         given, expected = literals_of(new_tests, self.names)
         found: list[Branch] = []
         for path, lines in added_lines(self.change.code).items():
-            if path.endswith(".py") and path in self.after:
-                found += named_branches(path, self.after[path], lines, given, expected)
+            if path.endswith(".py") and path in self.change.after:
+                found += named_branches(path, self.change.after[path], lines, given, expected)
         return found

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from refute.errors import PatchRejected
+from refute.function.source import decoded, encoded
 from refute.gating.change import Change
 from refute.gating.knockout import ANSWERS, Branch, silenced, without_branch
 from refute.gating.running import Standing
@@ -39,7 +41,7 @@ def resting_on(
     change: Change, workspace: Workspace, branch: Branch, turned: Sequence[Standing], timeout: float
 ) -> tuple[str, ...]:
     """Ids of tests that fail again where a branch of the new code is never taken."""
-    source = change.after(branch.path)
+    source = change.after.get(branch.path)
     if source is None:
         return ()
     variant = {branch.path: without_branch(source, branch)}
@@ -67,7 +69,7 @@ def _with(
     """The tests on the new code with other files in it."""
     with applied(workspace, change.patch):
         for path, text in files.items():
-            workspace.write(path, text.encode("utf-8", "surrogateescape"))
+            workspace.write(path, encoded(text))
         return workspace.run_tests(_selection(tests), timeout=timeout)
 
 
@@ -79,8 +81,12 @@ def _modules(change: Change, workspace: Workspace) -> dict[str, str]:
             path for path in paths if path.rpartition("/")[2] not in ("conftest.py", "setup.py")
         ]
         if len(paths) > _MOST_MODULES:
-            paths = [path for path in paths if path in touched_files(change.code)]
-        return {path: workspace.read(path).decode("utf-8", "replace") for path in paths}
+            paths = sorted({*touched_files(change.code)}.intersection(paths))
+        found = {}
+        for path in paths:
+            with suppress(SyntaxError, UnicodeError, LookupError):  # no program can import it
+                found[path] = decoded(workspace.read(path))[0]
+        return found
 
 
 def _selection(tests: Iterable[Standing]) -> TestSelection:

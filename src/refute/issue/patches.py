@@ -12,6 +12,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = [
     "FilePatch",
@@ -137,9 +138,10 @@ def added_lines(patch: str) -> dict[str, tuple[int, ...]]:
     return {p.new: p.added for p in file_patches(patch) if p.new is not None and p.added}
 
 
+@lru_cache(maxsize=8)
 def file_patches(patch: str) -> tuple[FilePatch, ...]:
     """The diff's parts, one for each file, in their order; what stands before the first is
-    dropped."""
+    dropped. Kept, since a dozen readers look at one diff in turn: each is parsed once."""
     lines = split_lines(patch)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"

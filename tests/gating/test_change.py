@@ -1,0 +1,237 @@
+"""What a change is: its base, its files as text, and that each of them costs the same."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from refute.diffing.changes import changed
+from refute.diffing.revisions import open_revisions
+from refute.errors import InputError
+from refute.gating.change import Change, Place, open_change
+from refute.gating.findings import Finding
+from refute.gating.reading import Reading
+from refute.gating.trials import _modules
+from refute.issue import patches
+from refute.workspace import gitrun
+from refute.workspace.contract import Workspace
+
+from ..diffing.repositories import commit, git, write
+
+Run = Callable[..., tuple[int, str, str]]
+CODE = "def double(x):\n    return 2 * x\n"
+TESTS = """from shop import double
+
+
+def test_double():
+    assert double(2) == 4
+    assert double(3) == 6
+"""
+GUTTED = TESTS.replace("    assert double(3) == 6\n", "")
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "project"
+    commit(folder, {"shop.py": CODE, "tests/test_shop.py": TESTS})
+    git(folder, "branch", "-M", "main")
+    return folder
+
+
+def findings(change: Change) -> list[Finding]:
+    """What reading shows of changes that are not committed."""
+    with open_revisions(change.root, change.base) as revisions:
+        return list(Reading(change, changed(revisions)).findings())
+
+
+# -- the base --------------------------------------------------------------------------------------
+
+
+def cloned(repo: Path, *options: str) -> Path:
+    target = repo.parent / "clone"
+    git(repo.parent, "clone", "-q", *options, f"file://{repo}", str(target))
+    return target
+
+
+def topic(repo: Path) -> None:
+    git(repo, "checkout", "-qb", "topic")
+    commit(repo, {"shop.py": CODE.replace("2 *", "3 *")})
+
+
+@pytest.mark.parametrize("origin", ["main", "topic"])
+@pytest.mark.parametrize("hooked", [False, True])
+def test_nothing_to_prove_needs_a_base(
+    repo: Path, refute: Run, monkeypatch: pytest.MonkeyPatch, hooked: bool, origin: str
+) -> None:
+    topic(repo)
+    git(repo, "checkout", "-q", origin)
+    clone = cloned(repo, "--depth", "1", "-b", "topic")
+    if hooked:
+        monkeypatch.setattr("sys.stdin", io.StringIO("{}"))
+    words = ("gate", "-C", clone, *(["--hook"] if hooked else []))
+    status, out, err = refute(*words)
+    assert status == (1 if hooked else 2), "an agent is not kept for it"
+    assert "main is not known here (shallow clone)" in err
+    assert "nothing to prove" not in out
+    for words in (("diff", "HEAD~1"), ("gate", "--base", "HEAD~1"), ("diff", "origin/main...")):
+        status, _, err = refute(*words, "-C", clone)
+        assert (status, "shallow" in err) == (2, True), err
+    status, _, err = refute("harden", "-C", clone)
+    assert (status, "no difference between HEAD and working tree" in err) == (2, True)
+    git(clone, "fetch", "-q", "--unshallow", "origin", "main:main")
+    assert open_change(Place(clone)).base_label == "merge base with main"
+
+
+def test_a_base_that_is_known(repo: Path, refute: Run) -> None:
+    """On the main branch, or on the only one, a clean checkout has nothing to prove."""
+    assert refute("gate", "-C", repo)[0] == 0
+    git(repo, "branch", "-M", "trunk")
+    assert refute("gate", "-C", repo)[0] == 0
+    clone = cloned(repo)  # whose origin says which is the main one
+    git(clone, "checkout", "-q", "--detach")
+    assert refute("gate", "-C", clone)[0] == 0
+    git(repo, "checkout", "-qb", "other")
+    with pytest.raises(InputError, match="main is not known here"):
+        open_change(Place(repo))
+    write(repo, {"shop.py": "x = 1\n"})
+    assert open_change(Place(repo)).base_label == "HEAD", (
+        "what is not committed is compared with it"
+    )
+
+
+def test_changes_of_a_submodule_are_named(repo: Path, refute: Run) -> None:
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "lib")
+    git(repo, "commit", "-qm", "with a submodule")
+    assert refute("gate", "-C", repo)[0] == 0
+    write(repo, {"lib/shop.py": "x = 1\n"})
+    status, out, _ = refute("gate", "-C", repo)
+    assert status == 1
+    assert "submodule lib has changes that are not looked at" in out
+    for verb in ("diff", "harden"):
+        status, _, err = refute(verb, "-C", repo)
+        assert (status, "only submodules differ, and are not looked at: lib" in err) == (2, True)
+    write(repo, {"README.md": "x\n"})
+    status, out, _ = refute("diff", "-C", repo)
+    assert "not compared: lib" in out
+    status, out, _ = refute("gate", "-C", repo, "--without", "nothing-else")
+    assert (status, "submodule lib has changes" in out) == (0, True)
+
+
+# -- the files -------------------------------------------------------------------------------------
+
+
+def test_each_file_costs_the_same(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ten times the files, git is started as often, and the patch is parsed as often."""
+
+    class Files:
+        def files(self) -> list[str]:
+            return [f"new{n}.py" for n in range(500)]
+
+        def apply(self, patch: str) -> None: ...
+
+        def reset(self) -> None: ...
+
+        def read(self, path: str) -> bytes:
+            return b"x = 1\n"
+
+    counted = []
+    real, bounds = subprocess.run, patches._bounds
+    for many in (3, 30):
+        write(repo, {f"new{n}.py": CODE for n in range(many)})
+        write(repo, {f"tests/test_new{n}.py": TESTS for n in range(many)})
+        calls: Counter[str] = Counter()
+        with monkeypatch.context() as patch:
+
+            def run(*given: Any, calls: Counter[str] = calls, **how: Any) -> Any:
+                calls["git"] += 1
+                return real(*given, **how)
+
+            def parse(*given: Any, calls: Counter[str] = calls) -> Any:
+                calls["parsed"] += 1
+                return bounds(*given)
+
+            patch.setattr(gitrun.subprocess, "run", run)
+            patch.setattr(patches, "_bounds", parse)
+            change = open_change(Place(repo))
+            assert change.changes_code
+            findings(change)
+            assert len(_modules(change, cast(Workspace, Files()))) == many
+        assert len(change.after) == 2 * many
+        counted.append(calls)
+    assert counted[0] == counted[1]
+    assert counted[0]["parsed"] <= 4, "the patch, and its parts"
+
+
+LATIN = "# -*- coding: latin-1 -*-\nNAME = 'caf\xe9'\n"
+
+
+def test_a_file_is_read_with_its_own_encoding(repo: Path) -> None:
+    place = repo / "tests" / "test_shop.py"
+    place.write_bytes((LATIN + TESTS).encode("latin-1"))
+    git(repo, "commit", "-qam", "latin")
+    place.write_bytes((LATIN + GUTTED).encode("latin-1"))
+    (found,) = findings(open_change(Place(repo)))
+    assert found.rule == "not-weakened"
+    assert "an assertion is gone" in found.what
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"# \xe9\n", b"# coding: nowhere\n", b"#" * (3 << 20)],
+    ids=["byte", "cookie", "size"],
+)
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("tests/test_shop.py", "not-weakened"),
+        ("shop.py", "no-special-case"),
+        ("conftest.py", "no-runner-change"),
+    ],
+)
+def test_what_cannot_be_read_is_said(repo: Path, content: bytes, path: str, rule: str) -> None:
+    (repo / path).write_bytes(content + GUTTED.encode())
+    found = findings(open_change(Place(repo)))
+    assert (rule, path) in [(one.rule, one.where) for one in found if "cannot be read" in one.what]
+
+
+def test_attributes_do_not_make_text_binary(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(repo, {".gitattributes": "*.py -diff\n", "shop.py": CODE.replace("2 *", "3 *")})
+    monkeypatch.chdir(repo)
+    assert "+    return 3 * x\n" in open_change(Place(repo)).patch
+
+
+# -- what is left ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["gate", "harden"])
+def test_nothing_is_left_of_what_was_killed(repo: Path, verb: str, tmp_path: Path) -> None:
+    write(repo, {"shop.py": CODE.replace("2 *", "3 *"), "tests/test_shop.py": TESTS + "\n"})
+    place = tmp_path / "tmp"
+    place.mkdir(mode=0o755)
+    started = [sys.executable, "-P", "-m", "refute", verb, "-C", str(repo)]
+    environment = {**os.environ, "TMPDIR": str(place)}
+
+    def left() -> set[str]:
+        return {path.name for path in place.iterdir() if path.name.startswith("refute-")}
+
+    running = subprocess.Popen(
+        started, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while not any(place.glob("refute-scratch-*/before")) and running.poll() is None:
+        time.sleep(0.02)
+    running.kill()
+    running.wait()
+    killed = left()
+    assert killed, "it was killed in time"
+    subprocess.run(started, env=environment, capture_output=True, check=False)
+    assert not left()
