@@ -51,6 +51,17 @@ def one(result: DiffResult) -> Any:
     return found
 
 
+def test_each_package_is_imported_from_its_own_folder(repo: Repo) -> None:
+    def files(number: int) -> dict[str, str]:
+        text = f"def f(n: int) -> int:\n    return n + {number}\n"
+        return {f"{name}/src/{name}_one/{name}.py": text for name in ("ham", "egg")}
+
+    packages = {name.rpartition("/")[0] + "/__init__.py": "" for name in files(0)}
+    root = repo({**files(1), **packages}, files(2))
+    found = diff(root, budget=1.0, jobs=1)
+    assert [one.comparison.verdict for one in found.functions] == ["differs"] * 2
+
+
 CART = """
 class Cart:
     def __init__(self, tax=0):

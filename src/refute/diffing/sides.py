@@ -35,7 +35,7 @@ class Side:
     interpreter: Interpreter | None
     metadata: Path
     """A folder of metadata for the project, last on the path."""
-    _box: LocalSandbox | None = None
+    _boxes: dict[tuple[Path, ...], LocalSandbox] = field(default_factory=dict)
     _described: dict[tuple[str, tuple[str, ...]], Described | str] = field(default_factory=dict)
 
     def around(self, module: Module) -> Surroundings:
@@ -43,15 +43,17 @@ class Side:
         return surroundings(self.tree.root / module.path)
 
     def box(self, module: Module) -> LocalSandbox:
-        """The sandbox, opened on first use: one for all modules of the revision."""
-        if self._box is None:
-            around = self.around(module)
-            self._box = LocalSandbox(
+        """The sandbox, opened on first use: one for all modules of the revision that are imported
+        from the same folders: several packages of a repository each have their own."""
+        around = self.around(module)
+        path = around.import_path or (self.tree.root,)
+        if path not in self._boxes:
+            self._boxes[path] = LocalSandbox(
                 readable=(self.tree.root, *around.readable),
-                import_path=(*(around.import_path or (self.tree.root,)), self.metadata),
+                import_path=(*path, self.metadata),
                 interpreter=self.interpreter,
             )
-        return self._box
+        return self._boxes[path]
 
     def describe(self, module: Module, names: Sequence[str]) -> Described | str:
         """See `describe_module`; kept."""
@@ -91,10 +93,9 @@ class Side:
             return None
 
     def close(self) -> None:
-        """End the sandbox."""
-        if self._box is not None:
-            self._box.close()
-            self._box = None
+        """End the sandboxes."""
+        while self._boxes:
+            self._boxes.popitem()[1].close()
 
 
 class Sides:
