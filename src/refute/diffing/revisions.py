@@ -31,7 +31,7 @@ from refute.workspace.snapshot import borrow_objects, checkout_root, clone_at, s
 
 __all__ = [
     "FileChange", "NoDifference", "Revisions", "Tree",
-    "commit_of", "open_patched", "open_revisions",
+    "commit_of", "messages_between", "open_patched", "open_revisions",
 ]  # fmt: skip
 
 _MOST_MESSAGES = 200
@@ -129,10 +129,10 @@ def open_revisions(repo: Path, spec: str | None = None) -> Iterator[Revisions]:
         files = _changed_files(store, base, after)
         submodules = changed_submodules(store, base, after)
         if not files and submodules:
-            raise InputError(
-                f"{', '.join(submodules)}: only submodules differ, which are not looked at"
-            )
-        yield Revisions(root, old, new, files, _messages(clone, base, tip), submodules)
+            named = ", ".join(submodules)
+            raise InputError(f"only submodules differ, and are not looked at: {named}")
+        messages = messages_between(clone.git_dir, base, tip)
+        yield Revisions(root, old, new, files, messages, submodules)
 
 
 @contextmanager
@@ -263,9 +263,9 @@ def _changed_files(store: Path, before: str, after: str) -> tuple[FileChange, ..
     return tuple(found)
 
 
-def _messages(clone: Clone, before: str, after: str) -> tuple[str, ...]:
-    """Messages of the commits that `after` has and `before` has not."""
+def messages_between(git_dir: Path, before: str, after: str) -> tuple[str, ...]:
+    """Messages of the commits that `after` has and `before` has not, newest first."""
     words = ("log", "-z", "--format=%B", "--no-notes", "--encoding=UTF-8", "--no-mailmap")
-    told = clone.git(*words, f"--max-count={_MOST_MESSAGES}", f"{before}..{after}", "--")
-    texts = told.decode("utf-8", "replace").split("\0")
-    return tuple(text.strip() for text in texts if text.strip())
+    which = (f"--max-count={_MOST_MESSAGES}", f"{before}..{after}", "--")
+    texts = git(*words, *which, options=(f"--git-dir={git_dir}",)).decode("utf-8", "replace")
+    return tuple(text.strip() for text in texts.split("\0") if text.strip())

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from refute.diffing.modules import LARGEST_FILE
+from refute.diffing.revisions import messages_between
 from refute.diffing.trees import Entry, changed_submodules, contents, list_tree
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.function.source import decoded
@@ -33,7 +34,6 @@ _DIFF = (
     "--no-renames", "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
 _MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-_MOST_MESSAGES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,27 +112,23 @@ class Change:
     @property
     def before(self) -> Mapping[str, str]:
         """Path -> text at the base, of the files that the change touches."""
-        return self._before[0]
+        return self._sides[0][0]
 
     @property
     def after(self) -> Mapping[str, str]:
         """The same of the state after."""
-        return self._after[0]
+        return self._sides[1][0]
 
     @property
     def unreadable(self) -> Mapping[str, str]:
         """Files that the change touches and that are missing in these -> why they cannot be read.
         Of code as it was nothing is asked."""
-        before = {path: why for path, why in self._before[1].items() if is_test_file(path)}
-        return {**before, **self._after[1]}
+        (_, before), (_, after) = self._sides
+        return {path: why for path, why in before.items() if is_test_file(path)} | after
 
     @cached_property
-    def _before(self) -> tuple[dict[str, str], dict[str, str]]:
-        return self._read(self.base)
-
-    @cached_property
-    def _after(self) -> tuple[dict[str, str], dict[str, str]]:
-        return self._read(self.head)
+    def _sides(self) -> tuple[tuple[dict[str, str], dict[str, str]], ...]:
+        return self._read(self.base), self._read(self.head)
 
     def _read(self, commit: str) -> tuple[dict[str, str], dict[str, str]]:
         """Texts, and why the others have none."""
@@ -184,7 +180,7 @@ def open_change(place: Place, base: str | None = None, head: str | None = None) 
         first, label = _default_base(clone, store, tip, after)
     try:
         patch = _between(store, first, after)
-        messages = _messages(store, first, tip if head is None else after)
+        messages = messages_between(store, first, tip if head is None else after)
     except GitFailed as error:
         raise WorkspaceUnavailable(f"{root}: cannot be read by git: {error}") from None
     name = "working tree" if head is None else head
@@ -208,17 +204,14 @@ def _default_base(clone: Clone, store: Path, tip: str, after: str) -> tuple[str,
             return found, f"merge base with {main}"
     cut = clone.is_shallow
     known |= not cut and _is_alone(clone)
-    if not known or (cut and not _has_parent(clone)):
+    parents = clone.git("rev-list", "--max-count=2", "HEAD").count(b"\n") - 1
+    if not known or (cut and not parents):
         why = " (shallow clone)" if cut else ""
         raise InputError(
             f"{clone.name}: where the branch left main is not known here{why}: fetch main, or name "
             "what to compare with (--base)"
         )
     return tip, "HEAD"
-
-
-def _has_parent(clone: Clone) -> bool:
-    return clone.git("rev-list", "--max-count=2", "HEAD").count(b"\n") == 2
 
 
 def _is_alone(clone: Clone) -> bool:
@@ -231,11 +224,3 @@ def _between(store: Path, first: str, second: str) -> str:
     # there, for git reads the attributes of where it is: they make text binary, which hides it
     told = git(*_DIFF, first, second, options=(f"--git-dir={store}",), folder=store)
     return told.decode("utf-8", "surrogateescape")
-
-
-def _messages(store: Path, first: str, last: str) -> tuple[str, ...]:
-    words = ("log", "-z", "--format=%B", "--no-notes", "--encoding=UTF-8", "--no-mailmap")
-    options = (f"--git-dir={store}",)
-    told = git(*words, f"--max-count={_MOST_MESSAGES}", f"{first}..{last}", "--", options=options)
-    texts = told.decode("utf-8", "replace").split("\0")
-    return tuple(text.strip() for text in texts if text.strip())

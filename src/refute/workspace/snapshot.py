@@ -76,7 +76,7 @@ def snapshot(path: Path) -> tuple[Path, str]:
             run(*update, "--index-info", given=_submodules(clone.work_tree, links))
             tree = git("write-tree", options=options, env=env).decode().strip()
             head = _head(clone)
-            if head and _tree_of(clone, head) == tree:
+            if head and _asked(clone, "rev-parse", f"{head}^{{tree}}") == tree:
                 commit = head
             else:
                 date = _date(clone, head)
@@ -161,7 +161,7 @@ def _submodules(root: Path, paths: Iterable[str]) -> Iterator[str]:
 
 def _objects(clone: Clone) -> Path:
     """The object store, which linked work trees share."""
-    common = clone.git("rev-parse", "--git-common-dir").decode().strip()
+    common = _asked(clone, "rev-parse", "--git-common-dir")
     return (clone.git_dir / common).resolve() / "objects"
 
 
@@ -180,19 +180,17 @@ def borrow_objects(clone: Clone, folder: Path) -> None:
             (folder / name).write_text(text)
 
 
+def _asked(clone: Clone, *words: str) -> str:
+    return clone.git(*words).decode().strip()
+
+
 def _head(clone: Clone) -> str:
     try:
-        return clone.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").decode().strip()
+        return _asked(clone, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     except GitFailed:
         return ""  # nothing is committed yet
 
 
-def _tree_of(clone: Clone, commit: str) -> str:
-    return clone.git("rev-parse", f"{commit}^{{tree}}").decode().strip()
-
-
 def _date(clone: Clone, head: str) -> str:
     """The date of HEAD, so that the hash depends on the content alone."""
-    if not head:
-        return "2000-01-01T00:00:00Z"
-    return clone.git("show", "-s", "--format=%cI", head).decode().strip()
+    return _asked(clone, "show", "-s", "--format=%cI", head) if head else "2000-01-01T00:00:00Z"
