@@ -16,9 +16,12 @@ from typing import Any
 from refute.errors import InputError
 from refute.workspace.rooted_files import open_folder, replace_file
 
-__all__ = ["ScratchFolder", "cache_folder", "refuse_links", "write_atomically", "write_output"]
+__all__ = [
+    "SCRATCH", "ScratchFolder", "cache_folder", "refuse_links", "write_atomically", "write_output",
+]  # fmt: skip
 
-_SCRATCH = "refute-scratch-"
+SCRATCH = "refute-scratch-"
+"""How the names of scratch folders begin."""
 
 
 class ScratchFolder(tempfile.TemporaryDirectory[str]):
@@ -28,9 +31,10 @@ class ScratchFolder(tempfile.TemporaryDirectory[str]):
     def __init__(self, *, ignore_cleanup_errors: bool = False) -> None:
         _remove_left_ones()
         while True:
-            super().__init__(prefix=_SCRATCH, ignore_cleanup_errors=ignore_cleanup_errors)
+            super().__init__(prefix=SCRATCH, ignore_cleanup_errors=ignore_cleanup_errors)
             self._lock = os.open(self.name, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            with suppress(OSError):  # a file system without locks: nothing is removed there
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
             if os.path.exists(self.name):  # else another process took it for a left one
                 break
             os.close(self._lock)
@@ -40,7 +44,7 @@ class ScratchFolder(tempfile.TemporaryDirectory[str]):
 @cache
 def _remove_left_ones() -> None:
     """Once in a process."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+    for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
         with suppress(OSError):
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:

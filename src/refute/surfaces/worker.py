@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import msgspec
 
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
+from refute.storage import SCRATCH
 
 if TYPE_CHECKING:
     from refute.surfaces.verbs.contract import Tell
@@ -33,7 +34,7 @@ GRACE = 20.0
 """Seconds for an end in good order."""
 _LONGEST_LINE = 1000
 """Characters of a line of progress."""
-_SCRATCH = re.compile(r"\S*/refute-call-\w+/")
+_SCRATCH = re.compile(rf"\S*/{SCRATCH}\w+/")
 """Folders of texts that were handed over (`verbs.contract`): the caller knows none of them."""
 Fault = Literal["bad input", "unavailable", "stopped", "internal"]
 
