@@ -150,6 +150,7 @@ def test_each_file_costs_the_same(repo: Path, monkeypatch: pytest.MonkeyPatch) -
         write(repo, {f"new{n}.py": CODE for n in range(many)})
         write(repo, {f"tests/test_new{n}.py": TESTS for n in range(many)})
         calls: Counter[str] = Counter()
+        patches.file_patches.cache_clear()
         with monkeypatch.context() as patch:
 
             def run(*given: Any, calls: Counter[str] = calls, **how: Any) -> Any:
@@ -233,5 +234,6 @@ def test_nothing_is_left_of_what_was_killed(repo: Path, verb: str, tmp_path: Pat
     running.wait()
     killed = left()
     assert killed, "it was killed in time"
+    started[-3:] = ["diff", "-C", str(repo), "HEAD..HEAD"]
     subprocess.run(started, env=environment, capture_output=True, check=False)
     assert not left()

@@ -40,11 +40,15 @@ def content(folder: Path, commit: str) -> dict[str, str]:
 
 
 def traces(folder: Path) -> dict[str, str]:
-    """Every file of the checkout and its `.git`, by content and time of change; of an object only
-    the content, for git marks an object that it needs again as new."""
+    """Every file of the checkout and its `.git`, by content and time of change; of an object and a
+    shared index only the content, for git marks one that it needs again as new."""
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
-        + ("" if "objects" in path.parts else str(path.stat().st_mtime_ns))
+        + (
+            ""
+            if "objects" in path.parts or "sharedindex" in path.name
+            else str(path.stat().st_mtime_ns)
+        )
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
