@@ -250,6 +250,11 @@ def test_submodules_are_left_out(repo: Path) -> None:
     head = git(repo, "rev-parse", "HEAD")
     git(repo, "update-index", "--add", "--cacheinfo", f"160000,{head},vendored")
     git(repo, "commit", "-qm", "a submodule")
-    with open_revisions(repo, "HEAD~1..HEAD") as found:
-        assert found.files == ()
+    with (
+        pytest.raises(InputError, match="only submodules differ, and are not looked at: vendored"),
+        open_revisions(repo, "HEAD~1..HEAD"),
+    ):
+        pass
+    with open_revisions(repo, "HEAD~2..HEAD") as found:
+        assert found.submodules == ("vendored",)
         assert "vendored" not in found.after.files

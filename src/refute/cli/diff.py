@@ -137,7 +137,7 @@ def command(
     from refute.issue.issue_text import read_issue
     from refute.remarks import remark
     from refute.report import terminal
-    from refute.report.diffs import print_compared, summary_line
+    from refute.report.diffs import print_compared, print_end
     from refute.report.formats.changes import case_of_change
 
     if write_baseline and baseline is None:
@@ -166,7 +166,7 @@ def command(
         form.show(result)
     else:
         if form.is_text:
-            out.print(summary_line(result.diffed))
+            print_end(result.diffed, out)
         form.show_end(result)
     if baseline is not None and write_baseline:
         count = result.write_baseline(baseline)

@@ -24,6 +24,7 @@ __all__ = [
     "print_changes",
     "print_compared",
     "print_diffed",
+    "print_end",
     "summary_line",
 ]
 
@@ -123,6 +124,11 @@ def print_diffed(diffed: Diffed, console: Console) -> None:
     """Every function, then the summary."""
     for one in diffed.functions:
         print_compared(one, console)
+    print_end(diffed, console)
+
+
+def print_end(diffed: Diffed, console: Console) -> None:
+    """The summary, and what was not compared."""
     console.print(Text(summary_line(diffed), style="bold"))
     for place in diffed.changes.unreadable:
         where = f"{place.path}:{place.line}" if place.line else place.path
