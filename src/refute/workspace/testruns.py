@@ -136,8 +136,9 @@ def _parts(
         parts.setdefault(holder, []).append(one)
     if len(parts) == 1:
         return [selection]
-    name = "tests" if selection.tests else "files"
-    return [TestSelection(**{name: tuple(part)}) for part in parts.values()]
+    if selection.tests:
+        return [replace(selection, tests=tuple(part)) for part in parts.values()]
+    return [replace(selection, files=tuple(part)) for part in parts.values()]
 
 
 def _run(
