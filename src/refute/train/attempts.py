@@ -16,7 +16,7 @@ from refute.function.formatting import call_source
 from refute.function.llm.generation import read_proposal, samples, shape_of, test_request
 from refute.function.llm.results import Output, Unreadable
 from refute.function.search.engine import trusted_tests
-from refute.function.search.inputs import Tier, propose_inputs
+from refute.function.search.inputs import propose_inputs
 from refute.literals import NotLiteral, source_of
 from refute.models.contract import Asker, Sampling
 from refute.problems import Call, Invocation
@@ -133,8 +133,8 @@ async def by_search(
     given = [call for call in known if isinstance(call, Call)]
     legal = (
         one.call
-        for one in propose_inputs(problem, known, seed=seed)
-        if one.tier != Tier.WILD and isinstance(one.call, Call)
+        for one in propose_inputs(problem, known, seed=seed, wild=False)
+        if isinstance(one.call, Call)
     )
     # The examples come last: what a description shows is no find.
     calls = [*islice(legal, SEARCHED), *given]

@@ -26,7 +26,7 @@ from refute.function.llm.generation import samples, user
 from refute.function.search.edit import Edit, applied, copy_of, same
 from refute.function.search.engine import trusted_tests
 from refute.function.search.facts import gather
-from refute.function.search.inputs import Tier, propose_inputs
+from refute.function.search.inputs import propose_inputs
 from refute.function.search.mutants import singles
 from refute.function.search.rewrite import rewrite
 from refute.function.search.variants import compiled
@@ -193,11 +193,9 @@ async def by_mutation(solution: Solution, count: int, *, box: AsyncSandbox, seed
 def probes(solution: Solution, seed: int) -> list[Invocation]:
     """Inputs for the reference: near what is legal, the same for a seed."""
     problem = solution.problem()
-    proposals = propose_inputs(
-        problem, [test.call for test in trusted_tests(problem)[0]], seed=seed
-    )
-    legal = (p.call for p in proposals if p.tier != Tier.WILD)
-    return list(islice(legal, INPUTS))
+    known = [test.call for test in trusted_tests(problem)[0]]
+    legal = propose_inputs(problem, known, seed=seed, wild=False)
+    return [one.call for one in islice(legal, INPUTS)]
 
 
 def _drafts(solution: Solution, seed: int) -> list[Fault]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from refute.function.search import inputs
 from refute.function.search.inputs import ProposedInput, Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
 from refute.literals import LongIntegers
@@ -161,6 +162,17 @@ def test_keyword_only_defaults_and_required_ones_are_given_where_they_belong() -
     for one in islice(propose_inputs(problem(code), known, seed=0), 200):
         assert [type(value) for value in one.call.args] == [str], one
         assert type(one.call.kwargs["depth"]) in (int, float), one
+
+
+def test_proposals_end_for_a_caller_that_drops_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few short lists of booleans look like the known ones; of wilder ones there is no end."""
+    flags = problem("def count(flags: list[bool]) -> int:\n    return sum(flags)\n")
+    known = [Call(([True, False, True],)), Call(([False, False],))]
+    used = list(propose_inputs(flags, known, seed=0, wild=False))
+    assert 20 < len(used) < 200
+    assert all(one.tier is not Tier.WILD for one in used)
+    monkeypatch.setattr(inputs, "MOST", 300)
+    assert len(list(propose_inputs(flags, known, seed=0))) == 300
 
 
 def test_choices_are_the_only_values() -> None:

@@ -1,6 +1,6 @@
 """Propose inputs for a function: neighbours of known ones first, wilder ones later.
 
-`propose_inputs` yields `ProposedInput`s without end or repetition, best first, the same for a seed.
+`propose_inputs` yields `ProposedInput`s without repetition, best first, the same for a seed.
 Each has a tier:
 
 - `Tier.IN_DOMAIN`: looks like the known inputs (types, shape, sign, alphabet, relations between
@@ -65,15 +65,27 @@ LARGEST = 2000
 """Items, characters and digits of a proposed input; larger known ones lead to no proposals."""
 
 
+MISSES, MOST = 400, 2000
+"""Draws in a row without a new input, and inputs, after which no more are proposed. Callers take up
+to some hundred; one that drops what it cannot use, and waits for more, has to come to an end."""
+
+
 def propose_inputs(
-    problem: FunctionProblem, known: Sequence[Invocation], *, seed: int
+    problem: FunctionProblem, known: Sequence[Invocation], *, seed: int, wild: bool = True
 ) -> Iterator[ProposedInput]:
     """Yield inputs for `problem.entry_point`, best first, none twice and none of `known`.
 
-    Deterministic for (problem, known, seed). Ends only when a long search finds nothing new (a
-    function of one boolean); take as many as the budget allows. Executes nothing. Every call gives
-    the required arguments, those that are keyword-only by name.
+    Deterministic for (problem, known, seed, wild). `wild`: whether the caller has use for those of
+    `Tier.WILD`. Ends after `MOST`, or when a long search finds nothing new that the caller can use
+    (a function of one boolean). Executes nothing. Every call gives the required arguments, those
+    that are keyword-only by name.
     """
+    return islice(_proposals(problem, known, seed, wild), MOST)
+
+
+def _proposals(
+    problem: FunctionProblem, known: Sequence[Invocation], seed: int, wild: bool
+) -> Iterator[ProposedInput]:
     clues = gather_for(problem)
     known = [
         c
@@ -110,13 +122,13 @@ def propose_inputs(
     head = classified(_head(condition, base, rng))
     yield from _paced(head, emit)
     misses = 0
-    while misses < 400:
+    while misses < MISSES:
         args = _random(condition, base, rng)
         inside = condition.holds(args) and not excluded(args, clues)
         fresh: list[ProposedInput] = []
         if inside or rng.random() < 0.2:
             fresh += emit(args, Tier.IN_DOMAIN if inside else Tier.EDGE)
-        if rng.random() < 0.25:
+        if wild and rng.random() < 0.25:
             fresh += emit(_wild(condition, base, clues, rng), Tier.WILD)
         misses = 0 if fresh else misses + 1
         yield from fresh
