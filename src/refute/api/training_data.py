@@ -21,7 +21,7 @@ from refute.models.asking import Asked, sessions
 from refute.models.sharing import ModelKeeper
 from refute.prompts import PAPER, digest_of, prompts_from
 from refute.remarks import remark
-from refute.runs.executors import Workers
+from refute.runs.executors import Processes, Workers
 from refute.runs.pool import cores
 from refute.sandbox.pool import SandboxPool
 from refute.storage import write_atomically
@@ -123,8 +123,8 @@ def training_data(
     the output. `prompts`: a folder of templates that stand for ours (`refute.prompts`). `preset`:
     `paper`, the paper's form of the prompts for faults and rationales. `evaluation`: datasets to
     keep away from (all that are there, where none is named). `validation`: share of the solutions
-    that is held out. `jobs`: sandboxes (one a core). `executor`: what does the
-    tasks instead, by its name ("ray:ADDRESS"). `dry_run`: nothing is run or asked.
+    that is held out. `jobs`: worker processes and sandboxes (one a core). `executor`:
+    what does the tasks instead, by its name ("ray:ADDRESS"). `dry_run`: nothing is run or asked.
 
     Raises `InputError`; `Unavailable` and `LimitReached` where a stage cannot end.
     """
@@ -153,7 +153,8 @@ def training_data(
         found = Candidates(str(source), index, settings.max_prompt)
         with prompts_from(*folders):
             return DataPlan(settings, plan(found, settings, limit=limit, vote_rows=vote_rows))
-    size, elsewhere, keeper = jobs or cores(), None, None
+    size, keeper = jobs or cores(), None
+    elsewhere = Elsewhere(Processes(size))
     if executor is not None:
         keeper = ModelKeeper(asked, *folders)
         workers = on_gpus(Workers(jobs=jobs, waits=True, each=4, keeper=keeper), asked)

@@ -58,7 +58,7 @@ __all__ = ["data"]
     "--validation", type=click.FloatRange(0, 1, max_open=True), default=0.05, metavar="SHARE",
     help="Solutions held out for choosing a checkpoint (0.05).",
 )  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Sandboxes (one a core).")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Worker processes (one a core).")
 @executor_option
 @seed_option
 @click.option("--dry-run", is_flag=True, help="Say what it would take; run and ask nothing.")

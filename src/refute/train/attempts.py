@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from refute.function.formatting import call_source
@@ -137,12 +137,9 @@ async def by_search(
         if isinstance(one.call, Call)
     )
     # The examples come last: what a description shows is no find.
-    calls = [*islice(legal, SEARCHED), *given]
+    calls = chain(islice(legal, SEARCHED), given)
     made = Attempted()
-    for start in range(0, len(calls), 25):
-        if len(made.kept) >= count:
-            break
-        part = calls[start : start + 25]
+    while len(made.kept) < count and (part := list(islice(calls, 25))):
         told = await _told_apart(solution, fault, part, box)
         for call, one in zip(part, told, strict=True):
             if len(made.kept) < count:

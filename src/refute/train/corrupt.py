@@ -158,8 +158,9 @@ async def by_mutation(solution: Solution, count: int, *, box: AsyncSandbox, seed
     Deterministic for (solution, seed). Raises `SandboxUnavailable`.
     """
     made = Corrupted()
+    # In a thread: where a model writes the other faults, the event loop has to go on.
     drafts = await asyncio.to_thread(_drafts, solution, seed)
-    calls = probes(solution, seed)
+    calls = await asyncio.to_thread(probes, solution, seed)
     entry = solution.entry_point
     right = await box.run(Program(solution.code, entry), calls, _RUN) if calls else []
     usable = [

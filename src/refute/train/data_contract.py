@@ -58,7 +58,15 @@ class DataSettings:
     @property
     def needs_model(self) -> bool:
         """Whether any stage asks a model."""
-        return self.by_model > 0 or "model" in (self.inputs, self.rationales)
+        return any(map(self.asks, ("stage1", "stage2", "stage3")))
+
+    def asks(self, stage: str) -> bool:
+        """Whether tasks of a stage ask a model; else they compute."""
+        return {
+            "stage1": self.by_model > 0,
+            "stage2": self.inputs == "model",
+            "stage3": self.rationales == "model",
+        }.get(stage, False)
 
 
 class Asking(Protocol):

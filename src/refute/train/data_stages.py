@@ -33,7 +33,7 @@ from refute.train.data_contract import (
     Stage,
     TaskRecord,
 )
-from refute.train.data_tasks import Tasks, opened_tasks
+from refute.train.data_tasks import Tasks, computed_tasks, opened_tasks
 from refute.train.filters import Solution
 
 __all__ = ["Elsewhere", "Faults", "Kept", "Making", "Progress", "write_lines"]
@@ -50,10 +50,11 @@ Kept = dict[str, tuple[Solution, Fault, list[AttackingInput]]]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What does the tasks instead of this process, and the model that its workers open."""
+    """What does the tasks instead of this process."""
 
     executor: Executor
-    asked: Asked
+    asked: Asked | None = None
+    """What its workers open to ask a model. None: they do the stages that ask none."""
 
 
 @dataclass(slots=True)
@@ -79,12 +80,14 @@ class Making:
             self.progress(stage.name, done, len(units))
 
         with Run(self.directory / "journal" / stage.name, self.header, RECORDS) as run:
-            if elsewhere is None:
+            if elsewhere is None or (elsewhere.asked is None and self.settings.asks(stage.name)):
                 do = Tasks(self.settings, self.box, self.session).of(stage.name)
                 here = Concurrent(self.at_once)
                 ending = await run.do_here(units, lambda: nullcontext(do), here, progress=progress)
             else:
-                start = partial(opened_tasks, self.settings, elsewhere.asked, stage.name)
+                start: Callable[[], Any] = partial(computed_tasks, self.settings, stage.name)
+                if elsewhere.asked is not None:
+                    start = partial(opened_tasks, self.settings, elsewhere.asked, stage.name)
                 ending = await _done_in_thread(run, units, start, elsewhere.executor, progress)
             found = {name: run.records[name] for name in units if name in run.records}
         if ending.put_off:

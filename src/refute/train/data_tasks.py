@@ -5,24 +5,26 @@ A task is done with what it is given and nothing else, so that it may be done on
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from multiprocessing.util import Finalize
 from random import Random
 from typing import Any
 
 from refute.errors import InputError, LimitReached, Unavailable
 from refute.models.asking import Asked, sessions
 from refute.models.contract import Asker
-from refute.sandbox.pool import AsyncSandbox, SandboxPool
+from refute.sandbox.pool import AsyncSandbox, InlineSandbox, SandboxPool
 from refute.train import attempts, corrupt, rationales, rows
 from refute.train.attempts import AttackingInput
 from refute.train.corrupt import Corrupted, Fault
 from refute.train.data_contract import Asking, DataSettings, TaskRecord
 from refute.train.filters import Solution, works
 
-__all__ = ["Tasks", "opened_tasks"]
+__all__ = ["Tasks", "computed_tasks", "opened_tasks"]
 
 Do = Callable[[tuple[str, Any], Callable[[], None]], Awaitable[TaskRecord]]
 
@@ -161,6 +163,21 @@ async def opened_tasks(settings: DataSettings, asked: Asked, stage: str) -> Asyn
     own; see `Concurrent`."""
     async with AsyncExitStack() as stack:
         box, session = stack.enter_context(SandboxPool(1)), None
-        if asked.model is not None and settings.needs_model:
+        if asked.model is not None and settings.asks(stage):
             session, _ = await stack.enter_async_context(sessions(asked))
         yield Tasks(settings, box, session).of(stage)
+
+
+def computed_tasks(settings: DataSettings, stage: str) -> Callable[[tuple[str, Any]], TaskRecord]:
+    """What does the tasks of a stage that asks no model in a worker process; see `Processes`."""
+    from refute.sandbox.local import LocalSandbox
+
+    box = LocalSandbox()
+    box.protections()  # raises here, once, where there is no sandbox
+    Finalize(None, box.close, exitpriority=10)
+    do = Tasks(settings, InlineSandbox(box), None).of(stage)
+
+    async def done(named: tuple[str, Any]) -> TaskRecord:
+        return await do(named, lambda: None)
+
+    return lambda named: asyncio.run(done(named))
