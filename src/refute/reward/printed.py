@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from decimal import Context, Decimal
 
 __all__ = ["PRINTED", "TOLERANCE", "same_output"]
 
@@ -76,6 +77,9 @@ def _close(out: str, expected: str, atol: float) -> bool:
         return False
     if _WHOLE.fullmatch(out) and _WHOLE.fullmatch(expected):
         return out.lstrip("+") == expected.lstrip("+")
-    wanted = float(expected)
-    slack = atol if _WHOLE.fullmatch(expected) else atol * max(1.0, abs(wanted))
-    return abs(float(out) - wanted) <= slack
+    # Exactly: a float holds no whole number beyond 2 ** 53. The exponents have three digits.
+    exact = Context(prec=len(out) + len(expected) + 2 * 10**3)
+    wanted, slack = Decimal(expected), Decimal(str(atol))
+    if not _WHOLE.fullmatch(expected):
+        slack = exact.multiply(slack, max(Decimal(1), wanted.copy_abs()))
+    return exact.subtract(Decimal(out), wanted).copy_abs() <= slack
