@@ -136,6 +136,16 @@ def test_an_exception_may_be_what_is_expected(box: LocalSandbox) -> None:
     assert not grade("def f(x): return 0.5", task, box=box).passed
 
 
+def test_what_site_adds_is_there(box: LocalSandbox) -> None:
+    task = Task(kind="stdio", tests=(Test(stdout="2"),))
+    for end in ("exit()", "quit(0)", "exit", "def g(): quit()\ng()\nprint(3)", "help; license"):
+        assert grade(f"print(2)\n{end}", task, box=box).passed, end
+    for end in ("exit('no')", "exit(1)"):
+        assert "SystemExit" in grade(f"print(2)\n{end}", task, box=box).reason, end
+    task = Task("f", (Test((3,), raises="SystemExit"),))
+    assert grade("def f(x): exit()", task, box=box).passed
+
+
 def test_a_reason_never_says_what_is_expected(box: LocalSandbox) -> None:
     task = Task("f", (Test((1,), expected="a secret"),))
     assert "secret" not in json.dumps(grade("def f(x): return 'no'", task, box=box).to_json())

@@ -79,6 +79,7 @@ class Server:
         states, tidy = load_neighbour("states"), load_neighbour("cleanup")
         self.values = load_neighbour("values", load_neighbour("nodes"), states)
         self.child.replaying = load_neighbour("replay", tidy)  # type: ignore[attr-defined]
+        self.child.naming = load_neighbour("naming")  # type: ignore[attr-defined]
         self.child.loading = load_neighbour("loading")  # type: ignore[attr-defined]
         self.child.observing = load_neighbour("observing", states, tidy)  # type: ignore[attr-defined]
         self.child.spawning = load_neighbour("spawning")  # type: ignore[attr-defined]
@@ -104,6 +105,10 @@ class Server:
         """Import what programs import, before there is a confinement to do it in."""
         here = os.path.dirname(os.path.abspath(__file__))  # in front without -P
         sys.path[:] = [path for path in sys.path if path not in ("", here)] + self.config["site"]
+        import site  # of which -S has kept the paths out: it is the names alone, `exit` and others
+
+        for add in (site.setquit, site.setcopyright, site.sethelper):
+            add()
         for name in self.config["preload"]:
             try:
                 __import__(name)
