@@ -79,6 +79,13 @@ def test_junit_is_read_by_others() -> None:
     assert isinstance(suites["src/b.py"][0].result[0], Skipped)
 
 
+def test_junit_shows_no_character_that_hides_or_turns_others() -> None:
+    odd = replace(WRONG, message="a\x85b\u2028c\u202ed\u2066e\ufefff\ud800")
+    text = formatted(Report("hunt", (Case("a.py", 1, "f", "wrong", (odd,)),)), "junit")
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert r"a\x85b\u2028c\u202ed\u2066e\ufefff\ud800" in text
+
+
 def test_workflow_commands_hold_no_command_of_the_code() -> None:
     lines = formatted(REPORT, "github").splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["::error", "::notice", "::notice"]

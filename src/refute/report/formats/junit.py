@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
 from refute.report.formats.contract import Case, Report
+from refute.sandbox.values import printable
 
 __all__ = ["junit_text"]
 
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOTHING_SAID = frozenset({"cannot tell"})
 
 
@@ -34,8 +33,8 @@ def junit_text(report: Report) -> str:
     root.set("errors", "0")
     for element in root.iter():
         for key, value in element.attrib.items():
-            element.set(key, _clean(value))
-        element.text = element.text and _clean(element.text)
+            element.set(key, printable(value))
+        element.text = element.text and printable(element.text)
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
@@ -73,8 +72,3 @@ def _case(case: Case) -> ElementTree.Element:
     if notes:
         ElementTree.SubElement(item, "system-out").text = "\n".join(notes)
     return item
-
-
-def _clean(text: str) -> str:
-    """What XML cannot hold is written as an escape."""
-    return _NOT_XML.sub(lambda match: ascii(match.group())[1:-1], text)
