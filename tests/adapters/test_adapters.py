@@ -235,6 +235,8 @@ def test_the_verifier_of_harbor_as_its_script_starts_it(tmp_path: Path) -> None:
         ("def f():\n    pass\n", "f", "def f():\n    pass\n"),
         ("Thus:\n```python\ndef f():\n    pass\n```\nor\n```\nx = 1\ny = 2\n```", "f",
          "def f():\n    pass\n"),
+        ("Thus:\n```python\nclass A:\n    def f(self): pass\n```\nor\n```\nx = 1\ny = 2\n```",
+         "A().f", "class A:\n    def f(self): pass\n"),
         ("Thus:\n```python\nx = 1\ny = 2\n```\n", "f", "x = 1\ny = 2\n"),
         ("<think>```\na = 1\nb = 2\n```</think>```\nx = 1\ny = 2\n```", "", "x = 1\ny = 2\n"),
         ("I cannot", "f", "I cannot"),

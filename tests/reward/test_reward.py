@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from refute.errors import InputError, SandboxUnavailable
-from refute.reward import Grader, Task, Test, grade, grade_async
+from refute.reward import Grader, Task, Test, grade, grade_async, grade_test
 from refute.reward import grading as reward_grading
 from refute.reward.printed import same_output
 from refute.sandbox.local import LocalSandbox
@@ -136,6 +137,48 @@ def test_an_exception_may_be_what_is_expected(box: LocalSandbox) -> None:
     assert not grade("def f(x): return 0.5", task, box=box).passed
 
 
+LIAR = """
+class Meta(type):
+    __mro__ = (ValueError,)
+    mro = lambda cls: [cls, Exception, BaseException, object]
+class Own(Exception, metaclass=Meta): __module__ = "builtins"
+Own.__name__ = Own.__qualname__ = "ValueError"
+def f(x): raise Own(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("raises", "program", "passed"),
+    [
+        ("KeyError", "def f(x): raise KeyError(x)", True),
+        ("LookupError", "def f(x): raise KeyError(x)", True),
+        ("KeyError", "def f(x): raise LookupError(x)", False),
+        ("IOError", "def f(x): open('nothing')", True),
+        ("ValueError", "def f(x): return b'\\xff'.decode()", True),
+        ("Mine", "class Mine(Exception): pass\nclass More(Mine, KeyError): pass\n"
+         "def f(x): raise More(x)", True),
+        ("ValueError", "class Mine(ValueError): pass\ndef f(x): raise Mine(x)", True),
+        # Of the program itself, which makes no call:
+        ("ValueError", "raise ValueError", False),
+        ("ValueError", "def f(x): raise ValueError(x)\nraise ValueError", False),
+        ("NameError", "x = 1", False),
+        # Another class of that name:
+        ("ValueError", "class ValueError(Exception): pass\ndef f(x): raise ValueError(x)", False),
+        ("ValueError", "import builtins\nclass Own(Exception): pass\nbuiltins.ValueError = Own\n"
+         "def f(x): raise ValueError(x)", False),
+        ("ValueError", LIAR, False),
+    ],
+)  # fmt: skip
+def test_an_exception_is_expected_as_except_catches_it(
+    box: LocalSandbox, raises: str, program: str, passed: bool
+) -> None:
+    calls = Task("f", (Test((1,), raises=raises), Test((1,), raises=raises)))
+    bring = "" if hasattr(builtins, raises) else f"from solution import {raises}\n"
+    source = f"import pytest\n{bring}def test_f():\n    with pytest.raises({raises}): f(1)\n"
+    for task in (calls, asserts(source)):
+        assert grade(program, task, partial=True, box=box).reward == float(passed)
+
+
 def test_what_site_adds_is_there(box: LocalSandbox) -> None:
     task = Task(kind="stdio", tests=(Test(stdout="2"),))
     for end in ("exit()", "quit(0)", "exit", "def g(): quit()\ng()\nprint(3)", "help; license"):
@@ -144,6 +187,36 @@ def test_what_site_adds_is_there(box: LocalSandbox) -> None:
         assert "SystemExit" in grade(f"print(2)\n{end}", task, box=box).reason, end
     task = Task("f", (Test((3,), raises="SystemExit"),))
     assert grade("def f(x): exit()", task, box=box).passed
+
+
+SOLUTION = """
+class Solution:
+    def __init__(self): self.seen = []
+    def two(self, x):
+        self.seen.append(x)
+        return 2 * sum(self.seen)
+"""
+
+
+def test_a_method_of_a_class_made_without_arguments(box: LocalSandbox) -> None:
+    """As LiveCodeBench, APPS and TACO want it; each call is of a new object."""
+    name = "Solution().two"
+    calls = Task(name, (Test((3,), expected=6), Test((4,), expected=8)))
+    source = "def check(candidate):\n    assert candidate(3) == 6\n    assert candidate(x=4) == 8\n"
+    for task in (calls, asserts(source, name), asserts("assert Solution().two(3) == 6", name)):
+        assert grade(SOLUTION, task, box=box).passed
+        assert not grade(SOLUTION.replace("2 *", "3 *"), task, box=box).passed
+        assert not grade(SOLUTION.replace("two", "too"), task, box=box).passed
+    wrong = SOLUTION.replace("2 *", "3 *")
+    for test in (Test((3,), expected=6), source):
+        assert grade_test(test, SOLUTION, wrong, entry_point=name, box=box).both == 1.0
+
+
+@pytest.mark.parametrize("name", ["os.getcwd", "Solution.two.__code__", "f.__globals__.get"])
+def test_an_entry_point_leads_to_no_code(box: LocalSandbox, name: str) -> None:
+    program = f"import os\ndef f(): pass\n{SOLUTION}"
+    found = grade(program, asserts("def check(candidate): assert candidate", name), box=box)
+    assert "not defined" in found.reason
 
 
 def test_a_reason_never_says_what_is_expected(box: LocalSandbox) -> None:

@@ -116,7 +116,8 @@ def program_of(answer: str, entry_point: str = "") -> str:
     said = final_text(answer)
     if try_parse(said) is not None:
         return said
-    program = read_program(answer, entry_point) if entry_point else None
+    named = entry_point.replace("()", "")
+    program = read_program(answer, named) if named else None
     if program is not None:
         return program
     blocks = [block for block in code_spans(said) if "\n" in block.strip()]

@@ -32,7 +32,7 @@ from refute.problems import (
     UnitTest,
 )
 from refute.sandbox import Limits, Outcome, Program, Raised, Returned, Sandbox, values
-from refute.sandbox.equality import Expected, matches
+from refute.sandbox.equality import Expected, matches, raised_as
 from refute.syntax import parse_module
 
 __all__ = [
@@ -242,9 +242,8 @@ def _verdict(test: UnitTest, right: Outcome, faulty: Outcome, key: FunctionKey) 
         accurate = test.raises is None and matches(stated, truth)
         return TestVerdict(True, not matches(faulty, truth), accurate)
     if isinstance(right, Raised) and test.raises is not None and not _is_breach(right, key):
-        accurate = right.type == test.raises
-        attacks = not (isinstance(faulty, Raised) and faulty.type == right.type)
-        return TestVerdict(accurate, attacks and accurate, accurate)
+        accurate = raised_as(right, test.raises)
+        return TestVerdict(accurate, accurate and not raised_as(faulty, test.raises), accurate)
     return TestVerdict(False, False, False)
 
 

@@ -1,7 +1,7 @@
 """Runs inside the sandbox, on the program's side of `asserts`: does with it what a test asks for.
 
-The program shares the process: what is answered is what it says. After `crossing`, in the same
-namespace; standard library only.
+The program shares the process: what is answered is what it says. After `naming` and `crossing`, in
+the same namespace; standard library only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from refute.reward.crossing import pack, unpack
+    from refute.sandbox.naming import find, lineage
 
 MOST_ITEMS = 10_000
 _loaded: list[Any] = []
@@ -85,12 +86,16 @@ _BUILTINS = (
 
 def _done(module: Any, kind: str, name: str, args: list[Any], named: dict[str, Any]) -> Any:
     wanted = args[1] if (kind, name) in (("do", "get"), ("do", "set")) else name
-    if kind != "method" and _is_inner(wanted):
+    parts = name.replace("()", "").split(".") if kind == "name" else [wanted]
+    if kind != "method" and any(map(_is_inner, parts)):
         raise AttributeError(wanted)
     if kind == "name":
-        if not hasattr(module, name):
-            raise NameError(f"name {name!r} is not defined")
-        return _no_module(getattr(module, name))
+        try:
+            for end in range(1, len(parts) + 1):
+                _no_module(find(module, ".".join(parts[:end])))
+            return find(module, name)
+        except AttributeError:
+            raise NameError(f"name {name!r} is not defined") from None
     if kind == "call":
         return args[0](*args[1:], **named)
     if (kind, name) == ("do", "get"):
@@ -133,12 +138,8 @@ def _none(value: Any) -> tuple[Any, ...]:
 
 def _exception_class(value: Any) -> tuple[Any, ...] | None:
     if isinstance(value, type) and issubclass(value, BaseException):
-        return ("E", *_names(value))
+        return ("E", lineage(value))
     return None
-
-
-def _names(kind: type) -> tuple[str, list[str]]:
-    return kind.__name__, [base.__name__ for base in kind.__mro__[1:]]
 
 
 def _told(error: BaseException) -> tuple[Any, ...]:
@@ -146,4 +147,4 @@ def _told(error: BaseException) -> tuple[Any, ...]:
         message = str(error)[:2000]
     except BaseException:
         message = ""
-    return (*_names(type(error)), message)
+    return lineage(type(error)), message

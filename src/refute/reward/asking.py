@@ -55,8 +55,13 @@ class _Exchange:
 
     def answered(self, answer: Any, args: tuple[Any, ...]) -> Any:
         if answer[0] == "raised":
-            _, name, bases, message = answer
-            raise self.exception(name, bases)(message)
+            _, lineage, message = answer
+            kind = self.exception(lineage)
+            try:
+                error = kind(message)
+            except TypeError:  # it takes more than a text
+                error = kind.__new__(kind, message)
+            raise error
         _, value, changed = answer
         for index, after in changed:
             _become(args[index], unpack(after, self.held))
@@ -69,16 +74,15 @@ class _Exchange:
             return Remote(self, parts)
         raise CannotCross("no such kind")
 
-    def exception(self, name: str, bases: list[str]) -> Any:
-        """The class of that name: Python's, or one that stands for the program's."""
-        known = getattr(builtins, name, None)
-        if _is_exception(known):
-            return known
-        if name not in self.classes:
-            found = (getattr(builtins, base, None) for base in bases)
-            base: Any = next(filter(_is_exception, found), Exception)
-            self.classes[name] = type(str(name), (base,), {})
-        return self.classes[name]
+    def exception(self, lineage: list[tuple[str, list[str]]]) -> Any:
+        """The class of these names: Python's, or one that stands for the program's."""
+        for name, bases in reversed(lineage):
+            known = getattr(builtins, name, None)
+            if not _is_exception(known):
+                over = tuple(self.classes[base] for base in bases) or (Exception,)
+                known = type(str(name), over, {})
+            self.classes.setdefault(name, known)
+        return self.classes[lineage[0][0]]
 
 
 def _is_exception(kind: Any) -> bool:

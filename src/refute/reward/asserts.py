@@ -24,7 +24,7 @@ from refute.problems import Call
 from refute.reward.calls import PASSED, imports, said, short
 from refute.reward.task import MOST_OUTPUT, Task
 from refute.reward.verdict import TestResult
-from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox
+from refute.sandbox import Limits, Outcome, Program, Returned, Sandbox, naming
 from refute.sandbox.contract import Code
 from refute.sandbox.decoding import decode
 from refute.sandbox.values import MalformedValue
@@ -92,10 +92,14 @@ def try_all(program: str, trials: Sequence[Trial], task: Task, box: Sandbox) -> 
             break
         found = answers_of(program, going, task, box, left)
         for trial, answers in zip(going, found, strict=True):
-            if isinstance(answers, str):
-                trial.state, trial.reason = "failed", answers
-            else:
-                trial.answers = answers
+            match answers:
+                case str():
+                    trial.state, trial.reason = "failed", answers
+                case [("raised", *_), *_] if trial.asked[0][1] == task.entry_point != "":
+                    trial.state = "failed"
+                    trial.reason = short(f"name {task.entry_point!r} is not defined")
+                case _:
+                    trial.answers = answers
         judge([trial for trial in going if not trial.state], task, box)
     for trial in trials:
         if not trial.state:
@@ -110,7 +114,7 @@ def answers_of(
     if not trials:
         return []
     limits = Limits(cpu=task.seconds, memory=task.memory, output=MOST_OUTPUT, run_wall=wall)
-    code: tuple[Code, ...] = _code("crossing", "answering")
+    code: tuple[Code, ...] = _code("naming", "crossing", "answering")
     code = (*code, imports(f"{program}\n{task.source}"))
     calls = [Call((program, trial.asked)) for trial in trials]
     found: list[list[Any] | str] = []
@@ -196,9 +200,10 @@ _known = lru_cache(_VALUES)(_decoded)
 
 @cache
 def _code(*names: str) -> tuple[bytes, ...]:
-    """Modules of this folder, compiled once; the sandbox runs this version of Python."""
-    folder = Path(__file__).parent
-    texts = [(name, folder.joinpath(f"{name}.py").read_text("utf-8")) for name in names]
+    """Modules of this folder and the sandbox's, compiled once; the sandbox runs this Python."""
+    paths = {"naming": Path(naming.__file__)}
+    usual = Path(__file__).with_name
+    texts = [(one, paths.get(one, usual(f"{one}.py")).read_text("utf-8")) for one in names]
     codes = (compile(text, f"<{name}>", "exec", dont_inherit=True) for name, text in texts)
     return tuple(map(marshal.dumps, codes))
 
@@ -237,7 +242,7 @@ def items(source: str) -> tuple[Item, ...]:
 
 @lru_cache(_KEPT)
 def _names(source: str, entry_point: str) -> list[str]:
-    """The names that the file takes from the program, the entry point first."""
+    """The names that the file takes from the program, first the entry point where it is one."""
     tree = parse_module(source)
     read, bound = set(), set(dir(builtins)) | {"__name__", "__file__"}
     for node in ast.walk(tree):
@@ -252,5 +257,6 @@ def _names(source: str, entry_point: str) -> list[str]:
                 bound.add(other or name.partition(".")[0])
             case ast.ExceptHandler(name=str() as name):
                 bound.add(name)
-    first = [entry_point] if entry_point else []
-    return first + sorted(read - bound - {entry_point})
+    given = any(isinstance(one, ast.FunctionDef) and one.name == "check" for one in tree.body)
+    first = {entry_point} & (read | {entry_point} if given else read) - {""}
+    return [*first, *sorted(read - bound - first)]

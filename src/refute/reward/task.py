@@ -48,7 +48,7 @@ class Test:
     expected: Any = None
     """What the call must return."""
     raises: str | None = None
-    """Name of the type of exception that it must raise; `expected` is then ignored."""
+    """Name of the exception that it must raise, or a subclass of it; `expected` is then ignored."""
     stdin: str = ""
     """Input of a program that reads one."""
     stdout: str | None = None
@@ -64,8 +64,9 @@ class Task:
     """What a program is graded by. Raises `InputError` where the parts do not fit together."""
 
     entry_point: str = ""
-    """Name of the function that is called (`Class.method` is one, too); "" for programs that read
-    an input, and for asserts that import what they test."""
+    """Name of the function that is called, `Class.method` of a static method, or `Class().method`
+    of a method, called on a new object each time; "" for programs that read an input, and for
+    asserts that import what they test."""
     tests: tuple[Test, ...] = ()
     kind: Kind = "calls"
     source: str = ""

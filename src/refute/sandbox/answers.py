@@ -84,8 +84,8 @@ def outcomes(
 
 
 _NOT_RUN = NotRun()
-_EXCEPTION_BYTES = 16_384
-"""No exception takes more in good faith: a name of 200 characters, a message of 2,000, a line."""
+_EXCEPTION_BYTES = 32_768
+"""No exception takes more in good faith: 31 names of 200 characters, a message of 2,000, a line."""
 
 
 def _outcome(body: bytes, on_import: bool = False) -> Outcome:
@@ -95,13 +95,15 @@ def _outcome(body: bytes, on_import: bool = False) -> Outcome:
     if len(body) > _EXCEPTION_BYTES:
         return malformed
     try:
-        kind, message, line = decoding.decode(b"M" + body[1:])
+        kind, message, line, kinds = decoding.decode(b"M" + body[1:])
     except (values.MalformedValue, TypeError, ValueError):
         return malformed
-    if type(kind) is not str or type(message) is not str:
+    texts = (kind, message, *kinds) if type(kinds) is list else (None,)
+    if not all(type(text) is str for text in texts):
         return malformed
     if kind == "MemoryError":
         return OutOfMemory()
     if type(line) is not int or not 0 < line < 1 << 31:
         line = None
-    return Raised(values.printable(kind), values.printable(message), line, on_import)
+    shown = values.printable(kind), values.printable(message)
+    return Raised(*shown, line, on_import, tuple(kinds))

@@ -25,12 +25,14 @@ FRAME = struct.Struct("<II")
 MODULE = "refute_program"  # the name of one that nobody imports
 FIRST = 16  # offset of the first frame
 IMPORTING, CALLING, FULL = 0, 1, 2  # phases
+MOST_KINDS = 30  # of an exception
 
 replaying: Any = None
 loading: Any = None
+naming: Any = None
 observing: Any = None
 spawning: Any = None
-"""The modules `replay`, `loading`, `observing` and `spawning`; the server sets them."""
+"""The modules `replay`, `loading`, `naming`, `observing` and `spawning`; the server sets them."""
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
@@ -213,21 +215,19 @@ def unpacked(codes: list[Any], at: int, filename: str) -> types.CodeType:
 
 
 def resolve(found: list[types.ModuleType], entry_point: str) -> Any:
-    """The function named by a dotted path in the first of the modules that has it, or NameError."""
+    """What an entry point names in the first of the modules that has it, or NameError."""
     for module in found:
-        target: Any = module
         try:
-            for part in entry_point.split("."):
-                target = getattr(target, part)
+            return naming.find(module, entry_point)
         except AttributeError:
             continue
-        return target
     raise NameError(f"name {entry_point!r} is not defined")
 
 
 def describe(error: BaseException, filename: str, codec: Any) -> bytes:
-    """Encode an exception: type name, message, the last line of the program on its way."""
-    line = None
+    """Encode an exception: type name, message, the last line of the program on its way, and the
+    names by which `except` would catch it."""
+    line, kinds = None, []
     try:
         name = "?"
         if type(error) is MemoryError:
@@ -239,15 +239,16 @@ def describe(error: BaseException, filename: str, codec: Any) -> bytes:
                 line = trace.tb_lineno
             trace = trace.tb_next
         name = str.__str__(type.__dict__["__name__"].__get__(type(error)))[:200]
+        kinds = naming.kinds(type(error))[-MOST_KINDS:]
         if line is None and isinstance(error, SyntaxError) and error.filename == filename:
             line = error.lineno
         message = str.__str__(str(error))[:2000]
     except BaseException:
         message = ""
     try:
-        return b"E" + marshal.dumps((name, message, line), 2)
+        return b"E" + marshal.dumps((name, message, line, kinds), 2)
     except BaseException:
-        return b"E" + marshal.dumps((name, "", None), 2)
+        return b"E" + marshal.dumps((name, "", None, []), 2)
 
 
-_OUT_OF_MEMORY = b"E" + marshal.dumps(("MemoryError", "", None), 2)
+_OUT_OF_MEMORY = b"E" + marshal.dumps(("MemoryError", "", None, []), 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, Protocol
 
@@ -137,6 +137,8 @@ class Raised:
     """Line of the program in which it was raised, where known."""
     on_import: bool = False
     """The program itself raised while it was loaded: no call was made."""
+    kinds: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Names of the class and its bases; of Python's own exceptions only where it is one of them."""
 
 
 @dataclass(frozen=True, slots=True)

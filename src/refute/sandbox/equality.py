@@ -26,6 +26,7 @@ Mbpp/558 and Mbpp/581. We follow `evaluate` there as well.
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -56,6 +57,7 @@ __all__ = [
     "expect",
     "expect_test",
     "matches",
+    "raised_as",
 ]
 
 RTOL = 1e-07
@@ -371,7 +373,16 @@ def matches(outcome: Outcome, expected: Expected) -> bool:
     """Whether a call ended as expected. Compares bytes first; about 0.1 microseconds when equal."""
     if type(outcome) is Returned:
         return outcome.data == expected.fast or _matches_decoded(outcome, expected)
-    return type(outcome) is Raised and outcome.type == expected.raises
+    return expected.raises is not None and raised_as(outcome, expected.raises)
+
+
+def raised_as(outcome: Outcome, name: str) -> bool:
+    """Whether a call raised what `except NAME` catches; never what the program raised while it was
+    loaded."""
+    if type(outcome) is not Raised or outcome.on_import:
+        return False
+    name = getattr(getattr(builtins, name, None), "__name__", name)  # IOError is OSError
+    return name in (outcome.kinds or (outcome.type,))
 
 
 def _matches_decoded(outcome: Returned, expected: Expected) -> bool:
