@@ -161,6 +161,28 @@ def test_repeating_a_run_costs_nothing(server: ScriptedServer, bench: Bench) -> 
     assert max(server.answered.values()) == 1
 
 
+def test_a_judge_asks_anew_for_each_program_and_the_journal_says_which_tests_chose(
+    server: ScriptedServer, bench: Bench
+) -> None:
+    judge = ["--method", "judge:random", "--model", "openai:m", "--samples", "4", "--limit", "2"]
+    status, out, err = bench(*judge, "--json")
+    assert status == 0, err
+    document = json.loads(out)
+    tests = [numbered for numbered in server.answered if "one unit test" in numbered[0]]
+    assert len(tests) >= 2 * 4 * 3
+    for record in records(document["run"]):
+        suites = record["log"]["suites"]
+        kept = {(one["call"], one["expected"]) for s in suites for one in s if one["expected"]}
+        assert len(suites) == 4
+        assert {(one["call"], one["expected"]) for one in record["tests"]} == kept
+        assert len(record["tests"]) == len(kept) > 3
+    assert not {"attack_rate", "kept_attack_rate", "tested"} & document["metrics"].keys()
+    asked = len(server.requests)
+    status, table, _ = bench(*judge)
+    assert (status, len(server.requests)) == (0, asked)
+    assert " - " not in table
+
+
 def test_kill_9_three_times(
     server: ScriptedServer, bench: Bench, data: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:

@@ -24,9 +24,9 @@ from refute.combinators import cross_check, rank
 from refute.function.consensus import agree
 from refute.function.formatting import call_source
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
-from refute.function.llm.generation import Generator, build_ut, same_output
+from refute.function.llm.generation import Generator, Sampler, build_ut, same_output
 from refute.function.llm.options import SuiteOptions
-from refute.function.llm.results import Output
+from refute.function.llm.results import Output, Suite
 from refute.function.llm.search_partner import multiplied
 from refute.models.contract import Asker
 from refute.models.gather import together
@@ -81,6 +81,8 @@ class CandidateRanking:
     """Certain tests first."""
     ranking: tuple[Placed, ...]
     rule: Rule = "trusted"
+    suites: tuple[Suite, ...] = ()
+    """What was generated against the candidates."""
 
     @property
     def best(self) -> int:
@@ -97,6 +99,8 @@ class JudgeEvidence:
     scores: tuple[float, ...] | None = None
     """One for each candidate; None: of the tests that it passes, by the rule."""
     rule: Rule = "trusted"
+    suites: tuple[Suite, ...] = ()
+    """What the tests come from."""
 
 
 class Judge(Protocol):
@@ -151,7 +155,8 @@ async def judge_candidates(
         for index, (sure, trial, _) in enumerate(facts)
     ]
     tests = (*certain, *fresh)
-    return CandidateRanking(tests, ranked(placed, evidence.rule), evidence.rule)
+    order = ranked(placed, evidence.rule)
+    return CandidateRanking(tests, order, evidence.rule, evidence.suites)
 
 
 def ranked(placed: Sequence[Placed], rule: Rule = "trusted") -> tuple[Placed, ...]:
@@ -174,28 +179,28 @@ def by_tests(
     generator: Generator = "prompted",
     rule: Rule = "trusted",
 ) -> Judge:
-    """The paper's judge: `options.n` tests made against each candidate, collated. By its own rule
-    (`count`) all of them count, whatever they contradict."""
+    """The paper's judge: `options.n` tests made against each candidate, collated by the rule. By
+    `count` equal candidates get a suite each, else one between them."""
 
     async def evidence(
         problem: FunctionProblem, candidates: Sequence[str], *, box: AsyncSandbox
     ) -> JudgeEvidence:
+        sampler = Sampler(ask, options.sampling(seed))
         suites = await together(
             build_ut(
                 replace(problem, code=code),
                 code,
                 generator=generator,
-                ask=ask,
+                sampler=sampler,
                 box=box,
                 options=options,
-                seed=seed,
             )
-            for code in dict.fromkeys(candidates)
+            for code in (candidates if rule == "count" else dict.fromkeys(candidates))
         )
         tests = [test for suite in suites for test in suite.tests]
-        if rule == "count":
-            return JudgeEvidence(tests=tuple(tests), rule=rule)
-        return JudgeEvidence(tests=collated(tests, problem.entry_point), rule=rule)
+        return JudgeEvidence(
+            tests=collated(tests, problem.entry_point, rule), rule=rule, suites=tuple(suites)
+        )
 
     return evidence
 
@@ -227,11 +232,14 @@ def by_behaviour() -> Judge:
     return evidence
 
 
-def collated(tests: Sequence[UnitTest], entry_point: str) -> tuple[UnitTest, ...]:
-    """One test a call: of equal ones, and of ones that contradict each other, the surest.
+def collated(
+    tests: Sequence[UnitTest], entry_point: str, rule: Rule = "trusted"
+) -> tuple[UnitTest, ...]:
+    """The tests without duplicates: of those with the same call and, by value, the same output the
+    surest.
 
-    Outputs that are equal by value count together: the output that was voted for most often over
-    all candidates wins, the first seen of equals.
+    By `trusted` of those that contradict each other too: the output that was voted for most often
+    over all candidates stays, the first seen of equals. The paper's `count` keeps each.
     """
     groups: dict[str, list[list[UnitTest]]] = {}
     for test in tests:
@@ -244,8 +252,9 @@ def collated(tests: Sequence[UnitTest], entry_point: str) -> tuple[UnitTest, ...
             kinds.append([test])
     kept = []
     for kinds in groups.values():
-        most = max(kinds, key=lambda kind: sum(test.confidence for test in kind))
-        kept.append(max(most, key=lambda test: test.confidence))
+        if rule == "trusted":
+            kinds = [max(kinds, key=lambda kind: sum(test.confidence for test in kind))]
+        kept += [max(kind, key=lambda test: test.confidence) for kind in kinds]
     return tuple(kept)
 
 

@@ -118,7 +118,8 @@ def dataset_studies(
 
 def _run(run: PageRun, label: str, as_model: str | None) -> FunctionRun:
     good = [one for one in run.records if not isinstance(one, ErrorRecord)]
-    tested = {one.problem for one in good if one.tests or one.grade.sampled}
+    tests = ((one, one.grade.sampled) for one in good)
+    tested = {one.problem for one, drawn in tests if (one.tests if drawn is None else drawn)}
     bare = FunctionRun(
         label, run.result, run.records, len(problems_of(good)), len(tested), matches=()
     )

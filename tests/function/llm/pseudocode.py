@@ -17,6 +17,8 @@ class Trace:
     """What happened."""
 
     suites: list[list[Test]] = field(default_factory=list)
+    asked: list[Code] = field(default_factory=list)
+    """The code that each suite was made for: a second one draws what the first did not."""
     votes: list[tuple[int, Any]] = field(default_factory=list)
     """Each input that was voted on, with the winner; None: no output had half of the votes."""
     accepted: list[bool] = field(default_factory=list)
@@ -26,13 +28,15 @@ class Trace:
 def build_ut(model: MadeUp, code: Code, n: int, k: int, vote: bool, trace: Trace) -> list[Test]:
     tests: list[Test] = []
     tried = []
-    for attempt in range(3 * n):
+    again = trace.asked.count(code)
+    trace.asked.append(code)
+    for attempt in range(again * 3 * n, (again + 1) * 3 * n):
         x = model.propose(code, attempt)
         if x is None or x in tried:
             continue
         tried.append(x)
         if vote:
-            samples = [model.output(code, x, j) for j in range(k)]
+            samples = [model.output(code, x, j) for j in range(again * k, (again + 1) * k)]
             y = most_common([sample for sample in samples if sample is not None], k)
             trace.votes.append((x, y))
         else:

@@ -35,6 +35,8 @@ class DirectAsker:
     def __init__(self, model: ScriptedModel) -> None:
         self.model = model
         self.tally = Tally()
+        self.drawn: list[tuple[str, int]] = []
+        """The last message and the number of every sample, in the order of asking."""
 
     async def ask(
         self,
@@ -44,6 +46,7 @@ class DirectAsker:
         first: int = 0,
         sampling: Sampling = Sampling(),  # noqa: B008
     ) -> list[Completion]:
+        self.drawn += [(messages[-1].content, number) for number in range(first, first + n)]
         return await self.model.generate(messages, n=n, sampling=sampling, first=first)
 
 

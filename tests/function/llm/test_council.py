@@ -182,6 +182,28 @@ def test_table_3_takes_the_program_that_passes_the_most_tests_and_keeps_all() ->
     assert trace_of(result).programs == (OTHER, WRONG, RIGHT)
 
 
+@pytest.mark.parametrize("tester", ["random", "prompted"])
+def test_table_3_makes_three_new_tests_for_each_program_and_removes_duplicates(tester: str) -> None:
+    """30 for ten programs, whatever the request says of them; the journal keeps them all."""
+    script = writes(RIGHT)
+    options = JudgeOptions(samples=10, vote=False)
+    result, ask = run(f"judge:{tester}", script, options)
+    tests = [one for one in ask.drawn if "one unit test" in one[0]]
+    assert len(set(tests)) == len(tests) == 30
+    again, _ = run(f"judge:{tester}", script, options)
+    assert again == result
+    record = work_of(result, PROBLEM, 0.0)
+    assert record.log is not None
+    assert [len(suite) for suite in record.log.suites] == [3] * 10
+    assert len(record.prediction.tests) == 30
+
+    def same(messages: Sequence[Message], number: int) -> str:
+        return script(messages, number % 9)
+
+    result, _ = run(f"judge:{tester}", same, options)
+    assert len(result.derived) == 3, "the same three ten times"
+
+
 def test_where_no_program_can_be_read_the_code_under_test_is_not_the_judges_answer() -> None:
     """In Table 3's datasets it is the reference: a model that writes nothing would be right."""
     right = FunctionProblem("p", "Return twice x.", "f(x)", "f", RIGHT)

@@ -241,6 +241,34 @@ def test_infrastructure_is_not_an_answer(name: str, error: Exception) -> None:
         run(name, asker(answer), None, GIVEN)
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("random", Options(backtrack=False, guard=False)),
+        ("prompted", Options(ties=True, guard=False)),
+    ],
+)
+def test_a_new_suite_is_of_new_samples(name: str, options: Options) -> None:
+    """`random` asks the same for each version of the code, and anybody for code that stays."""
+
+    def answer(messages: Sequence[Message], number: int) -> str:
+        question = messages[-1].content
+        if "## Unit Test\n" in question:
+            return f"Arguments: ```double({number % 9 + 20})```\nOutput: ```0```"
+        if question.startswith("Now the output"):
+            return f"Output: ```{number // 8}```"
+        stays = DOUBLE.code if name == "prompted" else f"def double(x): return {-len(messages)}"
+        return f"```python\n{stays}\n```"
+
+    ask = asker(answer)
+    result = run(name, ask, options)
+    assert [edit.accepted for edit in trace_of(result).edits] == [True] * 3
+    expected = [[test.expected for test in suite.tests] for suite in trace_of(result).suites]
+    assert expected == [[0] * 3, [1] * 3, [2] * 3]
+    assert len(set(ask.drawn)) == len(ask.drawn)
+    assert run(name, asker(answer), options) == result
+
+
 def test_pending_votes_are_all_asked_before_the_run_stops() -> None:
     """A batch has to hold the questions of all tests, not those of the first only."""
 

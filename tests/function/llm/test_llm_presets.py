@@ -42,11 +42,11 @@ def test_a_preset_gives_way_to_what_is_given() -> None:
         assert (options.guard, options.k, options.raises) == (True, 5, False)
     paper = options_of(UTGEN, Asked(preset="paper"))
     assert (paper.shown, paper.ties, paper.tries) == ("last", False, 9)
-    assert (paper.max_tokens, paper.vote_sampling(0).max_tokens) == (8192, 2048)
+    assert (paper.max_tokens, paper.vote_sampling(paper.sampling(0)).max_tokens) == (8192, 2048)
     released = options_of(UTGEN, Asked(preset="released"))
     assert (released.shown, released.ties, released.tries) == ("first", True, 12)
     assert released.sampling(0).temperature == 0.7
-    assert released.vote_sampling(0).temperature == 0.8
+    assert released.vote_sampling(released.sampling(0)).temperature == 0.8
     told = departures(preset_of("paper", "function"), UTGEN, {"guard"}, {"subset": "all"})
     assert "guard" not in told
     assert "--no-raises" in told

@@ -15,6 +15,7 @@ from refute.figures import Figure, clustered, mean
 from refute.function.bench.records import RECORDS, FunctionRecord, grades, read_grade
 from refute.function.bench.settings import BenchSettings, stored_settings
 from refute.function.grade import metrics
+from refute.registry import METHODS
 from refute.runs.journal import Journal, read_run
 from refute.runs.records import ErrorRecord, StoredTally
 
@@ -137,7 +138,7 @@ def _result(
     return BenchSummary(
         settings=settings,
         n=len(good),
-        figures=_figures(good),
+        figures=_figures(good, settings),
         abstained=sum(not grade.fixed for grade in graded),
         wrong_fixes=sum(grade.fixed and not grade.passed for grade in graded),
         seconds=statistics.median(seconds) if seconds else math.nan,
@@ -145,30 +146,38 @@ def _result(
         run=run,
         missing=missing,
         rounds=_rounds(good),
-        by_run=_by_run(good, settings.runs),
+        by_run=_by_run(good, settings),
         cost=_cost(good) if settings.model is not None else None,
     )
 
 
-def _by_run(records: Sequence[FunctionRecord], runs: int) -> tuple[Mapping[str, Figure], ...]:
-    if runs == 1:
+def _by_run(
+    records: Sequence[FunctionRecord], settings: BenchSettings
+) -> tuple[Mapping[str, Figure], ...]:
+    if settings.runs == 1:
         return ()
-    rows: list[list[FunctionRecord]] = [[] for _ in range(runs)]
+    rows: list[list[FunctionRecord]] = [[] for _ in range(settings.runs)]
     for record in records:
-        rows[record_names(record.problem, runs).index(record.id)].append(record)
-    return tuple(map(_figures, rows))
+        rows[record_names(record.problem, settings.runs).index(record.id)].append(record)
+    return tuple(_figures(row, settings) for row in rows)
 
 
 _OVER_TESTS = ("attack_rate", "output_accuracy", "accuracy_and_attack")
 
 
-def _figures(good: Sequence[FunctionRecord]) -> dict[str, Figure]:
+def _figures(good: Sequence[FunctionRecord], settings: BenchSettings) -> dict[str, Figure]:
     """The figures over records that have a result; see `refute.function.grade.metrics`.
 
     Where a model wrote the tests, those over the tests are over the tests as they were sampled (the
-    paper's intrinsic metrics), and `kept_` before a name means the ones that passed the vote.
+    paper's intrinsic metrics), and `kept_` before a name means the ones that passed the vote. A
+    method that writes no tests for the code under test (a judge's are for other programs) has none.
     """
     figures = metrics([read_grade(record) for record in good])
+    method = settings.method
+    if method in METHODS and not METHODS.get(method).writes_tests:
+        for name in (*_OVER_TESTS, "hit_rate", "tested"):
+            del figures[name]
+        return figures | _written(good)
     as_sampled = [record for record in good if record.grade.sampled is not None]
     if as_sampled:
         sampled = metrics([read_grade(record, "sampled") for record in as_sampled])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -11,16 +11,16 @@ from refute.function.contract import FailingTest
 from refute.function.formatting import call_source, describe, expected_source
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.execution import SuiteRun, try_code
-from refute.function.llm.generation import samples, user
+from refute.function.llm.generation import Sampler, user
 from refute.function.llm.options import DebugOptions
 from refute.function.llm.results import EditRound, Unreadable
 from refute.methods import Context
-from refute.models.contract import Asker, Completion, Message, Sampling
+from refute.models.contract import Message
 from refute.problems import FunctionProblem, UnitTest
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
 
-__all__ = ["Revision", "Rounds", "Sampler", "conversation", "debugged", "feedback_on", "revise"]
+__all__ = ["Revision", "Rounds", "conversation", "debugged", "feedback_on", "revise"]
 
 
 async def debugged(
@@ -63,22 +63,6 @@ async def debugged(
     start.trial = first = await tested(problem.code)
     versions = await refine(start, edit, rounds=options.m, accept=rounds.accept)
     return [version.code for version in versions], rounds.edits, first
-
-
-@dataclass(slots=True)
-class Sampler:
-    """Puts requests to a model; the same one once more gives further samples, not the same."""
-
-    ask: Asker
-    sampling: Sampling
-    drawn: dict[tuple[Message, ...], int] = field(default_factory=dict)
-    """How many samples of a request were drawn."""
-
-    async def draw(self, request: Sequence[Message], n: int = 1) -> list[Completion | None]:
-        """`n` samples; None for each where the request is too long. Raises what `ask` raises."""
-        first = self.drawn.get(tuple(request), 0)
-        self.drawn[tuple(request)] = first + n
-        return await samples(self.ask, request, first=first, n=n, sampling=self.sampling)
 
 
 def conversation(problem: FunctionProblem, code: str) -> tuple[Message, ...]:

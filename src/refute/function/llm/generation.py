@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -32,6 +32,7 @@ from refute.syntax import find_function, try_parse
 __all__ = [
     "Generator",
     "ProposedTest",
+    "Sampler",
     "ballot",
     "bare_proposal",
     "build_ut",
@@ -83,10 +84,9 @@ async def build_ut(
     code: str,
     *,
     generator: Generator,
-    ask: Asker,
+    sampler: Sampler,
     box: AsyncSandbox,
     options: SuiteOptions,
-    seed: int,
 ) -> Suite:
     """BuildUT (Algorithm 1 of arXiv 2502.01619): up to 3n tries (`SuiteOptions.tries`) for n
     distinct unit tests of `code`, a version of the problem's module.
@@ -95,16 +95,22 @@ async def build_ut(
     vote on it would only lower the bar. As many tries are made at a time as tests are missing; one
     by one there would be at least as many, so the result is the same, in fewer rounds of asking.
 
+    A further suite for the same request (the generator does not see the code, or the code is as it
+    was) is made of further samples, of tests and of votes. Their numbers are fixed before anything
+    is asked: they do not depend on which of several suites is answered first.
+
     Raises what `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
     """
-    name, sampling = problem.entry_point, options.sampling(seed)
-    request, shape = test_request(problem, code, generator), shape_of(problem)
+    name, shape = problem.entry_point, shape_of(problem)
+    request = test_request(problem, code, generator)
+    start = sampler.reserve(request, options.tries)
+    votes = start // options.tries * options.k
 
     async def attempt(proposal: ProposedTest) -> Attempt:
         held = None
         if options.vote:
             held = await hold_vote(
-                request, proposal, name, ask=ask, box=box, options=options, seed=seed
+                request, proposal, name, sampler=sampler, box=box, options=options, first=votes
             )
         return voted_on(proposal, held)
 
@@ -112,7 +118,9 @@ async def build_ut(
     while len(suite.tests) < options.n and len(suite.attempts) < options.tries:
         made = len(suite.attempts)
         count = min(options.n - len(suite.tests), options.tries - made)
-        answers = await samples(ask, request, first=made, n=count, sampling=sampling)
+        answers = await samples(
+            sampler.ask, request, first=start + made, n=count, sampling=sampler.sampling
+        )
         proposals = [
             await read_proposal(answer, problem, shape, box, raises=options.raises)
             for answer in answers
@@ -178,12 +186,13 @@ async def hold_vote(
     proposal: ProposedTest,
     entry_point: str,
     *,
-    ask: Asker,
+    sampler: Sampler,
     box: AsyncSandbox,
     options: SuiteOptions,
-    seed: int,
+    first: int = 0,
 ) -> Vote:
-    """The vote on a proposal's output, as the options want it asked for.
+    """The vote on a proposal's output, as the options want it asked for, by samples from number
+    `first`.
 
     A model that cannot continue its own answer is asked a question instead; `Vote.continued` says
     which it was.
@@ -191,11 +200,12 @@ async def hold_vote(
     hold = partial(
         ballot,
         entry_point=entry_point,
-        ask=ask,
+        ask=sampler.ask,
         box=box,
         k=options.k,
-        sampling=options.vote_sampling(seed),
+        sampling=options.vote_sampling(sampler.sampling),
         raises=options.raises,
+        start=first,
     )
     if options.vote_by == "continuation":
         try:
@@ -214,16 +224,18 @@ async def ballot(
     k: int,
     sampling: Sampling,
     raises: bool = True,
+    start: int = 0,
 ) -> Vote:
     """The vote on the output that a question asks for, by value (section 3.3 of the paper).
 
-    `raises`: an exception is an output, too. Raises what `Asker.ask` raises (but `ContextTooLong`,
-    which is a vote for nothing), and `SandboxUnavailable`.
+    `raises`: an exception is an output, too. `start`: number of its first sample. Raises what
+    `Asker.ask` raises (but `ContextTooLong`, which is a vote for nothing), and
+    `SandboxUnavailable`.
     """
     unreadable: Counter[Unreadable] = Counter()
 
     async def draw(first: int, n: int) -> list[Output | None]:
-        answers = await samples(ask, question, first=first, n=n, sampling=sampling)
+        answers = await samples(ask, question, first=start + first, n=n, sampling=sampling)
         found = [await _output(answer, entry_point, box) for answer in answers]
         read = [_admitted(one, raises) for one in found]
         unreadable.update(one for one in read if isinstance(one, Unreadable))
@@ -271,6 +283,27 @@ async def samples(
         return list(await ask.ask(messages, n=n, first=first, sampling=sampling))
     except ContextTooLong:
         return [None] * n
+
+
+@dataclass(slots=True)
+class Sampler:
+    """Puts requests to a model; the same one once more gives further samples, not the same."""
+
+    ask: Asker
+    sampling: Sampling
+    drawn: dict[tuple[Message, ...], int] = field(default_factory=dict)
+    """How many samples of a request are drawn or reserved."""
+
+    def reserve(self, request: Sequence[Message], n: int) -> int:
+        """Number of the first of `n` samples that only the caller draws."""
+        first = self.drawn.get(tuple(request), 0)
+        self.drawn[tuple(request)] = first + n
+        return first
+
+    async def draw(self, request: Sequence[Message], n: int = 1) -> list[Completion | None]:
+        """`n` samples; None for each where the request is too long. Raises what `ask` raises."""
+        first = self.reserve(request, n)
+        return await samples(self.ask, request, first=first, n=n, sampling=self.sampling)
 
 
 def user(content: str) -> Message:

@@ -6,10 +6,9 @@ from itertools import chain
 
 from refute.function.formatting import call_source
 from refute.function.llm.answers import code_spans, final_text, read_test
-from refute.function.llm.generation import samples, shape_of, user
+from refute.function.llm.generation import Sampler, shape_of, user
 from refute.function.llm.results import Unreadable
 from refute.function.llm.value_resolution import resolve_call
-from refute.models.contract import Asker, Sampling
 from refute.problems import FunctionProblem, Invocation
 from refute.prompts import render
 from refute.sandbox.pool import AsyncSandbox
@@ -22,7 +21,7 @@ LISTS = 4
 
 
 async def listed_inputs(
-    problem: FunctionProblem, count: int, *, ask: Asker, box: AsyncSandbox, sampling: Sampling
+    problem: FunctionProblem, count: int, *, sampler: Sampler, box: AsyncSandbox
 ) -> list[Invocation]:
     """Inputs that the model lists when it is asked for `count`, at most twice as many.
 
@@ -38,8 +37,8 @@ async def listed_inputs(
         count=count,
     )
     shape, name, found = shape_of(problem), problem.entry_point, dict[str, Invocation]()
-    for first, n in ((0, 1), (1, LISTS - 1)):
-        answers = await samples(ask, [user(question)], first=first, n=n, sampling=sampling)
+    for n in (1, LISTS - 1):
+        answers = await sampler.draw([user(question)], n)
         texts = [final_text(answer.text) for answer in answers if answer is not None]
         spans = chain.from_iterable(map(code_spans, texts))
         for line in chain.from_iterable(span.splitlines() for span in spans):

@@ -83,9 +83,8 @@ class SuiteOptions(SamplingOptions):
         """How many inputs BuildUT asks for, at most."""
         return self.tries_per_test * self.n
 
-    def vote_sampling(self, seed: int) -> Sampling:
-        """How the samples of a vote are drawn."""
-        usual = self.sampling(seed)
+    def vote_sampling(self, usual: Sampling) -> Sampling:
+        """How the samples of a vote are drawn, where others are drawn as `usual`."""
         hot, most = self.vote_temperature, self.vote_tokens
         return replace(
             usual,

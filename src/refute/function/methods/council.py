@@ -32,9 +32,10 @@ from refute.function.consensus import Majority, agree, alike, majority
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
 from refute.function.llm.code_extraction import apply_answer
-from refute.function.llm.debugging import Sampler, conversation, feedback_on
+from refute.function.llm.debugging import conversation, feedback_on
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import (
+    Sampler,
     bare_proposal,
     hold_vote,
     test_request,
@@ -126,8 +127,8 @@ async def council(
     """
     certain = certain_tests(problem)
     given = await try_code(problem.code, problem.entry_point, certain, ctx.sandbox)
-    sampler = Sampler(ctx.model, options.sampling(ctx.seed))
-    return await _Council(problem, ctx, options, sampler, given).run()
+    editor, writer = (Sampler(ask, options.sampling(ctx.seed)) for ask in (ctx.model, ctx.writer))
+    return await _Council(problem, ctx, options, editor, writer, given).run()
 
 
 @dataclass(slots=True)
@@ -137,7 +138,8 @@ class _Council:
     problem: FunctionProblem
     ctx: Context
     options: CouncilOptions
-    sampler: Sampler
+    editor: Sampler
+    writer: Sampler
     given: SuiteRun
     """What the code under test does on the certain tests."""
     calls: list[Invocation] = field(default_factory=list)
@@ -168,13 +170,7 @@ class _Council:
         problem, name = self.problem, self.problem.entry_point
         examples, _ = trusted_tests(problem)  # whatever their outputs are worth
         known: list[Invocation] = [test.call for test in examples]
-        known += await listed_inputs(
-            problem,
-            LISTED,
-            ask=self.ctx.writer,
-            box=self.ctx.sandbox,
-            sampling=self.options.sampling(self.ctx.seed),
-        )
+        known += await listed_inputs(problem, LISTED, sampler=self.writer, box=self.ctx.sandbox)
         near = multiplied(problem, known, seed=self.ctx.seed)
         seen: dict[str, Invocation] = {}
         for call in chain(known, near):
@@ -195,7 +191,7 @@ class _Council:
         counts: list[int] = []
         while (left := most - len(self.written)) and not (counts and decided(counts, left, needed)):
             for one in await draw_solutions(
-                self.problem, self.sampler, fewest(counts, left, needed)
+                self.problem, self.editor, fewest(counts, left, needed)
             ):
                 self.written.append(one.code)
                 if one.code is not None:
@@ -243,7 +239,7 @@ class _Council:
     async def _edit(self, failing: FailingTest) -> None:
         feedback = render("test_feedback", **feedback_on(failing, self.problem.entry_point))
         request = (*conversation(self.problem, self.problem.code), user(feedback))
-        for answer in await self.sampler.draw(request, EDITS):
+        for answer in await self.editor.draw(request, EDITS):
             code, _ = apply_answer(self.problem.code, answer, self.problem.entry_point)
             if code is not None and answer is not None:
                 await self._enter(code, "edit", answer.text)
@@ -306,10 +302,9 @@ class _Council:
             test_request(self.problem, self.problem.code, "random"),
             bare_proposal(call, name),
             name,
-            ask=self.ctx.writer,
+            sampler=self.writer,
             box=self.ctx.sandbox,
             options=self.options,
-            seed=self.ctx.seed,
         )
 
     def _best(self) -> Member | None:

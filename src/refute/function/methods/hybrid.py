@@ -26,16 +26,16 @@ from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
 from refute.function.llm.answers import final_text
 from refute.function.llm.code_extraction import apply_answer
-from refute.function.llm.debugging import Sampler, conversation, feedback_on
+from refute.function.llm.debugging import conversation, feedback_on
 from refute.function.llm.execution import certain_tests
 from refute.function.llm.generation import (
     Generator,
     ProposedTest,
+    Sampler,
     bare_proposal,
     hold_vote,
     passed_over,
     read_proposal,
-    samples,
     shape_of,
     test_request,
     user,
@@ -109,9 +109,9 @@ async def hybrid(problem: FunctionProblem, *, ctx: Context, options: HybridOptio
     `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
     """
     versions = Versions(problem, certain_tests(problem), ctx.sandbox)
-    sampler = Sampler(ctx.model, options.sampling(ctx.seed))
+    editor, writer = (Sampler(ask, options.sampling(ctx.seed)) for ask in (ctx.model, ctx.writer))
     allowance = Allowance(most_asked(options))
-    return await _Work(problem, ctx, options, versions, sampler, allowance).run()
+    return await _Work(problem, ctx, options, versions, editor, writer, allowance).run()
 
 
 @dataclass(slots=True)
@@ -122,7 +122,8 @@ class _Work:
     ctx: Context
     options: Options
     versions: Versions
-    sampler: Sampler
+    editor: Sampler
+    writer: Sampler
     allowance: Allowance
     inputs: list[Input] = field(default_factory=list)
     """The model's own first."""
@@ -174,10 +175,7 @@ class _Work:
         while len(self.inputs) < options.n and len(self.tries) < options.tries:
             missing = min(options.n - len(self.inputs), options.tries - len(self.tries))
             count = self.allowance.take(missing)
-            first, sampling = len(self.tries), options.sampling(self.ctx.seed)
-            for answer in await samples(
-                self.ctx.writer, request, first=first, n=count, sampling=sampling
-            ):
+            for answer in await self.writer.draw(request, count):
                 proposal = await read_proposal(answer, self.problem, shape, self.ctx.sandbox)
                 call = proposal.call
                 if isinstance(call, Unreadable) or self._source(call) in seen:
@@ -206,7 +204,7 @@ class _Work:
         if not count:
             return
         request = (*conversation(self.problem, version.code), user(question))
-        for answer in await self.sampler.draw(request, count):
+        for answer in await self.editor.draw(request, count):
             code, kind = apply_answer(version.code, answer, self.problem.entry_point)
             text = "" if answer is None else answer.text
             entered = None if code is None else await self.versions.enter(code, "model", text)
@@ -235,10 +233,9 @@ class _Work:
             test_request(self.problem, self.problem.code, generator),
             one.proposal,
             self.problem.entry_point,
-            ask=self.ctx.writer,
+            sampler=self.writer,
             box=self.ctx.sandbox,
             options=self.options,
-            seed=self.ctx.seed,
         )
 
     # -- what the engine does ----------------------------------------------------------------------

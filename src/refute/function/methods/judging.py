@@ -19,15 +19,14 @@ from refute.function.judge import (
     by_tests,
     judge_candidates,
 )
-from refute.function.llm.debugging import Sampler
-from refute.function.llm.generation import Generator
+from refute.function.llm.generation import Generator, Sampler
 from refute.function.llm.options import SamplingOptions, SuiteOptions
 from refute.function.llm.results import EditRound, traced
 from refute.function.llm.solutions import Solution, draw_solutions
 from refute.methods import Context, method
 from refute.models.reward import PAPER_REWARD_MODEL, shared_reward
 from refute.parameters import parameter
-from refute.problems import FunctionProblem
+from refute.problems import FunctionProblem, Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,18 +59,20 @@ async def _judged(
     """The best of the programs. Raises what the judge and `Asker.ask` raise."""
     sampler = Sampler(ctx.model, options.sampling(ctx.seed))
     drawn = await draw_solutions(problem, sampler, options.samples, module="")
-    written = tuple(one.code for one in drawn)
+    written, edits = tuple(one.code for one in drawn), tuple(map(_written, drawn))
     readable = [one for one in written if one is not None]
-    trace = replace(traced((), tuple(map(_written, drawn))), programs=written, alone=True)
     if not readable:
+        trace = replace(traced((), edits), programs=written, alone=True)
         return MethodResult(given=(), failing=(), trace=trace, generated=())
     bare = replace(problem, code=readable[0])
     found = await judge_candidates(bare, readable, by=by, box=ctx.sandbox, seed=ctx.seed)
     best, first = readable[found.best], found.ranking[0]
+    trace = replace(traced(found.suites, edits), programs=written, alone=True)
+    tests = tuple(one for one in found.tests if one.trust is Trust.PREDICTED)
     line = f"best of {len(readable)}: passes {first.passed} of {len(found.tests)} tests"
     score = 1.0 if first.score is None else first.score
     chosen = Candidate(best, score, (line,))
-    return MethodResult(given=(), failing=(), candidates=(chosen,), trace=trace, generated=())
+    return MethodResult(given=(), failing=(), candidates=(chosen,), trace=trace, generated=tests)
 
 
 def _written(one: Solution) -> EditRound:

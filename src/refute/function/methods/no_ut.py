@@ -7,9 +7,9 @@ import re
 from refute.combinators import refine
 from refute.function.contract import MethodResult
 from refute.function.llm.answers import final_text
-from refute.function.llm.debugging import Revision, Rounds, Sampler, conversation, revise
+from refute.function.llm.debugging import Revision, Rounds, conversation, revise
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
-from refute.function.llm.generation import user
+from refute.function.llm.generation import Sampler, user
 from refute.function.llm.options import EditOptions
 from refute.function.llm.results import Unreadable, conclusion
 from refute.methods import Context, method

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from refute.function.contract import MethodResult
-from refute.function.llm.debugging import Sampler
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
 from refute.function.llm.generation import (
+    Sampler,
     passed_over,
     read_proposal,
-    samples,
     shape_of,
     test_request,
     voted_on,
@@ -98,9 +97,7 @@ async def codet(problem: FunctionProblem, *, ctx: Context, options: CodeTOptions
     box, sampling = ctx.sandbox, options.sampling(ctx.seed)
     drawn = await draw_solutions(problem, Sampler(ctx.model, sampling), options.solutions)
     request = test_request(problem, problem.code, "random")
-    answers = await samples(
-        ctx.writer, request, first=0, n=options.written_tests, sampling=sampling
-    )
+    answers = await Sampler(ctx.writer, sampling).draw(request, options.written_tests)
     shape, attempts, seen = shape_of(problem), list[Attempt](), set[str]()
     for number, answer in enumerate(answers):
         proposal = await read_proposal(answer, problem, shape, box)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import debugged
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
-from refute.function.llm.generation import Generator, build_ut
+from refute.function.llm.generation import Generator, Sampler, build_ut
 from refute.function.llm.options import Options
 from refute.function.llm.results import Suite, conclusion
 from refute.methods import Context, method
@@ -20,13 +20,12 @@ async def utdebug(
     Raises what `Asker.ask` raises (but `ContextTooLong`), and `SandboxUnavailable`.
     """
     name, box = problem.entry_point, ctx.sandbox
-    suites = list[Suite]()
+    sampler, suites = Sampler(ctx.writer, options.sampling(ctx.seed)), list[Suite]()
 
     async def tested(code: str) -> SuiteRun:
         suite = await build_ut(
-            problem, code, generator=generator, ask=ctx.writer, box=box, options=options,
-            seed=ctx.seed,
-        )  # fmt: skip
+            problem, code, generator=generator, sampler=sampler, box=box, options=options
+        )
         suites.append(suite)
         return await try_code(code, name, suite.tests, box)
 
