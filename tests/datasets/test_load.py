@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -319,8 +320,17 @@ def test_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         load("no-such-set")
     with pytest.raises(DatasetError, match="no such file or directory"):
         load("mbpp+", data=tmp_path / "absent")
-    with pytest.raises(DatasetError, match=r"not on the hub; .*--data"):
-        load("mbpp-fix-hard")
+    where = r"on the hub; download {} of github.com/archiki/UTGenDebug and give --data FILE$"
+    for name, file in (
+        ("mbpp-fix", r"MBPP\+Fix_test.jsonl"),
+        ("mbpp-fix-hard", r"MBPP\+Fix_hard_test.jsonl"),
+    ):
+        with pytest.raises(DatasetError, match=f"^{name}: not {where.format(file)}"):
+            load(name)
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    for name in ("he-fix", "he-fix-released"):
+        with pytest.raises(DatasetError, match=f"^{name}: no data given"):
+            load(name)
     broken = tmp_path / "mine.jsonl.gz"
     broken.write_bytes(b"not gzip")
     with pytest.raises(DatasetError, match="cannot be read"):

@@ -39,7 +39,7 @@ def items(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Ite
     The files of HumanEval+ lie beside its own; None: both are on the hub.
     """
     options = replace(options, subset="extractable")
-    return _rows(path, options, keep, whole=True)
+    return _rows("he-fix", path, options, keep, whole=True)
 
 
 def bodies(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[Item]:
@@ -47,19 +47,23 @@ def bodies(path: Path | None, options: LoaderOptions, keep: Keep) -> Iterator[It
     ``buggy_solution`` alone, an indented body that does not compile. All 164 rows, unless
     `options.subset` says otherwise; always by the released code's rules. Raises `DatasetError`.
     """
-    for one in _rows(path, replace(options, evaluation="paper"), keep, whole=False):
+    options = replace(options, evaluation="paper")
+    for one in _rows("he-fix-released", path, options, keep, whole=False):
         yield evaluated(one, "paper")
 
 
-def _rows(path: Path | None, options: LoaderOptions, keep: Keep, *, whole: bool) -> Iterator[Item]:
+def _rows(
+    name: str, path: Path | None, options: LoaderOptions, keep: Keep, *, whole: bool
+) -> Iterator[Item]:
     directory = None
     if path is not None:
         file = find_file(path, *STARTS)
         if file is None:
-            raise DatasetError(f"{path}: he-fix needs {STARTS[-1]}*.jsonl[.gz] there")
+            raise DatasetError(f"{path}: {name} needs {STARTS[-1]}*.jsonl[.gz] there")
         path, directory = file, file.parent
+    own = rows_at(name, path, STARTS)  # before the rows of HumanEval+: an error names what is asked
     keys, left_out = _humaneval_plus(directory)
-    for row in filter(keep, rows_at("he-fix", path, STARTS)):
+    for row in filter(keep, own):
         number = _number(row)
         if number in left_out and options.subset == "extractable":
             continue

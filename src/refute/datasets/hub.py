@@ -15,20 +15,26 @@ SOURCES: dict[str, tuple[str, str | None]] = {
     "humaneval+": ("evalplus/humanevalplus", None),
     "mbpp+": ("evalplus/mbppplus", None),
     "he-fix": ("bigcode/humanevalpack", "python"),
+    "he-fix-released": ("bigcode/humanevalpack", "python"),
     "swe-lite": ("SWE-bench/SWE-bench_Lite", None),
     "swe-verified": ("SWE-bench/SWE-bench_Verified", None),
     "swe-full": ("SWE-bench/SWE-bench", None),
 }
 """Dataset -> repository on the hub and its configuration. All have the split ``test``; the
-EvalPlus ones are in the ``-OriginFmt`` form. The MBPP+Fix files are in the repository
-archiki/UTGenDebug, not here.
-"""
+EvalPlus ones are in the ``-OriginFmt`` form."""
+ELSEWHERE = {
+    "mbpp-fix": ("MBPP+Fix_test.jsonl", "archiki/UTGenDebug"),
+    "mbpp-fix-hard": ("MBPP+Fix_hard_test.jsonl", "archiki/UTGenDebug"),
+}
+"""Dataset -> the file that holds it, and the GitHub repository that the file is in."""
 
 
 def hub_rows(name: str) -> Iterator[Row]:
-    """The rows of a dataset from the hub. Raises `DatasetError` when it cannot be had."""
+    """The rows of a dataset from the hub. Raises `DatasetError` at once when it cannot be had."""
     if name not in SOURCES:
-        raise DatasetError(f"{name}: not on the hub; download its file and give --data FILE")
+        file, repository = ELSEWHERE.get(name, ("its file", ""))
+        place = f" of github.com/{repository}" if repository else ""
+        raise DatasetError(f"{name}: not on the hub; download {file}{place} and give --data FILE")
     repository, configuration = SOURCES[name]
     try:
         from datasets import load_dataset  # type: ignore[import-not-found,unused-ignore]
@@ -41,5 +47,4 @@ def hub_rows(name: str) -> Iterator[Row]:
     except Exception as e:  # whatever the library raises: no network, no such repository, ...
         reason = str(e).splitlines()[0] if str(e) else type(e).__name__
         raise DatasetError(f"{name}: cannot be had from the hub ({repository}): {reason}") from None
-    for number, fields in enumerate(rows, start=1):
-        yield Row(dict(fields), f"hub:{repository}", number)
+    return (Row(dict(one), f"hub:{repository}", number) for number, one in enumerate(rows, start=1))
