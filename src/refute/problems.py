@@ -176,6 +176,9 @@ class FunctionProblem:
     editor_lines: tuple[str, ...] = ()
     """What is added to the description where code is edited, and nowhere else: the released code of
     UTGen shows a visible assert there, which neither the tester nor any suite knows."""
+    whole: bool = False
+    """The program of an edit replaces all of the code, as in UTGen; else its definitions are put
+    into the module, whose docstrings and other definitions stay."""
 
 
 @dataclass(frozen=True, slots=True)

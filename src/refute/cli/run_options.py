@@ -63,7 +63,7 @@ _OF_FUNCTIONS = (
         "--evaluation",
         type=click.Choice(["evalplus", "paper"]),
         default="evalplus",
-        help="Whose rules of grading (evalplus).",
+        help="Whose rules of grading and of edits (evalplus).",
     ),
     click.option(
         "--subset",

@@ -13,8 +13,8 @@ __all__ = ["Evaluation", "Item", "LoaderOptions", "Subset", "evaluated", "with_c
 Evaluation = Literal["evalplus", "paper"]
 """Whose rules: EvalPlus's, or those of UTGen's released code. By the latter, imports that a program
 lacks stand in front of it, outputs are compared as sets where the row's test code says " set("
-anywhere, a call has 2 seconds, and an input need not meet EvalPlus's contract; the description of
-HE-Fix is the whole prompt, as there."""
+anywhere, a call has 2 seconds, and an input need not meet EvalPlus's contract; an edit replaces the
+whole program; the description of HE-Fix is the whole prompt, as there."""
 Subset = Literal["all", "extractable"]
 """All rows, or only those whose results EvalPlus's file holds as literals: the 158 of HumanEval+
 and 375 of MBPP+ that UTGen keeps."""
@@ -54,4 +54,5 @@ def evaluated(item: Item, evaluation: Evaluation) -> Item:
     if evaluation == "evalplus":
         return item
     key = replace(item.key, contract=None, seconds=SECONDS)
-    return with_code(Item(item.problem, key), with_imports(item.problem.code))
+    problem = replace(item.problem, code=with_imports(item.problem.code), whole=True)
+    return Item(problem, key)

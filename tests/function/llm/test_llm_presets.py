@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from refute.datasets.item import Item, evaluated
 from refute.errors import InputError, NotContinued
 from refute.function.contract import MethodResult
 from refute.function.llm.debugging import conversation
@@ -17,7 +19,7 @@ from refute.methods import Context
 from refute.models.asking import Asked
 from refute.models.contract import Message
 from refute.presets import PRESETS, departures, preset_of
-from refute.problems import FunctionProblem
+from refute.problems import FunctionKey, FunctionProblem
 from refute.prompts import digest_of, prompts_from, render
 from refute.registry import METHODS
 from refute.selection import options_of
@@ -34,6 +36,39 @@ def run(answer: object, options: Options, problem: FunctionProblem = DOUBLE) -> 
     ctx = Context(model=asker(answer), sandbox=TrustingBox())  # type: ignore[arg-type]
     found: MethodResult = asyncio.run(UTGEN(problem, ctx=ctx, options=options))
     return found
+
+
+@pytest.mark.parametrize("name", ["prompted", "no-ut"])
+def test_by_the_papers_rules_an_edit_replaces_the_code(name: str) -> None:
+    """No docstring of the faulty code is put into it, and no helper of another version stays."""
+    described = 'def f(x):\n    """Wrong on purpose."""\n    return x\n'
+    edits = [
+        "def _helper(x):\n    return 3\n\n\ndef f(x):\n    return _helper(x)\n",
+        "def f(x):\n    return 4 * x\n",
+    ]
+
+    def answer(messages: Sequence[Message], number: int) -> str:
+        question = messages[-1].content
+        if "## Unit Test" in question:
+            return f"Arguments: ```f({number + 1})```\nOutput: ```{4 * number + 4}```"
+        if "Does this code" in question:
+            return "The above code is wrong, please fix it."
+        return f"```python\n{edits[len(messages) // 2 - 1]}```"
+
+    problem = FunctionProblem("p", "Fourfold x.", "f(x)", "f", described)
+    item = evaluated(Item(problem, FunctionKey("p", "f", described, ())), "paper")
+    options = METHODS.get(name).options(m=2, guard=False)
+    if name == "prompted":
+        options = replace(options, vote=False, backtrack=False)
+    for one, after in ((problem, None), (item.problem, edits)):
+        ctx = Context(model=asker(answer), sandbox=TrustingBox())
+        result = asyncio.run(METHODS.get(name)(one, ctx=ctx, options=options))
+        codes = trace_of(result).codes
+        if after is None:
+            assert "Wrong on purpose" in codes[2]
+            assert "_helper" in codes[2]
+        else:
+            assert list(codes[1:]) == after
 
 
 def test_a_preset_gives_way_to_what_is_given() -> None:

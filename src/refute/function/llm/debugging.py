@@ -56,7 +56,7 @@ async def debugged(
         shown = failing[place]
         feedback = render("test_feedback", **feedback_on(shown, name))
         return await revise(
-            version, feedback, sampler=sampler, entry_point=name, box=ctx.sandbox, shown=shown.test
+            version, feedback, sampler=sampler, problem=problem, box=ctx.sandbox, shown=shown.test
         )
 
     start = Revision(problem.code, conversation(problem, problem.code), certain)
@@ -111,14 +111,15 @@ async def revise(
     feedback: str,
     *,
     sampler: Sampler,
-    entry_point: str,
+    problem: FunctionProblem,
     box: AsyncSandbox,
     shown: UnitTest | None = None,
 ) -> Revision:
     """What the model makes of feedback on a version, run on the same tests."""
-    request = (*version.conversation, user(feedback))
+    entry_point, request = problem.entry_point, (*version.conversation, user(feedback))
     [answer] = await sampler.draw(request)
-    code, unreadable = apply_answer(version.code, answer, entry_point)
+    before = "" if problem.whole else version.code
+    code, unreadable = apply_answer(before, answer, entry_point)
     text = "" if answer is None else answer.text
     new = replace(version, answer=text, feedback=feedback, shown=shown, unreadable=unreadable)
     if code is None:

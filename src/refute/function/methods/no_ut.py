@@ -49,7 +49,7 @@ async def no_ut(problem: FunctionProblem, *, ctx: Context, options: EditOptions)
             undecided.append(Unreadable.CONTEXT if opinion is None else Unreadable.NO_VERDICT)
         if not wrong:
             return None
-        return await revise(version, feedback, sampler=sampler, entry_point=name, box=box)
+        return await revise(version, feedback, sampler=sampler, problem=problem, box=box)
 
     certain = await try_code(problem.code, name, certain_tests(problem), box)
     start = Revision(problem.code, conversation(problem, problem.code), certain)
