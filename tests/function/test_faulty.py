@@ -25,12 +25,12 @@ ROW = {
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run of one model that wrote four programs, two of them the same but for a comment."""
+    """A run of one model that wrote a right program, one wrong one thrice, another, and none."""
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     Path("rows.jsonl").write_text(json.dumps(ROW) + "\n")
-    programs = (RIGHT, SQUARE, f"# squared\n{SQUARE}", RAISES)
-    ask = ["bench", "rows.jsonl", "--method", "judge:behaviour", "--samples", "4"]
+    programs = (RIGHT, SQUARE, f"# squared\n{SQUARE}", RAISES, SQUARE, "def (")
+    ask = ["bench", "rows.jsonl", "--method", "judge:behaviour", "--samples", "6"]
     ask += ["--model", "batch:asked", "--run", "written"]
     assert cli.run(ask) == 3
     request = json.loads(Path("asked/requests.jsonl").read_text())
@@ -53,7 +53,7 @@ def test_one_wrong_program_a_problem_is_kept(run: Path, capsys: pytest.CaptureFi
     assert cli.run([*make, "--least", "0.5", "--most", "0.95"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["programs"] == {
-        "right": 1, "fits": 1, "written twice": 1, "of another pass rate": 1
+        "right": 1, "fits": 1, "written twice": 2, "of another pass rate": 1, "unreadable": 1
     }  # fmt: skip
     assert (said["kept"], said["errors"], said["models"]) == (
         1, {"wrong output": 1}, {"batch:asked": 1}

@@ -35,7 +35,8 @@ class BuiltFix(Shown):
     problems: int
     """Problems that programs were written for."""
     programs: Mapping[str, int]
-    """Programs by what they are: "right", "fits", "of another pass rate", "written twice"."""
+    """All samples by what they are: "right", "fits", "of another pass rate", "written twice",
+    "unreadable"."""
     errors: Mapping[str, int]
     """Of those that were taken: what most of their failed tests see."""
     models: Mapping[str, int]
@@ -125,11 +126,11 @@ def _built(
     return BuiltFix(output, len(rows), len(items), *by_number)
 
 
-def _by_problem(runs: Sequence[Path | str]) -> dict[str, dict[str, list[str]]]:
+def _by_problem(runs: Sequence[Path | str]) -> dict[str, dict[str, list[str | None]]]:
     """The programs that runs hold, by problem and model."""
     from refute.function.faulty import written_programs
 
-    found: dict[str, dict[str, list[str]]] = {}
+    found: dict[str, dict[str, list[str | None]]] = {}
     for run in map(Path, runs):
         header, records = read_run(run, RECORDS)
         good = [record for record in records if not isinstance(record, ErrorRecord)]

@@ -52,20 +52,19 @@ class FaultyProgram:
     """What most of the failed tests see: "wrong output", "raises NAME", "time", "memory", ..."""
 
 
-def written_programs(records: Iterable[FunctionRecord]) -> dict[str, list[str]]:
-    """The readable programs of a run, by problem, each text once, in the order of sampling."""
-    found: dict[str, dict[str, None]] = {}
+def written_programs(records: Iterable[FunctionRecord]) -> dict[str, list[str | None]]:
+    """Every sample of a run, by problem, in the order of sampling; None: not readable."""
+    found: dict[str, list[str | None]] = {}
     for record in records:
         edits = () if record.log is None else record.log.edits
         if record.grade.written is not None:
-            rows = found.setdefault(record.problem, {})
-            rows.update((edit.code, None) for edit in edits if edit.code is not None)
-    return {problem: list(rows) for problem, rows in found.items()}
+            found.setdefault(record.problem, []).extend(edit.code for edit in edits)
+    return found
 
 
 def chosen_fault(
     item: Item,
-    programs: Mapping[str, Sequence[str]],
+    programs: Mapping[str, Sequence[str | None]],
     wanted: Wanted,
     box: Sandbox,
     *,
@@ -74,7 +73,8 @@ def chosen_fault(
     """One of the problem's programs that fit, drawn by the seed; and how many end as what.
 
     `programs`: by the model that wrote them. Programs that are equal but for comments and layout
-    count once. Raises `SandboxUnavailable`, and `ValueError` as `expected_outputs` does.
+    count once; "unreadable" and "written twice" count the other samples. Raises
+    `SandboxUnavailable`, and `ValueError` as `expected_outputs` does.
     """
     truth = expected_outputs(item.key, box)
     kinds: Counter[str] = Counter()
@@ -82,6 +82,9 @@ def chosen_fault(
     seen: set[str] = set()
     for model, sources in programs.items():
         for code in sources:
+            if code is None:
+                kinds["unreadable"] += 1
+                continue
             tree = try_parse(code)
             meaning = code if tree is None else ast.dump(tree)
             if meaning in seen:
