@@ -111,9 +111,12 @@ def _belongs(figure: PaperFigure, key: RunKey) -> bool:
 
 
 def _holds(name: str, wanted: Any, options: Mapping[str, Any]) -> bool:
-    """Whether a run has what a table states. More rounds hold fewer: `value` takes that round's."""
+    """Whether a run has what a table states. More rounds hold fewer: `value` takes that round's.
+    Without debugging neither a vote nor backtracking changes the tests that are sampled."""
     if name == "m":
         return int(options.get("m", 0)) >= int(wanted)
+    if name in ("vote", "backtrack") and options.get("m") == 0:
+        return True
     return name in options and bool(options[name] == wanted)
 
 
