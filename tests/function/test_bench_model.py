@@ -149,6 +149,20 @@ def test_the_papers_preset_and_gold_outputs(server: ScriptedServer, bench: Bench
     assert "preset" in err
 
 
+def test_a_vote_that_fell_back_to_a_question_is_in_the_record_and_under_the_table(
+    server: ScriptedServer, bench: Bench
+) -> None:
+    given = asking("--preset", "paper", "--limit", 1)
+    status, out, err = bench(*given, "--json")
+    assert status == 0, err
+    document = json.loads(out)
+    [record] = records(document["run"])
+    votes = [one["vote"] for suite in record["log"]["suites"] for one in suite if one["vote"]]
+    assert [vote["continued"] for vote in votes] == [False] * document["votes_by_question"]
+    assert votes
+    assert f"{len(votes)} votes by a question, not by a continuation" in bench(*given)[1]
+
+
 def test_repeating_a_run_costs_nothing(server: ScriptedServer, bench: Bench) -> None:
     _, table, _ = bench(*asking("--limit", 3))
     asked = len(server.requests)

@@ -113,6 +113,35 @@ def test_the_papers_tables_are_filled(runs: Runs) -> None:
     assert row.cells[6].text == "10 of 170"
 
 
+@pytest.mark.parametrize("continued", [True, False, None])
+def test_votes_that_were_asked_for_by_a_question_stand_beside_the_papers_figures(
+    runs: Runs, continued: bool | None, tmp_path: Path
+) -> None:
+    """The settings say what was wanted; a model that continues nothing got something else."""
+    rows = [record(f"HumanEval/{at}", passes=True) for at in range(4)]
+    for row in rows:
+        row["log"]["suites"][0][0]["vote"]["continued"] = continued
+        row["grade"]["rounds"].append("11")
+    folder = write_run(
+        runs.folder / "a", rows, model=QWEN, m=3, preset="paper", evaluation="paper", guard=False,
+        raises=False, shown="last", vote_by="continuation",
+    )  # fmt: skip
+    found = document(folder)
+    fell_back = continued is False
+    assert found["runs"][0]["votes_by_question"] == (4 if fell_back else 0)
+    wanted = [["vote_by=question"] if fell_back else []] * 4
+    assert [one["settings_differ"] for one in found["paper"]] == wanted
+    report = refute_report(folder)
+    assert isinstance(report, FunctionReport)
+    (main,) = report.chosen(["figures"])
+    theirs = [row.cells[0].text for row in main.rows if row.kind == "paper"]
+    assert [name.endswith("of other settings") for name in theirs] == [fell_back] * len(theirs)
+    said = "4 votes by a question, not by a continuation"
+    assert (said in str(report)) == fell_back
+    assert cli.run(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
+    assert (said in (tmp_path / "page.html").read_text()) == fell_back
+
+
 def test_a_run_that_is_given_tests_is_another_experiment(runs: Runs) -> None:
     shared = {"model": QWEN, "m": 3, "guard": False}
     assert document(runs.add("bare", [0], range(4), **shared))["paper"]

@@ -30,6 +30,7 @@ _CODE = {
     "oracle_accuracy": "... one of them right",
     "pass_rate": "private tests passed",
 }
+BY_QUESTION = "by a question, not by a continuation: the model continues no answer"
 ROWS = {**_TESTS, **_KEPT, **_CODE}
 """Figures of the table with their labels; `kept_` ones only where a model wrote the tests."""
 
@@ -63,6 +64,7 @@ def bench_document(result: BenchSummary) -> dict[str, Any]:
         ],
         "rounds": [figure_document(figure) for figure in result.rounds],
         "cost": asdict(result.cost),
+        "votes_by_question": result.questions,
     }
 
 
@@ -96,6 +98,8 @@ def print_bench(result: BenchSummary, console: Console) -> None:
     console.print(Text("; ".join(parts)))
     if result.cost is not None:
         console.print(Text(cost_text(result.cost)))
+    if result.questions:
+        console.print(Text(f"{result.questions:,} votes {BY_QUESTION}"))
 
 
 def cost_text(cost: ModelCost) -> str:

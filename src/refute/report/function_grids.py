@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from refute.report.bench import ROWS
+from refute.report.bench import BY_QUESTION, ROWS
 from refute.report.function_study import DatasetStudy, FunctionRun, words_of
 from refute.report.grids import (
     Cell,
@@ -85,9 +85,12 @@ def _main(study: DatasetStudy) -> Grid:
 
 
 def _warnings(study: DatasetStudy) -> list[str]:
-    if not study.differ:
-        return []
-    return [differing("problems", [run.problems for run in study.runs], len(study.common))]
+    asked = {run.label: run.result.questions for run in study.runs}
+    lines = [f"{label}: {count:,} votes {BY_QUESTION}" for label, count in asked.items() if count]
+    if study.differ:
+        sizes = [run.problems for run in study.runs]
+        lines.append(differing("problems", sizes, len(study.common)))
+    return lines
 
 
 def _rounds(study: DatasetStudy) -> list[Grid]:

@@ -130,7 +130,7 @@ def _run(run: PageRun, label: str, as_model: str | None) -> FunctionRun:
         method=settings.method,
         model=settings.model,
         problems=bare.problems,
-        options={**options_of(run.result), **_conditions(run.result)},
+        options={**options_of(run.result), **_conditions(run.result), **_fallback(run.result)},
         as_model=as_model,
     )
 
@@ -144,6 +144,11 @@ def _run(run: PageRun, label: str, as_model: str | None) -> FunctionRun:
     another = any(name not in _OURS for name, _ in _given(run.result))
     found = () if another else tuple(matches(key, value))
     return FunctionRun(label, run.result, run.records, bare.problems, bare.tested, found)
+
+
+def _fallback(result: BenchSummary) -> Mapping[str, str]:
+    """What the run's options say and the model could not do, as it was done."""
+    return {"vote_by": "question"} if result.questions else {}
 
 
 def options_of(result: BenchSummary) -> Mapping[str, Any]:

@@ -40,7 +40,8 @@ def paper_rows(
         ]
         named = next(iter(values.values())).model
         label = f"{label}, {named}" if named else label
-        rows.append(row_of(f"  {label}: {tables}", *([""] * empty), *cells, kind="paper"))
+        other = ", of other settings" if any(one.differing for one in values.values()) else ""
+        rows.append(row_of(f"  {label}: {tables}{other}", *([""] * empty), *cells, kind="paper"))
     return rows
 
 

@@ -23,6 +23,9 @@ class StoredVote:
     unreadable: Mapping[str, Count]
     """Samples that were votes for nothing, by kind."""
     winner: str | None = None
+    continued: bool | None = None
+    """Whether the model continued its own answer; else it was asked a question. None: of a journal
+    that does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ def _vote(vote: Vote) -> StoredVote:
         counts=tuple((str(output), count) for output, count in vote.counts),
         unreadable={kind.value: count for kind, count in vote.unreadable},
         winner=None if vote.winner is None else str(vote.winner),
+        continued=vote.continued,
     )
 
 

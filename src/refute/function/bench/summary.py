@@ -77,6 +77,8 @@ class BenchSummary:
     """The figures of each run, where there are several."""
     cost: ModelCost | None = None
     """None: no model was asked."""
+    questions: int = 0
+    """Votes by a question where the settings say by a continuation: the model continues none."""
 
 
 def record_names(problem: str, runs: int) -> list[str]:
@@ -148,7 +150,16 @@ def _result(
         rounds=_rounds(good),
         by_run=_by_run(good, settings),
         cost=_cost(good) if settings.model is not None else None,
+        questions=_questions(good, settings),
     )
+
+
+def _questions(records: Sequence[FunctionRecord], settings: BenchSettings) -> int:
+    if getattr(settings.options, "vote_by", "") != "continuation":
+        return 0
+    suites = [suite for one in records if one.log is not None for suite in one.log.suites]
+    votes = [one.vote for suite in suites for one in suite if one.vote is not None]
+    return sum(vote.continued is False for vote in votes)
 
 
 def _by_run(
