@@ -27,3 +27,8 @@ def test_the_command_of_all_tables_plans_what_it_says() -> None:
     assert all("--base-url" in line for line in planned), "what stands behind -- is bench's"
     for part in ("--no-vote", "--no-backtrack", "-n 15", "--gold-outputs", "--failing-tests 3"):
         assert any(part in line for line in planned), part
+    assert all("--runs 1" in line for line in planned), "the denominators are the paper's"
+    for judge in ("random", "prompted", "utgen --tester", "reward"):
+        for dataset in ("humaneval+", "mbpp+"):
+            start = f"$ refute bench {dataset} --method judge:{judge} "
+            assert any(line.startswith(start) for line in planned), start
