@@ -80,7 +80,7 @@ class Rows(Protocol):
 
 
 def estimate(prepared: Rows, settings: TrainSettings) -> Estimate:
-    """Steps and tokens exactly, memory and time roughly (within a factor of about two)."""
+    """Steps and tokens exactly, memory and time roughly."""
     shape, sequences = shape_of(settings), prepared.sequences
     steps = settings.steps(len(prepared.rows))
     share = rows_seen(len(prepared.rows), steps, settings.batch) / len(prepared.rows)
