@@ -182,8 +182,9 @@ def test_a_judge_asks_anew_for_each_program_and_the_journal_says_which_tests_cho
     status, out, err = bench(*judge, "--json")
     assert status == 0, err
     document = json.loads(out)
-    tests = [numbered for numbered in server.answered if "one unit test" in numbered[0]]
-    assert len(tests) >= 2 * 4 * 3
+    numbers = [number for asked, number in server.answered if "one unit test" in asked]
+    assert {number // 9 for number in numbers} == {0, 1, 2, 3}, "a block of 3n for each program"
+    assert len(numbers) >= 4 * 3
     for record in records(document["run"]):
         suites = record["log"]["suites"]
         kept = {(one["call"], one["expected"]) for s in suites for one in s if one["expected"]}
