@@ -7,12 +7,7 @@ from refute.methods import Context, NoOptions, method
 from refute.problems import FunctionProblem
 
 
-@method(
-    "none",
-    summary="leaves the code as it is: grades the dataset's own",
-    writes_tests=False,
-    cpu_bound=True,
-)
+@method("none", summary="leaves the code as it is: grades the dataset's own", cpu_bound=True)
 async def none(problem: FunctionProblem, *, ctx: Context, options: NoOptions) -> MethodResult:
     """Find nothing."""
     return MethodResult(given=problem.tests, failing=())
