@@ -41,6 +41,7 @@ __all__ = [
     "Unavailable",
     "WorkspaceUnavailable",
     "at_fault",
+    "reason_to_skip",
     "told",
 ]
 
@@ -149,6 +150,27 @@ def told(error: Exception) -> tuple[int, str]:
     if isinstance(error, MemoryError):
         return UNAVAILABLE, "out of memory"
     return INTERNAL, at_fault(error)
+
+
+def reason_to_skip(error: Exception) -> str:
+    """Return in one line why a function or a file is skipped on which refute itself broke.
+
+    Raises the error again where it says what is wrong with the input or with what refute depends on
+    (sandbox, model, disk); with REFUTE_TRACEBACK in the environment always.
+    """
+    foreign = isinstance(error, RefuteError | OSError | EOFError)
+    if foreign or not isinstance(error, _OF_OURS) or os.environ.get("REFUTE_TRACEBACK"):
+        raise error
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return f"internal error at {at_fault(error)} (REFUTE_TRACEBACK=1 shows more)"
+
+
+_OF_OURS = (
+    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError,
+    NameError, RuntimeError, StopIteration, SyntaxError, SystemError, TypeError, ValueError,
+)  # fmt: skip
+"""What a mistake raises; whatever is named after what is missing is nobody's mistake."""
 
 
 def at_fault(error: BaseException) -> str:

@@ -9,9 +9,9 @@ import os
 import stat
 import zlib
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
-__all__ = ["LARGEST", "append_whole", "open_file", "read_file", "unpack"]
+__all__ = ["LARGEST", "append_whole", "open_file", "parse_toml", "read_file", "unpack"]
 
 _PART = 1 << 20
 LARGEST = 256 << 20
@@ -29,6 +29,16 @@ def read_file(path: Path, *, limit: int = LARGEST, pipe: bool = False) -> bytes:
     """
     with open_file(path, pipe=pipe) as file:
         return _read(file, limit, "is", str(path))
+
+
+def parse_toml(text: str | bytes) -> dict[str, Any]:
+    """The table of a TOML text. Raises `ValueError`, its text says what is wrong."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text.decode() if isinstance(text, bytes) else text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def unpack(data: bytes, *, limit: int = LARGEST) -> bytes:

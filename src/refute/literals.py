@@ -13,7 +13,6 @@ import ast
 import datetime
 import math
 import operator
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -22,12 +21,11 @@ from typing import Any
 
 from refute.problems import Call
 from refute.sandbox.values import NDArray
-from refute.syntax import parse_expression
+from refute.syntax import MAX_DIGITS, lifted_limits, parse_expression
 
 __all__ = [
     "CONSTRUCTORS",
     "NAMES",
-    "LongIntegers",
     "NotLiteral",
     "needed_imports",
     "parse_literal",
@@ -39,23 +37,9 @@ __all__ = [
 MAX_SIZE = 1_000_000
 """Largest number of items and of bits that arithmetic in a literal may build."""
 
-MAX_DIGITS = 100_000
-"""Longest decimal integer: the expected outputs of benchmarks exceed Python's own 4,300 digits."""
-
 
 class NotLiteral(ValueError):
     """The text cannot be read without executing it, or the value has no Python source."""
-
-
-class LongIntegers:
-    """Lifts Python's limit on the digits of an integer to `MAX_DIGITS` while it is entered."""
-
-    def __enter__(self) -> None:
-        self.old = sys.get_int_max_str_digits()
-        sys.set_int_max_str_digits(MAX_DIGITS)
-
-    def __exit__(self, *exc: object) -> None:
-        sys.set_int_max_str_digits(self.old)
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -65,9 +49,9 @@ def parse_literal(text: str, *, names: Mapping[str, Any] | None = None) -> Any:
     """Read the value of a literal's source. Raises `NotLiteral`. `names` as in `read_literal`."""
     text = text.strip()
     try:
-        with LongIntegers():
+        with lifted_limits():
             node = parse_expression(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         raise NotLiteral(f"not a Python expression: {text[:80]!r}") from None
     return read_literal(node, names=names)
 
@@ -307,7 +291,10 @@ def source_of(
     line, a trailing comma. The block is indented by `indent` columns and the value begins at
     `column` (default: `indent`). Raises `NotLiteral`.
     """
-    flat = _flat(value)
+    try:
+        flat = _flat(value)
+    except RecursionError:
+        raise NotLiteral("nested too deeply") from None
     column = indent if column is None else column
     if width is None or column + len(flat) <= width or not _breakable(value):
         return flat

@@ -66,7 +66,8 @@ def cache_folder() -> Path:
 def write_atomically(
     path: Path, data: bytes | str, *, mode: int | None = None, durable: bool = True
 ) -> None:
-    """Write a file so that a crash leaves either the old or the new content. Text is UTF-8.
+    """Write a file so that a crash leaves either the old or the new content. Text is UTF-8, and a
+    lone surrogate, which UTF-8 lacks, its escape: in a string of Python it is read as the same.
 
     An existing file's mode is kept, else `mode` (default: what the umask leaves of 0o666). Not
     `durable`: a power cut may leave a torn file, as is enough for a cache. Raises `OSError`.
@@ -97,7 +98,7 @@ def refuse_links(path: Path) -> None:
 def _replace(
     root: Path, names: list[str], data: bytes | str, *, folders: bool = False, **how: Any
 ) -> None:
-    content = data.encode() if isinstance(data, str) else data
+    content = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
     try:
         folder = open_folder(str(root), names[:-1], make=folders)
         try:

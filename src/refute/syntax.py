@@ -24,14 +24,15 @@ from functools import lru_cache
 from refute.newer_syntax import in_older_syntax
 
 __all__ = [
+    "MAX_DIGITS",
     "Function",
     "bound_names",
-    "deeply_nested",
     "docstring_of",
     "find_class",
     "find_function",
     "first_line",
     "functions_in",
+    "lifted_limits",
     "parse_expression",
     "parse_module",
     "read_names",
@@ -44,6 +45,10 @@ __all__ = [
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 """The definition of a function, of either kind."""
 _DEEP = 10_000
+"""Calls within each other: 1,500 `elif`s are 1,500 levels, each several calls of `deepcopy`. Python
+functions that call each other take no room on the stack of C."""
+MAX_DIGITS = 100_000
+"""Longest decimal integer: the expected outputs of benchmarks exceed Python's own 4,300 digits."""
 
 _parsing = threading.Lock()
 
@@ -58,23 +63,34 @@ os.register_at_fork(after_in_child=_renew)
 
 
 @contextmanager
-def deeply_nested() -> Iterator[None]:
-    """Lets walks of syntax trees recurse as deep as Python nests what it loads.
-
-    1,500 `elif`s are 1,500 levels, and each takes several calls of `deepcopy` or `ast.dump`.
-    """
-    old = sys.getrecursionlimit()
+def lifted_limits() -> Iterator[None]:
+    """Let syntax trees be walked as deep as Python nests what it loads, and long integers be read
+    and written. In force around each verb and each task of a worker process."""
+    old, digits = sys.getrecursionlimit(), sys.get_int_max_str_digits()
     sys.setrecursionlimit(max(old, _DEEP))
+    sys.set_int_max_str_digits(MAX_DIGITS)
     try:
         yield
     finally:
         sys.setrecursionlimit(old)
+        sys.set_int_max_str_digits(digits)
 
 
+@contextmanager
+def _all_syntax_errors() -> Iterator[None]:
+    """Raise `SyntaxError`, and nothing else, for a text that cannot be read."""
+    try:
+        yield
+    except (RecursionError, MemoryError):  # the stack of Python's parser is full
+        raise SyntaxError("nested too deeply") from None
+    except ValueError as error:  # null characters, surrogates
+        raise SyntaxError(str(error)) from None
+
+
+@_all_syntax_errors()
 def parse_module(source: str) -> ast.Module:
     """The syntax tree of a module, which may be written for a newer Python than this one: then it
-    is what `in_older_syntax` makes of it. Raises what `ast.parse` does: SyntaxError, ValueError, …
-    """
+    is what `in_older_syntax` makes of it. Raises `SyntaxError` for whatever cannot be read."""
     try:
         return _parsed(source)
     except SyntaxError:
@@ -98,7 +114,7 @@ def readable_module(source: str) -> ast.Module:
     """The syntax tree of a module; an empty one for what is not Python, or nested too deeply."""
     try:
         return parse_module(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return ast.Module([], [])
 
 
@@ -106,7 +122,7 @@ def try_parse(source: str) -> ast.Module | None:
     """The syntax tree of a module, to be read only: it is shared; None when it does not parse."""
     try:
         return _kept(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return None
 
 
@@ -120,12 +136,13 @@ def try_parse_statements(source: str) -> list[ast.stmt] | None:
     """The statements of a snippet; None when it does not parse."""
     try:
         return parse_module(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return None
 
 
+@_all_syntax_errors()
 def parse_expression(source: str) -> ast.expr:
-    """The syntax tree of an expression. Raises what `ast.parse` does."""
+    """The syntax tree of an expression. Raises `SyntaxError` for whatever cannot be read."""
     with _parsing, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source, mode="eval").body

@@ -24,9 +24,8 @@ from refute.function.search.clues import gather
 from refute.function.search.inputs import propose_inputs
 from refute.function.source import read_source
 from refute.function.target import open_target, problem_of
-from refute.literals import LongIntegers
 from refute.problems import Trust
-from refute.syntax import deeply_nested
+from refute.syntax import lifted_limits
 
 SECONDS = 15.0
 FILES, FUNCTIONS = 120, 3
@@ -50,7 +49,7 @@ def read(file: Path, most: int | None = None) -> Iterator[tuple[str, BaseExcepti
         began = time.process_time()
         error: BaseException | None = None
         try:
-            with deeply_nested(), LongIntegers():
+            with lifted_limits():
                 problem = problem_of(module, name)
                 tests = read_examples(problem.description, name, code=problem.code)
                 known = [test.call for test in tests if test.trust < Trust.HINT]

@@ -87,5 +87,5 @@ def test_it_is_counted(
     )
     assert cli.run(["hunt", str(file)]) == 5
     said = capsys.readouterr()
-    assert "given up, for trouble of refute's own at test_guard.py" in " ".join(said.out.split())
+    assert "trouble of refute's own: internal error at test_guard.py" in " ".join(said.out.split())
     assert "of these 1 given up" in said.err

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from refute.errors import InputError
+from refute.syntax import lifted_limits
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,15 +127,16 @@ class Reported(Shown):
 def apart(work: Callable[[], Done]) -> Done:
     """Do the work here, or in a thread where this one has a running event loop: methods bring
     their own."""
-    if "asyncio" not in sys.modules:  # then no loop runs
-        return work()
-    import asyncio
+    with lifted_limits():
+        if "asyncio" not in sys.modules:  # then no loop runs
+            return work()
+        import asyncio
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return work()
-    from concurrent.futures import ThreadPoolExecutor
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return work()
+        from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(work).result()
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(work).result()

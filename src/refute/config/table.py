@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
-from refute.files import read_file
+from refute.files import parse_toml, read_file
 
 __all__ = ["Table", "find_table"]
 
@@ -47,10 +46,10 @@ def find_table(start: Path) -> Table | None:
 
 def _read(file: Path) -> Table | None:
     try:
-        whole = tomllib.loads(read_file(file, limit=_LARGEST).decode())
+        whole = parse_toml(read_file(file, limit=_LARGEST))
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{file}: not TOML: {error}") from None
     tool = whole.get("tool")
     found = tool.get("refute") if isinstance(tool, dict) else None

@@ -14,7 +14,8 @@ import re
 from typing import Any
 
 from refute.jsontext import parse_json
-from refute.literals import LongIntegers, parse_literal
+from refute.literals import parse_literal
+from refute.syntax import lifted_limits
 
 __all__ = ["parse"]
 
@@ -50,7 +51,7 @@ class _Unusual(Exception):
 
 def parse(text: str) -> Any:
     """The value of a Python literal expression. Raises `NotLiteral`; executes nothing."""
-    with LongIntegers():
+    with lifted_limits():
         text = text.strip()
         try:
             return _as_json(text)

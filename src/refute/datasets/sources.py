@@ -20,7 +20,7 @@ class SourceProblem(ValueError):
 def _function(source: str, name: str) -> Function:
     try:
         function = find_function(parse_module(source), name)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+    except SyntaxError as e:
         raise SourceProblem(f"not Python: {e}") from None
     if function is None:
         raise SourceProblem(f"defines no function {name}")

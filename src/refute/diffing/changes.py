@@ -14,7 +14,7 @@ from refute.diffing.references import References, Use
 from refute.diffing.revisions import FileChange, Revisions
 from refute.diffing.sources import is_source
 from refute.diffing.statements import compared, key_of
-from refute.syntax import deeply_nested
+from refute.errors import reason_to_skip
 
 __all__ = ["ChangedClass", "ChangedFunction", "Changes", "Place", "changed", "place_of"]
 
@@ -130,8 +130,8 @@ def changed(revisions: Revisions) -> Changes:
             functions += _functions(before, after)
             names |= _changed_names(before, after)
             classes += _classes(before, after)
-        except (RecursionError, MemoryError):
-            unreadable.append(Unreadable(after.path, "both", "nested too deeply"))
+        except Exception as error:
+            unreadable.append(Unreadable(after.path, "both", reason_to_skip(error)))
             continue
         pairs[after.path] = _Pair(before, after)
     functions = _with_users(functions, names, pairs, References(old), References(new))
@@ -354,11 +354,9 @@ def _classes(before: Module, after: Module) -> list[ChangedClass]:
 
 def _bases(nodes: tuple[ast.ClassDef, ...]) -> list[str]:
     """Bases and keywords; `object` is one in any case."""
-    with deeply_nested():
-        dumped = [ast.dump(part) for node in nodes for part in (*node.bases, *node.keywords)]
+    dumped = [ast.dump(part) for node in nodes for part in (*node.bases, *node.keywords)]
     return [one for one in dumped if one != "Name(id='object', ctx=Load())"]
 
 
 def _decorators(nodes: tuple[ast.ClassDef, ...]) -> list[str]:
-    with deeply_nested():
-        return [ast.dump(decorator) for node in nodes for decorator in node.decorator_list]
+    return [ast.dump(decorator) for node in nodes for decorator in node.decorator_list]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import configparser
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from refute.files import parse_toml
 from refute.syntax import readable_module
 
 __all__ = ["write_metadata"]
@@ -34,7 +34,7 @@ def write_metadata(root: Path, folder: Path) -> None:
 
 def _names(root: Path) -> Iterator[str]:
     try:
-        settings = tomllib.loads(_text(root / "pyproject.toml"))
+        settings = parse_toml(_text(root / "pyproject.toml"))
         tools = settings.get("tool", {})
         for table in (settings.get("project", {}), tools.get("poetry", {}), tools.get("flit", {})):
             if isinstance(table.get("name"), str):

@@ -11,9 +11,10 @@ from pathlib import PurePosixPath
 from refute.diffing.definitions import Definitions, definitions
 from refute.diffing.revisions import Tree
 from refute.diffing.sources import is_source
+from refute.errors import reason_to_skip
 from refute.function.project import surroundings
 from refute.function.source import decoded
-from refute.syntax import deeply_nested, parse_module
+from refute.syntax import parse_module
 
 __all__ = ["LARGEST_FILE", "Module", "Modules", "Unreadable"]
 
@@ -108,15 +109,14 @@ class Modules:
         try:
             text, _ = decoded(raw)
             tree = _without_prefixes(parse_module(text))
-            with deeply_nested():
-                found = definitions(tree, text)
+            found = definitions(tree, text)
         except SyntaxError as error:
             reason = f"syntax error: {error.msg}"
             return Unreadable(path, self.tree.label, reason, error.lineno)
-        except (UnicodeError, LookupError, ValueError) as error:
+        except (UnicodeError, LookupError) as error:
             return Unreadable(path, self.tree.label, f"not a Python source file: {error}")
-        except (RecursionError, MemoryError):
-            return Unreadable(path, self.tree.label, "nested too deeply")
+        except Exception as error:
+            return Unreadable(path, self.tree.label, reason_to_skip(error))
         name = self._name(path)
         package = name if path.endswith("__init__.py") else name.rpartition(".")[0]
         imports, stars = _imports(tree, package)

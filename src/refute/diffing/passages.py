@@ -13,6 +13,8 @@ from refute.diffing.modules import LARGEST_FILE, Module, Modules
 from refute.diffing.revisions import FileChange, Revisions
 from refute.diffing.sources import is_changelog
 from refute.diffing.statements import compared
+from refute.errors import reason_to_skip
+from refute.remarks import remark
 from refute.syntax import first_line
 
 __all__ = ["Passage", "passages"]
@@ -43,7 +45,10 @@ def passages(revisions: Revisions, old: Modules, new: Modules) -> tuple[Passage,
     """All passages: tests first, then change logs, then messages."""
     found: list[Passage] = []
     for change in revisions.tests:
-        found += _tests(change, old, new)
+        try:
+            found += _tests(change, old, new)
+        except Exception as error:
+            remark([f"{change.after}: not read for what it says: {reason_to_skip(error)}"])
     for change in revisions.files:
         if change.after is not None and is_changelog(change.after):
             before = "" if change.before is None else _text(old, change.before)
@@ -65,8 +70,8 @@ def _tests(change: FileChange, old: Modules, new: Modules) -> list[Passage]:
         return []
     before = None if change.before is None else old.read(change.before)
     known = before.found.functions if isinstance(before, Module) else {}
-    text = after.text.splitlines()
-    before_text = before.text.splitlines() if isinstance(before, Module) else []
+    text = after.text.split("\n")
+    before_text = before.text.split("\n") if isinstance(before, Module) else []
     fresh = set(_new_lines(before_text, text))
     found, inside = [], set()
     for name, definition in after.found.functions.items():
@@ -84,11 +89,8 @@ def _tests(change: FileChange, old: Modules, new: Modules) -> list[Passage]:
 
 def _differs(before: Definition, after: Definition) -> bool:
     """Whether what a test demands may differ: hints alone demand nothing."""
-    try:
-        found = compared(before, after)
-        return found is not None and found.aspects != ("annotations",)
-    except (RecursionError, MemoryError):
-        return False
+    found = compared(before, after)
+    return found is not None and found.aspects != ("annotations",)
 
 
 def _span(definition: Definition) -> list[int]:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module, Modules
 from refute.diffing.statements import lines_of, own_parts, statements
+from refute.errors import reason_to_skip
 from refute.function.target import MOST_HANDS
-from refute.syntax import Function, bound_names, deeply_nested
+from refute.remarks import remark
+from refute.syntax import Function, bound_names
 
 __all__ = ["References", "Use"]
 
@@ -67,8 +69,11 @@ class References:
     def in_module(self, module: Module) -> Mapping[str, list[Use]]:
         """Absolute name -> what refers to it in a file."""
         if module.path not in self._uses:
-            with deeply_nested():
+            try:
                 self._uses[module.path] = self._resolved(module)
+            except Exception as error:
+                remark([f"{module.path}: its calls are not followed: {reason_to_skip(error)}"])
+                self._uses[module.path] = {}
         return self._uses[module.path]
 
     def _resolved(self, module: Module) -> dict[str, list[Use]]:

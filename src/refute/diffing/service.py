@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -137,15 +137,17 @@ def _compared(
 
     if jobs is None:  # each runs a process on each side
         jobs = max(1, cores() // 2) if len(functions) > FEW else 1
-    if jobs == 1 or len(functions) == 1:
-        with Comparer(work) as comparer:
-            for function in functions:
-                yield function, comparer.compare(function)
-        return
-    with closing(run_tasks(functions, start=partial(Comparer, work), jobs=jobs)) as results:
+    start = partial(Comparer, work)
+    with ExitStack() as stack:
+        results: Iterable[tuple[ChangedFunction, Comparison | RefuteError | Failed]]
+        if jobs == 1 or len(functions) == 1:
+            comparer = stack.enter_context(start())
+            results = ((function, comparer(function)) for function in functions)
+        else:
+            results = stack.enter_context(closing(run_tasks(functions, start=start, jobs=jobs)))
         for function, done in results:
             if isinstance(done, RefuteError):
                 raise done
             if isinstance(done, Failed):
-                done = Comparison(function, reason=f"trouble of refute's own: {done.reason}")
+                done = Comparison(function, reason=done.reason)
             yield function, replace(done, function=function)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from refute.diffing.definitions import Definition
-from refute.syntax import Function, deeply_nested
+from refute.syntax import Function
 
 __all__ = ["Difference", "compared", "key_of", "lines_of", "own_parts", "statements"]
 
@@ -34,33 +34,31 @@ def compared(before: Definition, after: Definition) -> Difference | None:
     """How a function differs; None where it does not, docstrings aside."""
     if before.source == after.source:
         return None
-    with deeply_nested():
-        if _facts(before.nodes, False) == _facts(after.nodes, False):
-            return None
-        old, new = (tuple(map(_bare, one.nodes)) for one in (before, after))
-        aspects = tuple(
-            aspect
-            for aspect, first, second in zip(
-                ("body", "signature", "defaults", "decorators"),
-                zip(*_facts(old, True), strict=True),
-                zip(*_facts(new, True), strict=True),
-                strict=True,
-            )
-            if first != second
+    if _facts(before.nodes, False) == _facts(after.nodes, False):
+        return None
+    old, new = (tuple(map(_bare, one.nodes)) for one in (before, after))
+    aspects = tuple(
+        aspect
+        for aspect, first, second in zip(
+            ("body", "signature", "defaults", "decorators"),
+            zip(*_facts(old, True), strict=True),
+            zip(*_facts(new, True), strict=True),
+            strict=True,
         )
-        if not aspects:
-            return Difference(("annotations",))
-        lines = _changed_lines(old, new) if "body" in aspects else ((), ())
-        if "defaults" in aspects:
-            names = _names_of_changed_defaults(old, new)
-            lines = _joined(lines[0], _reading(old, names)), _joined(lines[1], _reading(new, names))
-        return Difference(aspects, *lines)
+        if first != second
+    )
+    if not aspects:
+        return Difference(("annotations",))
+    lines = _changed_lines(old, new) if "body" in aspects else ((), ())
+    if "defaults" in aspects:
+        names = _names_of_changed_defaults(old, new)
+        lines = _joined(lines[0], _reading(old, names)), _joined(lines[1], _reading(new, names))
+    return Difference(aspects, *lines)
 
 
 def key_of(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
     """What a binding's statements are compared by: without hints."""
-    with deeply_nested():
-        return tuple(ast.dump(_Bare().visit(copy.deepcopy(node))) for node in statements)
+    return tuple(ast.dump(_Bare().visit(copy.deepcopy(node))) for node in statements)
 
 
 def statements(body: Sequence[ast.stmt]) -> Iterator[tuple[_Block, tuple[str, ...]]]:

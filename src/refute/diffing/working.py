@@ -18,7 +18,7 @@ from refute.diffing.references import References
 from refute.diffing.revisions import Revisions
 from refute.diffing.sides import Sides
 from refute.diffing.usage import Usage
-from refute.errors import RefuteError
+from refute.errors import RefuteError, reason_to_skip
 from refute.sandbox.interpreter import Interpreter
 
 __all__ = ["Comparer", "Work"]
@@ -90,6 +90,8 @@ class Comparer:
             return self.compare(function)
         except RefuteError as error:
             return error
+        except Exception as error:
+            return Comparison(function, reason=reason_to_skip(error))
 
     def _entries(self, function: ChangedFunction, also: list[str]) -> Iterator[Entry]:
         """What to call; `also` gets the callers that changed too: they may show their own doing.

@@ -44,7 +44,7 @@ def value_source(value: Any) -> str:
     """Python source where the value has one, else its `repr`. Never raises on decoded values."""
     try:
         return source_of(value)
-    except (NotLiteral, RecursionError):
+    except NotLiteral:
         pass
     try:
         return repr(value)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 import os
 import sysconfig
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.files import parse_toml
 from refute.sandbox.interpreter import Interpreter
 from refute.syntax import parse_module
 
@@ -116,7 +116,7 @@ def _source_folders(project: Path) -> list[Path]:
         file = project / "pyproject.toml"
         if not file.is_file() or file.stat().st_size > _MOST_SETTINGS:
             raise OSError
-        tools = tomllib.loads(file.read_text("utf-8")).get("tool", {})
+        tools = parse_toml(file.read_text("utf-8")).get("tool", {})
         setuptools, poetry = tools.get("setuptools", {}), tools.get("poetry", {})
         named.append(setuptools.get("package-dir", {}).get("", "src"))
         packages = setuptools.get("packages", {})
@@ -135,7 +135,7 @@ def _names_own_folders(file: Path, top: Path, project: Path) -> bool:
     first = top.relative_to(project).parts[0]
     try:
         tree = parse_module(file.read_text("utf-8", errors="replace"))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except (OSError, SyntaxError):
         return False
     for node in ast.walk(tree):
         names: list[str] = []

@@ -131,9 +131,8 @@ def _parse(text: str, path: Path) -> ast.Module:
     try:
         return parse_module(text)
     except SyntaxError as error:
-        raise InputError(f"{path}:{error.lineno}: syntax error: {error.msg}") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{path}: cannot be parsed: {error}") from None
+        where = path if error.lineno is None else f"{path}:{error.lineno}"
+        raise InputError(f"{where}: syntax error: {error.msg}") from None
 
 
 def _signature(node: Function) -> str:
@@ -238,7 +237,7 @@ def _defining(file: Path, function: str) -> Path:
     for _ in range(MOST_HANDS):
         try:
             tree = parse_module(read_source(here).text)
-        except (InputError, SyntaxError, ValueError, RecursionError, MemoryError):
+        except (InputError, SyntaxError):
             return file
         source = _imported_from(tree, name)
         if source is None:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from refute.errors import InputError, at_fault
+from refute.errors import reason_to_skip
 from refute.function.contract import Ask, FailingTest, Finding, MethodResult, State
 from refute.function.examples import understood
 from refute.function.source import unified_diff
 from refute.function.target import Module, problem_of
 from refute.function.verified import verified
-from refute.literals import LongIntegers
 from refute.methods import Context, MethodSpec, finished
 from refute.problems import FunctionProblem, UnitTest
 from refute.sandbox import Sandbox
 from refute.sandbox.deadline import Timed
-from refute.syntax import deeply_nested
 
 __all__ = [
     "Fix",
@@ -224,24 +221,9 @@ def _guarded(
     REFUTE_TRACEBACK in the environment everything.
     """
     try:
-        with deeply_nested(), LongIntegers():
-            return solver(problem_with(tests=tests), ask, seconds)
-    except (InputError, OSError, EOFError):
-        raise
-    except _OF_OURS as error:
-        if os.environ.get("REFUTE_TRACEBACK"):
-            raise
-        line = f"{TROUBLE} at {at_fault(error)} (REFUTE_TRACEBACK=1 shows more)"
-        if isinstance(error, RecursionError):
-            line = f"{TROUBLE}: its code, or a value, is nested too deeply"
-        return MethodResult((), (), notes=(line,))
-
-
-_OF_OURS = (
-    ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError,
-    NameError, RuntimeError, StopIteration, SyntaxError, SystemError, TypeError, ValueError,
-)  # fmt: skip
-"""What a mistake raises; whatever is named after what is missing is nobody's mistake."""
+        return solver(problem_with(tests=tests), ask, seconds)
+    except Exception as error:
+        return MethodResult((), (), notes=(f"{TROUBLE}: {reason_to_skip(error)}",))
 
 
 def _hunt(name: str, result: MethodResult, count: int) -> Hunt:

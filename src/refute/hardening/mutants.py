@@ -7,12 +7,13 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from functools import lru_cache
+from itertools import islice, zip_longest
 
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module
 from refute.hardening.operators import Edit, edits_of
-from refute.syntax import first_line, parse_module
+from refute.syntax import Function, first_line, parse_module
 
 __all__ = ["PER_LINE", "Mutant", "mutants_of", "sampled"]
 
@@ -26,6 +27,8 @@ class Mutant:
 
     module: Module
     qualname: str
+    node: Function
+    """The function as it is."""
     edit: Edit
 
     @property
@@ -55,7 +58,7 @@ class Mutant:
 def mutants_of(
     module: Module, definition: Definition, lines: frozenset[int] | None = None
 ) -> list[Mutant]:
-    """The mutants of a function that are Python; `lines`: only of statements that begin there."""
+    """The mutants of a function; `lines`: only of statements that begin there."""
     data = module.text.encode()
     found = []
     for node in definition.nodes:
@@ -63,30 +66,37 @@ def mutants_of(
             first, last = edit.reached_by
             if lines is not None and lines.isdisjoint(range(first, last + 1)):
                 continue
-            mutant = Mutant(module, definition.qualname, edit)
-            if _is_python(mutant, node):
-                found.append(mutant)
+            found.append(Mutant(module, definition.qualname, node, edit))
     return found
 
 
-def _is_python(mutant: Mutant, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_python(mutant: Mutant) -> bool:
     """Whether the function with the change parses, and is another one."""
-    sources = []
+    node, sources = mutant.node, []
     for text in (mutant.module.text, mutant.text):
         lines = text.split("\n")[first_line(node) - 1 : node.end_lineno]
         sources.append("\n".join(lines))
     if node.col_offset:  # what its text continues at the margin would be no block
         sources = [f"if 1:\n{source}" for source in sources]
     try:
-        old, new = (ast.dump(parse_module(source)) for source in sources)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        old, new = map(_dumped, sources)
+    except SyntaxError:
         return False
     return old != new
 
 
+@lru_cache(maxsize=4)
+def _dumped(source: str) -> str:
+    """Kept, since each mutant of a function is compared with the same text."""
+    return ast.dump(parse_module(source))
+
+
 def sampled(mutants: Iterable[Mutant], most: int, seed: int) -> list[Mutant]:
-    """At most `most` of the mutants, `PER_LINE` of a line: of each line one, then of each a second
-    one, by an operator that it has not had; in one order for a seed."""
+    """At most `most` of the mutants that are Python, `PER_LINE` of a line.
+
+    Of each line one, then of each a second one, by an operator that it has not had; in one order
+    for a seed.
+    """
     rng = random.Random(seed)
     by_line: dict[tuple[str, int], list[Mutant]] = defaultdict(list)
     for one in mutants:
@@ -94,7 +104,8 @@ def sampled(mutants: Iterable[Mutant], most: int, seed: int) -> list[Mutant]:
     lines = [_mixed(ones, rng)[:PER_LINE] for ones in by_line.values()]
     rng.shuffle(lines)
     rounds: Iterator[Sequence[Mutant | None]] = iter(zip_longest(*lines))
-    return [one for row in rounds for one in row if one is not None][:most]
+    drawn = (one for row in rounds for one in row if one is not None)
+    return list(islice(filter(_is_python, drawn), most))
 
 
 def _mixed(ones: list[Mutant], rng: random.Random) -> list[Mutant]:

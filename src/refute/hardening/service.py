@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from refute.diffing.pinning import put_into_project
-from refute.errors import InputError
+from refute.errors import InputError, reason_to_skip
 from refute.function.interpreters import interpreter_of
 from refute.hardening.killing import Input, Killer
 from refute.hardening.mutants import Mutant, mutants_of, sampled
@@ -20,6 +20,7 @@ from refute.hardening.subject import Subject, freshen, open_subject
 from refute.hardening.testing import Fate, Trial, run_on_mutants
 from refute.issue.checkout import Checkout, in_checkout
 from refute.recording.reading import read_recorded
+from refute.remarks import remark
 from refute.workspace.contract import Workspace
 
 __all__ = ["Hardened", "Settings", "harden"]
@@ -118,11 +119,13 @@ def harden(
     with open_subject(targets, since, repo) as subject:
         root = subject.tree.root
         hardened = Hardened(root, len(subject.parts))
-        everything = [
-            mutant
-            for part in subject.parts
-            for mutant in mutants_of(part.module, part.definition, part.lines)
-        ]
+        everything: list[Mutant] = []
+        for part in subject.parts:
+            try:
+                everything += mutants_of(part.module, part.definition, part.lines)
+            except Exception as error:
+                name = f"{part.module.path}::{part.definition.qualname}"
+                remark([f"{name}: not looked at: {reason_to_skip(error)}"])
         hardened.possible = len(everything)
         hardened.mutants = sampled(everything, MOST_MUTANTS, settings.seed)
         if not hardened.mutants:

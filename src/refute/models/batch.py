@@ -26,7 +26,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +39,7 @@ from refute.errors import (
     ModelUnavailable,
     NotContinued,
 )
-from refute.files import read_file
+from refute.files import parse_toml, read_file
 from refute.models.batchfile import (
     REQUESTS,
     BatchAnswer,
@@ -243,12 +242,12 @@ def _settings(folder: Path, model: str) -> _Settings:
     """`batch.toml` of the folder, if any; a model that is given goes before the file's."""
     path = folder / "batch.toml"
     try:
-        document = tomllib.loads(read_file(path).decode())
+        document = parse_toml(read_file(path))
     except FileNotFoundError:
         document = {}
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: {error}") from None
     unknown = sorted(set(document) - {"model", "omit", "body", "continues"})
     if unknown:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from refute.errors import InputError
-from refute.files import read_file
+from refute.files import parse_toml, read_file
 from refute.models.contract import Model, Usage
 
 __all__ = ["FREE", "Price", "Prices"]
@@ -110,10 +109,10 @@ def _shorter(name: str) -> str:
 
 def _read(path: Path) -> dict[str, Price]:
     try:
-        tables = tomllib.loads(read_file(path).decode())
+        tables = parse_toml(read_file(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror} (the price file)") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: is not TOML: {error}") from None
     prices = {}
     for name, table in tables.items():

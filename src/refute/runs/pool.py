@@ -19,6 +19,7 @@ from multiprocessing.resource_tracker import ensure_running
 from typing import Any, Generic, TypeVar
 
 from refute.runs.spawning import spawning
+from refute.syntax import lifted_limits
 
 __all__ = ["Failed", "cores", "run_tasks"]
 
@@ -174,7 +175,8 @@ def _work(channel: Connection, start: Callable[[], Callable[[Any], Any]]) -> Non
         while True:
             task = channel.recv()
             try:
-                answer = ("done", work(task))
+                with lifted_limits():
+                    answer = ("done", work(task))
             except Exception as error:
                 answer = ("failed", _one_line(error))
             channel.send(answer)

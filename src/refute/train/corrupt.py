@@ -225,7 +225,7 @@ def _written(code: str, tree: ast.Module, edit: Edit) -> str | None:
     text = rewrite(code, new)
     try:
         changed = _differ(text, code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return None
     return text if changed and compiled(new) is not None else None
 

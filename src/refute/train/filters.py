@@ -112,7 +112,7 @@ def _program(answer: str) -> str | None:
             continue
         try:
             parse_module(block)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError:
             continue
         return block.rstrip() + "\n"
     return None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError, WorkspaceUnavailable
+from refute.files import parse_toml
 from refute.syntax import Function, parse_module
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
@@ -155,11 +156,9 @@ def sets_pytest(path: str, text: str) -> bool:
 
 def toml_of(text: str | None) -> dict[str, Any]:
     """What a TOML file says; nothing where it is none."""
-    import tomllib
-
     try:
-        return tomllib.loads(text or "")
-    except tomllib.TOMLDecodeError:
+        return parse_toml(text or "")
+    except ValueError:
         return {}
 
 
@@ -200,7 +199,7 @@ def setup_arguments(text: str | None, name: str) -> list[ast.expr]:
     stands there."""
     try:
         tree = parse_module(text or "")
-    except (SyntaxError, ValueError, RecursionError):
+    except SyntaxError:
         return []
     named: dict[str, ast.expr] = {}
     for node in ast.walk(tree):

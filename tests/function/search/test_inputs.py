@@ -13,9 +13,9 @@ import pytest
 from refute.function.search import inputs
 from refute.function.search.inputs import ProposedInput, Tier, propose_inputs
 from refute.function.search.precondition import evident_precondition
-from refute.literals import LongIntegers
 from refute.problems import Call, Expression, FunctionProblem, Invocation
 from refute.sandbox.values import NDArray, Opaque, encode
+from refute.syntax import lifted_limits
 
 
 def problem(code: str, description: str = "") -> FunctionProblem:
@@ -250,7 +250,7 @@ def test_a_huge_integer_is_not_printed_for_each_proposal(listed: bool) -> None:
     """70,000 digits take 50 ms to print; 150 proposals with their near ones took minutes."""
     known: Any = [1 << 240_000, 3] if listed else 1 << 240_000
     before = time.process_time()
-    with LongIntegers():
+    with lifted_limits():
         proposals("def f(x):\n    return x", (known,), (7,))
         found = proposals("def f(x, y=3):\n    return x", (5, known), (7, 8), count=50)
     assert time.process_time() - before < 3.0

@@ -13,13 +13,12 @@ from refute.function.contract import Ask, MethodResult, State
 from refute.function.project_sandbox import open_box
 from refute.function.search import search
 from refute.function.target import open_target
-from refute.literals import LongIntegers
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.registry import METHODS
 from refute.sandbox import NotRun, Program, Returned
 from refute.sandbox.deadline import Timed
 from refute.sandbox.local import LocalSandbox
-from refute.syntax import deeply_nested
+from refute.syntax import lifted_limits
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ LARGE = {
 def test_large_functions_and_texts_end(name: str, box: LocalSandbox) -> None:
     """CPU time of this process, which a busy machine does not change: it was a minute and more."""
     before = time.process_time()
-    with deeply_nested():
+    with lifted_limits():
         search(problem(*LARGE[name]), box=box, budget=1.0)
     assert time.process_time() - before < 20.0
 
@@ -81,7 +80,7 @@ def test_slow_programs_end_with_the_time(code: str, box: LocalSandbox) -> None:
 
 def test_a_constant_that_is_no_float(box: LocalSandbox) -> None:
     code = f"def f(x):\n    if x == {'0x' + 'f' * 6000}:\n        return 4\n    return x + 1\n"
-    with LongIntegers():
+    with lifted_limits():
         result = search(problem(code, ">>> f(1)\n3\n>>> f(2)\n4\n"), box=box, budget=5.0)
     assert result.candidates
 

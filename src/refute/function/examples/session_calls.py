@@ -127,7 +127,7 @@ def _is_plain(reading: Reading, step: DoctestStep, entry_point: str) -> bool:
         return True
     try:
         written = ast.unparse(parse_expression(step.source.strip()))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return False
     return isinstance(reading.call, Expression) and reading.call.source == written
 

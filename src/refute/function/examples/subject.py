@@ -181,7 +181,7 @@ def grounded(readings: Sequence[Reading], about: DescribedFunction) -> list[Read
             continue
         try:
             node = parse_expression(reading.call.source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError:
             continue
         fixed = _Completer(about).visit(node)
         if not _free_names(fixed) - _BUILTINS - about.names - {about.entry_point}:

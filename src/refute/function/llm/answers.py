@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from refute.function.examples.scanner import closing
-from refute.literals import LongIntegers
-from refute.syntax import parse_expression, parse_module
+from refute.syntax import lifted_limits, parse_expression, parse_module
 
 __all__ = [
     "MAX_ANSWER",
@@ -160,7 +159,7 @@ def code_spans(text: str) -> list[str]:
 def source_text(node: ast.expr) -> str:
     """Python source of an expression on one line; "" where it is nested too deeply for that."""
     try:
-        with LongIntegers():
+        with lifted_limits():
             return ast.unparse(node)
     except (RecursionError, ValueError, MemoryError):
         return ""
@@ -385,15 +384,15 @@ def _is_exception(name: str, *, loose: bool) -> bool:
 
 def _expression(source: str) -> ast.expr | None:
     try:
-        with LongIntegers():
+        with lifted_limits():
             return parse_expression(source.strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return None
 
 
 def _module(source: str) -> ast.Module | None:
     try:
-        with LongIntegers():
+        with lifted_limits():
             return parse_module(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return None

@@ -141,7 +141,7 @@ def _literal_rows(
             if rng.random() < 0.6:
                 row = _with_fewer_options(row, signature, builder, rng)
             yield _with_text(row, set(objects), builder, rng)
-    except (SyntaxError, ValueError, RecursionError, ArithmeticError):
+    except (SyntaxError, ValueError, ArithmeticError):
         return
 
 
@@ -207,7 +207,7 @@ def _row_of(call: Call, signature: Signature) -> Row | None:
             row[one.name] = Piece(source_with(value))
         for name, value in call.kwargs.items():
             row[name] = Piece(source_with(value))
-    except (NotLiteral, RecursionError):
+    except NotLiteral:
         return None
     extra = call.args[len(given) :]
     variadic = next((p for p in signature.parameters or () if p.kind == VARIADIC), None)
@@ -271,7 +271,7 @@ def _other(option: Parameter, pieces: Sequence[Piece], builder: Builder, rng: Ra
         try:
             if near:
                 return Piece(source_with(rng.choice(near)))
-        except (NotLiteral, RecursionError):
+        except NotLiteral:
             pass
     values = [piece for piece in pieces if piece.source != repr(option.default)]
     return rng.choice(values or pieces)

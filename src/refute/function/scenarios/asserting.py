@@ -173,7 +173,7 @@ def _writable(check: Check) -> bool:
         return True
     try:
         source_of(check.value)
-    except (NotLiteral, RecursionError):
+    except NotLiteral:
         return False
     return True
 

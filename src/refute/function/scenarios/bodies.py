@@ -79,7 +79,7 @@ def read_body(scenario: Scenario) -> list[ast.stmt]:
     """The statements and the expression. Raises `InputError` where they are not Python."""
     try:
         body = parsed(scenario)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         raise InputError("a scenario that is not Python cannot become a test") from None
     if not body or not isinstance(body[-1], ast.Expr):
         raise InputError("what a scenario observes must be an expression")

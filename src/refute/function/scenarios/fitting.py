@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from refute.function.scenarios.described import KEYWORDS, VARIADIC, Parameter, Signature, TypeHint
 from refute.literals import NotLiteral, read_literal
 from refute.problems import Scenario
+from refute.syntax import parse_expression
 
 __all__ = ["misfits"]
 
@@ -35,8 +36,8 @@ def misfits(scenario: Scenario, signature: Signature) -> int:
     """How many literal arguments of the observed call are not of the type that its parameter has
     by annotation or, without one, by its default. What is no literal counts as fitting."""
     try:
-        call = ast.parse(scenario.expression, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        call = parse_expression(scenario.expression)
+    except SyntaxError:
         return 0
     if not isinstance(call, ast.Call) or signature.parameters is None:
         return 0
@@ -64,7 +65,7 @@ def _unpacked(arguments: list[ast.expr]) -> Iterator[ast.expr]:
 def _fits(parameter: Parameter, node: ast.expr) -> bool:
     try:
         value = read_literal(node)
-    except (NotLiteral, ValueError, RecursionError):
+    except NotLiteral:
         return True
     if parameter.type != ("any",):
         return _is_of(value, parameter.type)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from refute.files import parse_toml
 from refute.function.project_tests import read_bounded, test_files
 from refute.function.scenarios.bodies import Style
 from refute.function.scenarios.inserting import is_test_case
@@ -118,7 +118,7 @@ def _style_of(texts: list[str], width: int) -> Style:
 def _width(root: Path) -> int:
     """The line length that the project sets for black or ruff."""
     try:
-        tools = tomllib.loads(read_bounded(root / "pyproject.toml")).get("tool", {})
+        tools = parse_toml(read_bounded(root / "pyproject.toml")).get("tool", {})
         for name in ("black", "ruff"):
             width = tools.get(name, {}).get("line-length")
             if isinstance(width, int) and 60 <= width <= 200:

@@ -61,7 +61,7 @@ def shrink(
     """
     try:
         search = _Search(scenario, keeps, most, seconds)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return scenario
     passes: tuple[Callable[[], None], ...] = (
         lambda: search.edits(statements),

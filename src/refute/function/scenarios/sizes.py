@@ -55,7 +55,7 @@ def _numbers(scenario: Scenario) -> dict[_Place, float]:
         for place, argument in pairs:
             try:
                 value = read_literal(argument)
-            except (NotLiteral, ValueError, RecursionError):
+            except NotLiteral:
                 continue
             if isinstance(value, int | float) and abs(value) >= found.get((name, place), 0):
                 found[name, place] = abs(value)

@@ -12,10 +12,10 @@ from typing import Any
 
 from refute.function.scenarios.building import Builder
 from refute.function.search.domain import learn
-from refute.literals import NotLiteral, read_literal, source_of
+from refute.literals import read_literal, source_of
 from refute.problems import Scenario
 from refute.sandbox.values import crosses
-from refute.syntax import parse_module
+from refute.syntax import parse_expression, parse_module
 
 _MARKS = (
     " ",
@@ -70,7 +70,7 @@ def variations(scenario: Scenario, builder: Builder, rng: Random) -> Iterator[Sc
     for _ in range(20):
         try:
             body = parsed(scenario)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError:
             return
         changed = rng.choice((_literal, _literal, _literal, _statement, _argument))(
             body, builder, rng
@@ -93,8 +93,8 @@ def _literal(body: list[ast.stmt], builder: Builder, rng: Random) -> bool:
     try:
         value = read_literal(node)
         choices = [one for one in neighbours(value, builder, rng) if crosses(one)]
-        new = ast.parse(source_of(rng.choice(choices)), mode="eval").body
-    except (NotLiteral, SyntaxError, ValueError, TypeError, IndexError, RecursionError):
+        new = parse_expression(source_of(rng.choice(choices)))
+    except (SyntaxError, ValueError, TypeError, IndexError):
         return False
     return _put(body, node, new)
 

@@ -265,7 +265,7 @@ def _default(arg: ast.arg, function: Function) -> tuple[Any] | None:
             try:
                 value = ast.literal_eval(node)
                 hash(value)
-            except (ValueError, TypeError, SyntaxError, RecursionError):
+            except (ValueError, TypeError):
                 return None
             return None if value is None or value == () else (value,)
     return None

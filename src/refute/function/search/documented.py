@@ -158,7 +158,7 @@ def _parsed(text: str) -> ast.expr | None:
     ``{'left', 'right'}``, ``'left'``."""
     try:
         node = parse_expression(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return None
     values = node.elts if isinstance(node, ast.Set) else [node]
     if all(isinstance(one, ast.Constant) and one.value is not None for one in values):
@@ -250,7 +250,7 @@ def _subject(node: ast.expr) -> tuple[str | None, bool]:
 def _constant(node: ast.expr) -> tuple[Any] | None:
     try:
         return (ast.literal_eval(node),)
-    except (ValueError, TypeError, SyntaxError, RecursionError):
+    except (ValueError, TypeError):
         return None
 
 

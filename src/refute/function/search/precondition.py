@@ -93,7 +93,7 @@ def _literal_calls(
             tree = parse_module(one.source)
         else:
             tree = parse_expression(one.source)
-    except (SyntaxError, ValueError, RecursionError):
+    except SyntaxError:
         return
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -108,7 +108,7 @@ def _literal_calls(
             named = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
             if len(named) == len(node.keywords):
                 yield args, named
-        except (ValueError, TypeError, SyntaxError, RecursionError):
+        except (ValueError, TypeError):
             continue
 
 

@@ -96,7 +96,7 @@ def repair(
     code, entry_point = problem.code, problem.entry_point
     try:
         trial = Trial(code, entry_point, tuple(tests), box, deadline, max_candidates)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except SyntaxError as error:
         outcomes = box.run(Program(code, entry_point), [t.call for t in tests])
         found = Repair(tuple(tests), tuple(outcomes), (False,) * len(tests))
         found.notes.append(f"the code does not parse: {error}")

@@ -121,7 +121,7 @@ def _entry(problem: FunctionProblem) -> tuple[ast.Module, ast.FunctionDef] | Non
     """The module and the function to be replaced; None where its parameters are not plain names."""
     try:
         tree = parse_module(problem.code)
-    except (SyntaxError, ValueError, RecursionError):
+    except SyntaxError:
         return None
     named = [s for s in tree.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)]
     last = [s for s in named if s.name == problem.entry_point][-1:]

@@ -60,7 +60,7 @@ def optional_parameters(code: str, entry_point: str) -> list[Optional]:
         for name, default, at in rows:
             try:
                 found.append(Optional(name, parse_literal(ast.unparse(default)), at))
-            except (NotLiteral, RecursionError):
+            except NotLiteral:
                 continue
     return found
 
@@ -91,7 +91,7 @@ def _of_one(
 ) -> Iterator[DoctestSession]:
     try:
         trees = [parse_module(step) for step in session.steps]
-    except (SyntaxError, ValueError, RecursionError):
+    except SyntaxError:
         return
     places: list[tuple[int, Iterator[Change]]] = []
     for number, tree in reversed([*enumerate(trees)]):
@@ -173,7 +173,7 @@ def _literals(node: ast.AST) -> Iterator[tuple[Change, object]]:
             if isinstance(item, ast.expr) and not isinstance(node, ast.Expr):
                 try:
                     value = parse_literal(ast.unparse(item))
-                except (NotLiteral, RecursionError):
+                except NotLiteral:
                     pass
                 else:
                     if value is not None and value is not Ellipsis:

@@ -59,8 +59,6 @@ def _complaint(source: str) -> str:
     except SyntaxError as error:
         where = f"line {error.lineno}: " if error.lineno else ""
         return f"{where}{error.msg}"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"it cannot be parsed ({type(error).__name__})"
     return ""
 
 

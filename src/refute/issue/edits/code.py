@@ -57,7 +57,7 @@ def parsed_code(source: str) -> Code:
     source = reindented(source, "").strip("\n")
     try:
         body = parse_module(source + "\n").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+    except SyntaxError as e:
         raise EditProblem(f"its code is not Python: {said(e)}") from None
     return Code(source, body, bool(indent_of(first)))
 

@@ -50,7 +50,7 @@ class EditedModule:
     def _parse(self) -> None:
         try:
             self.tree = parse_module(self._source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        except SyntaxError as e:
             raise EditProblem(f"the file does not parse: {said(e)}") from None
         self.lines = python_lines(self._source)
 

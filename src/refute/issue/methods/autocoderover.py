@@ -195,7 +195,7 @@ def _arguments(text: str) -> Sequence[str] | None:
             return None
         try:
             node = parse_expression(text[: end.end()])
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError:
             continue
         if isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]

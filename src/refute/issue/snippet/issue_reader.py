@@ -202,7 +202,7 @@ def _is_code(source: str) -> bool:
     """Whether the text is Python that does or defines something; words alone are not."""
     try:
         tree = parse_module(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
         return False
     if not tree.body or _only_words(tree.body[-1]):
         return False

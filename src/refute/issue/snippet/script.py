@@ -178,7 +178,7 @@ def _of_code(text: str, index: int) -> Iterator[Statement]:
     text = _FALSE_ASSERT.sub("", text)
     try:
         tree = parse_module(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except SyntaxError:
         return
     lines = python_lines(text)
     starts = [first_line(node) for node in tree.body]
@@ -199,7 +199,7 @@ def _of_step(source: str, output: str, index: int) -> Iterator[Statement]:
     """The statements of one input; what it printed belongs to the last."""
     try:
         body = parse_module(source).body
-    except (SyntaxError, ValueError, RecursionError):
+    except SyntaxError:
         return
     if len(body) == 1:
         yield Statement(source, body[0], index, output)
