@@ -15,6 +15,7 @@ from pathlib import Path
 
 from refute.extras import EXTRAS, install, missing
 from refute.storage import ScratchFolder
+from refute.variables import Variable
 
 __all__ = ["Check", "examine"]
 
@@ -125,7 +126,7 @@ def _workspace() -> Iterator[Check]:
 
 
 def _clones() -> Iterator[Check]:
-    folder = os.environ.get("REFUTE_REPOS")
+    folder = os.environ.get(Variable.REPOS)
     if not folder:
         detail = "REFUTE_REPOS is not set: no clones for swt-lite and the like"
         remedy = "set REFUTE_REPOS to a folder with a clone for each repository, as owner__name"

@@ -22,6 +22,8 @@ import os
 from pathlib import Path
 from typing import ClassVar
 
+from refute.variables import Variable
+
 __all__ = [
     "BAD_INPUT",
     "INTERNAL",
@@ -159,7 +161,7 @@ def reason_to_skip(error: Exception) -> str:
     (sandbox, model, disk); with REFUTE_TRACEBACK in the environment always.
     """
     foreign = isinstance(error, RefuteError | OSError | EOFError)
-    if foreign or not isinstance(error, _OF_OURS) or os.environ.get("REFUTE_TRACEBACK"):
+    if foreign or not isinstance(error, _OF_OURS) or os.environ.get(Variable.TRACEBACK):
         raise error
     if isinstance(error, RecursionError):
         return "nested too deeply"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from refute.errors import InputError
+from refute.variables import Variable
 from refute.workspace.rooted_files import open_folder, replace_file
 
 __all__ = [
@@ -57,7 +58,7 @@ def _remove_left_ones() -> None:
 
 def cache_folder() -> Path:
     """REFUTE_CACHE, or `refute` in the user's cache folder."""
-    given = os.environ.get("REFUTE_CACHE")
+    given = os.environ.get(Variable.CACHE)
     if given:
         return Path(given).resolve()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "refute"

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+import refute
 from refute.cli.settings import CONFIGURED, declared_options, defaults_for
 from refute.config.declared import OF_FILES
 from refute.config.resolving import variables
 from refute.errors import InputError
+from refute.variables import Variable
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -181,3 +183,23 @@ def test_variables_that_mean_something_else_set_no_option() -> None:
     assert variables("hunt", "budget") == ("REFUTE_HUNT_BUDGET", "REFUTE_BUDGET")
     assert variables("hunt", "cache") == ("REFUTE_HUNT_CACHE",)
     assert variables("hunt", "since") == ("REFUTE_HUNT_SINCE",)
+
+
+def test_each_variable_that_is_read_has_its_row() -> None:
+    """What is named in the code elsewhere is an option's, or is read in another interpreter."""
+    source = Path(refute.__file__).parent
+    texts = [p.read_text() for p in source.rglob("*.py") if "probe" not in p.parts]
+    named = {name for text in texts for name in re.findall(r'["\']REFUTE_[A-Z_]+["\']', text)}
+    assert {name.strip("\"'") for name in named} == set(Variable)
+
+
+@pytest.mark.parametrize("name", Variable)
+def test_a_variable_of_its_own_has_no_method_looked_up(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for one in Variable:
+        monkeypatch.delenv(one, raising=False)
+    monkeypatch.setenv(name, "x")
+    monkeypatch.setattr("refute.cli.settings.declared_options", None)
+    assert defaults_for("hunt", []) == {}

@@ -27,6 +27,7 @@ from refute.reward.pool import ManyAtOnce
 from refute.reward.testing import TestReward
 from refute.reward.verdict import Verdict
 from refute.syntax import try_parse
+from refute.variables import Variable
 
 __all__ = [
     "GRADER",
@@ -41,9 +42,9 @@ __all__ = [
     "text_of",
 ]
 
-GRADER = "REFUTE_GRADER"
+GRADER = Variable.GRADER
 """Environment variable: URL of a `refute serve` that grades; without it this process does."""
-TOKEN = "REFUTE_GRADER_TOKEN"
+TOKEN = Variable.GRADER_TOKEN
 """Environment variable: the token of that server, where it wants one."""
 
 

@@ -45,6 +45,7 @@ from refute.problems import IssueProblem
 from refute.remarks import remark
 from refute.runs.run import Run
 from refute.storage import write_output
+from refute.variables import Variable
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.gitrun import GitFailed
 from refute.workspace.infer import infer_recipe
@@ -205,7 +206,7 @@ def statistics(
     """
     places = path_of(clones)
     items = load_issues(str(rows), data=path_of(data))
-    counted = places is not None or bool(os.environ.get("REFUTE_REPOS"))
+    counted = places is not None or bool(os.environ.get(Variable.REPOS))
     finder = (lambda repo: find_clone(repo, places)) if counted else None
     keys = [item.key for item in items]
     told = _built(rows) if graded is None else golden_run.measured(Path(graded), keys)

@@ -24,6 +24,7 @@ from refute.cli.output import show_remarks
 from refute.cli.settings import CONFIGURED, defaults_for
 from refute.cli.streams import drop_output, prepare_streams
 from refute.errors import BAD_INPUT, InputError
+from refute.variables import Variable
 
 __all__ = ["cli", "main"]
 
@@ -121,7 +122,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status. Errors become one line on stderr."""
     # What is made here by the thousand (syntax trees, outcomes) has no cycles to look for.
     gc.set_threshold(200_000)
-    os.environ["REFUTE_SINCE"] = str(time.time())  # see `workspace.environment`
+    os.environ[Variable.SINCE] = str(time.time())  # see `workspace.environment`
     show_remarks()
     try:
         status = cli.main(arguments, prog_name="refute", standalone_mode=False)

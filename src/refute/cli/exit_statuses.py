@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from refute.errors import BAD_INPUT, INTERNAL, UNAVAILABLE, told
+from refute.variables import Variable
 
 if TYPE_CHECKING:
     from refute.function.contract import State
@@ -52,7 +53,7 @@ def status_of_states(
 
 def fail_for(error: Exception) -> int:
     """Say in one line what went wrong, and return the exit status for it."""
-    if os.environ.get("REFUTE_TRACEBACK"):
+    if os.environ.get(Variable.TRACEBACK):
         raise error
     status, line = told(error)
     if status == INTERNAL:

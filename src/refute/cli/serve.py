@@ -10,10 +10,11 @@ import click
 from refute.cli.options import FILE
 from refute.errors import InputError
 from refute.extras import need
+from refute.variables import Variable
 
 __all__ = ["command"]
 
-_TOKENS = "REFUTE_SERVE_TOKENS"
+_TOKENS = Variable.SERVE_TOKENS
 
 
 @click.command("serve")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refute.cli.method_options import PREFIX, told
+from refute.variables import Variable
 
 if TYPE_CHECKING:
     from refute.config.declared import Declared, Kind
@@ -80,9 +81,8 @@ def _set_of_methods(verb: str, table: Table | None) -> bool:
 
 
 def _variables() -> list[str]:
-    from refute.config.resolving import RESERVED
-
-    return [name for name in os.environ if name.startswith("REFUTE_") and name not in RESERVED]
+    known = set(Variable)
+    return [name for name in os.environ if name.startswith("REFUTE_") and name not in known]
 
 
 @cache

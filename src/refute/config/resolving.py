@@ -12,13 +12,10 @@ from typing import Any
 from refute.config.declared import Declared
 from refute.config.table import Table
 from refute.errors import InputError
+from refute.variables import Variable
 
-__all__ = ["RESERVED", "Held", "check_names", "held_settings", "variables"]
+__all__ = ["Held", "check_names", "held_settings", "variables"]
 
-RESERVED = frozenset(
-    {"REFUTE_CACHE", "REFUTE_DATA", "REFUTE_PRICES", "REFUTE_SINCE", "REFUTE_TRACEBACK"}
-)
-"""Variables that mean something else; the option of such a name is set for one verb alone."""
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "integer": (int,),
@@ -51,7 +48,7 @@ def variables(verb: str, key: str) -> tuple[str, ...]:
     """The environment's variables of an option, the first that is set holds:
     `REFUTE_HUNT_BUDGET`, `REFUTE_BUDGET`."""
     own, general = (f"REFUTE_{part}".upper().replace("-", "_") for part in (f"{verb}_{key}", key))
-    return (own,) if general in RESERVED else (own, general)
+    return (own,) if general in set(Variable) else (own, general)
 
 
 def held_settings(

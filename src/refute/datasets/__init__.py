@@ -18,6 +18,7 @@ from refute.datasets.rows import Row
 from refute.datasets.spec import DatasetSpec, Keep
 from refute.errors import DatasetError
 from refute.registry import DATASETS
+from refute.variables import Variable
 
 if TYPE_CHECKING:
     from refute.datasets.swe import IssueItem
@@ -94,7 +95,7 @@ def load_dataset(
 def _where(name: str, data: Path | str | None) -> tuple[DatasetSpec[Item], Path | None]:
     """The dataset, and the file or directory to read, None for the hub."""
     specs = function_datasets()
-    given = data if data is not None else os.environ.get("REFUTE_DATA") or None
+    given = data if data is not None else os.environ.get(Variable.DATA) or None
     if name in specs:
         return specs[name], None if given is None else Path(given)
     path = Path(name)

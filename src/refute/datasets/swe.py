@@ -38,6 +38,7 @@ from refute.jsontext import parse_json
 from refute.literals import NotLiteral
 from refute.problems import IssueKey, IssueProblem
 from refute.registry import DATASETS
+from refute.variables import Variable
 from refute.workspace.recipes import recipe_of_row
 
 __all__ = ["IssueItem", "holds_issues", "issue_datasets", "load_issues"]
@@ -96,7 +97,7 @@ def load_issues(
     """
     name = str(name_or_path)
     known = issue_datasets()
-    path = data if data is not None else os.environ.get("REFUTE_DATA") or None
+    path = data if data is not None else os.environ.get(Variable.DATA) or None
     items = known[name].items if name in known else _in_file
     if name not in known:
         path = name

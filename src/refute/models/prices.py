@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from refute.errors import InputError
 from refute.files import parse_toml, read_file
 from refute.models.contract import Model, Usage
+from refute.variables import Variable
 
 __all__ = ["FREE", "Price", "Prices"]
 
@@ -64,7 +65,7 @@ class Prices:
     @classmethod
     def load(cls, path: Path | None = None) -> Prices:
         """The table, and the user's (`path`, else REFUTE_PRICES). Raises `InputError`."""
-        named = path or os.environ.get("REFUTE_PRICES")
+        named = path or os.environ.get(Variable.PRICES)
         own = _read(Path(named)) if named else {}
         return cls(_read(Path(__file__).with_name("prices.toml")), own)
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from refute.variables import Variable
+
 __all__ = ["SITE", "command", "environment", "layout"]
 
 SITE = Path(__file__).resolve().parent / "site"
@@ -132,8 +134,8 @@ def environment(
     plan = {"files": files, "slots": slots, "exact": exact, "later": later}
     result.update(dict.fromkeys(later, ""))  # to an interpreter as good as none
     result["PYTHONPATH"] = site or str(SITE)
-    result["REFUTE_PROBE"] = channel
-    result["REFUTE_PROBE_ROOT"] = base
+    result[Variable.PROBE] = channel
+    result[Variable.PROBE_ROOT] = base
     return result, {"plan": marshal.dumps(plan, 2), "secret": nonce.encode()}
 
 

@@ -29,6 +29,7 @@ from refute.serving.known import Known
 from refute.serving.line import Line
 from refute.serving.requests import Bounds
 from refute.serving.verdicts import Verdicts
+from refute.variables import Variable
 
 __all__ = ["Options", "serve"]
 
@@ -79,7 +80,7 @@ def _check(options: Options) -> None:
     if not len(options.tokens) and not _is_loopback(options.host):
         raise InputError(
             f"--host {options.host}: others could ask without a token: give --token-file FILE or "
-            "REFUTE_SERVE_TOKENS"
+            f"{Variable.SERVE_TOKENS}"
         )
     for name in options.preload:
         if not name.isidentifier() or importlib.util.find_spec(name) is None:

@@ -24,6 +24,7 @@ import msgspec
 
 from refute.errors import BAD_INPUT, UNAVAILABLE, told
 from refute.storage import SCRATCH
+from refute.variables import Variable
 
 if TYPE_CHECKING:
     from refute.surfaces.verbs.contract import Tell
@@ -75,7 +76,7 @@ Event = Progress | Done | Failed
 def main() -> None:
     """The process."""
     gc.set_threshold(200_000)  # as the command line
-    os.environ["REFUTE_SINCE"] = str(time.time())  # see `workspace.environment`
+    os.environ[Variable.SINCE] = str(time.time())  # see `workspace.environment`
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what prints must not reach the protocol
     asked_for = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)

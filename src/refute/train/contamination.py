@@ -27,6 +27,7 @@ from pathlib import Path
 from refute.datasets import function_datasets, load
 from refute.errors import DatasetError
 from refute.syntax import parse_module
+from refute.variables import Variable
 
 __all__ = [
     "CONTAINED",
@@ -138,7 +139,7 @@ def evaluation_texts(names: Iterable[str]) -> Iterator[Text]:
 
 def available() -> list[str]:
     """The public evaluation sets that are in REFUTE_DATA."""
-    folder = os.environ.get("REFUTE_DATA")
+    folder = os.environ.get(Variable.DATA)
     found = []
     for name in function_datasets() if folder and Path(folder).is_dir() else ():
         try:

@@ -21,6 +21,7 @@ from typing import Any
 
 from refute.errors import EnvironmentBroken, WorkspaceUnavailable
 from refute.storage import cache_folder
+from refute.variables import Variable
 from refute.workspace.cache import ensure, key_of
 from refute.workspace.interpreter_facts import InterpreterFacts, interpreter_facts
 from refute.workspace.interpreters import find_interpreter, uv_command
@@ -43,7 +44,7 @@ _PASSED_ON = ("PIP_", "UV_", "SSL_", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HT
 
 _BROKEN_FOR = 3600.0
 """Seconds for which a failed build is believed before it is tried again."""
-_SINCE = float(os.environ.setdefault("REFUTE_SINCE", str(time.time())))
+_SINCE = float(os.environ.setdefault(Variable.SINCE, str(time.time())))
 """When the command began, also in its worker processes: what failed before it is tried again."""
 
 _BUILD_SECONDS = 1200.0

@@ -20,6 +20,7 @@ from refute.errors import WorkspaceUnavailable
 from refute.probe import SITE
 from refute.starting import python_options
 from refute.storage import cache_folder
+from refute.variables import Variable
 from refute.workspace.backend import Execution
 from refute.workspace.base import Base, WorkspaceLimits
 
@@ -273,7 +274,7 @@ class LocalBackend:
 
 def _kept_apart() -> list[str]:
     """Our own folders, which hold other commits, datasets and grades, wherever they may lie."""
-    given = (os.environ.get(name) for name in ("REFUTE_REPOS", "REFUTE_DATA"))
+    given = (os.environ.get(name) for name in (Variable.REPOS, Variable.DATA))
     return [str(cache_folder()), *(os.path.realpath(path) for path in given if path)]
 
 

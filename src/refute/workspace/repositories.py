@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError, WorkspaceUnavailable
+from refute.variables import Variable
 from refute.workspace.gitrun import GitFailed, git
 
 __all__ = ["Clone", "find_clone"]
@@ -111,7 +112,7 @@ def find_clone(repo: str, root: Path | None = None) -> Clone:
         if found is None:
             raise InputError(f"{repo}: not a git repository; give the root of one")
         return Clone(str(path.resolve()), *found)
-    given = root or os.environ.get("REFUTE_REPOS")
+    given = root or os.environ.get(Variable.REPOS)
     if not given:
         raise WorkspaceUnavailable(
             f"no clone of {repo}: set REFUTE_REPOS to a folder that holds {repo.replace('/', '__')}"
