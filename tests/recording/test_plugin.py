@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -361,3 +362,16 @@ def test_without_the_option_nothing_is_registered_or_loaded(tmp_path: Path) -> N
         "    assert not any(type(one).__module__.startswith('refute') for one in sys.meta_path)\n"
     )
     assert "1 passed" in run(tmp_path)
+
+
+def test_it_is_installed_under_the_name_that_loads_it_by_hand(tmp_path: Path) -> None:
+    """pytest refuses a module that `-p` and an entry point load under two names."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    (entry,) = project["entry-points"]["pytest11"].items()
+    assert entry == ("refute.recording.plugin", "refute.recording.plugin")
+    site = tmp_path / "refute-0.dist-info"
+    site.mkdir()
+    (site / "METADATA").write_text("Name: refute\nVersion: 0\n")
+    (site / "entry_points.txt").write_text("[pytest11]\n{} = {}\n".format(*entry))
+    (tmp_path / "test_it.py").write_text("def test_it():\n    pass\n")
+    assert "1 passed" in run(tmp_path, "-p", entry[0])

@@ -57,7 +57,7 @@ def _recorded(workspace: Workspace, files: Sequence[str], target: Path) -> str:
         if path.name != "reading.py":
             workspace.write(f"{_SOURCES}/refute/recording/{path.name}", path.read_bytes())
     names = " ".join(shlex.quote(f"./{name}") for name in dict.fromkeys(files))
-    # where refute is installed, its plugin is there already, under another name
+    # an older refute that is installed there has its plugin under the name `refute`
     command = (
         f'PYTHONPATH="$PWD/{_SOURCES}:$PYTHONPATH" timeout -s INT {SECONDS:.0f} '
         f"python -m pytest -q -p no:refute -p refute.recording.plugin "
