@@ -27,6 +27,7 @@ extensions = [
     "sphinx_llm.txt",
 ]
 exclude_patterns = ["_build"]
+smartquotes = False  # `--run` in a docstring stays what can be typed
 nitpicky = False  # the annotations of autodoc name types that are no public names
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
@@ -101,6 +102,8 @@ def _mend(app: Any, failure: Exception | None) -> None:
         return
     for page in Path(app.outdir).rglob("*.html"):
         text = page.read_text()
+        if dashed := re.search(r"(?<!\w)–[a-z]\w+", text):
+            raise ValueError(f"{page}: {dashed[0]}: an option that cannot be typed as it is shown")
         for old, new in _REPAIRS:
             text = text.replace(old, new)
         page.write_text(text)
