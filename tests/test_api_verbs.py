@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import logging
+import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,8 +18,10 @@ from typing import Any
 import pytest
 
 import refute
+import refute.api
 from refute import cli
 from refute.api.benchmarks import statistics
+from refute.api.calling import Shown
 from refute.api.reporting import report
 from refute.api.training_data import training_data
 from refute.methods import NoOptions, finished
@@ -77,7 +82,11 @@ def test_what_a_result_offers(file: Path, tmp_path: Path) -> None:
     assert result.tests
     assert result.candidates[0].code.count("n // 2") == 1
     assert "half" in str(result)
-    assert "<pre" in result._repr_html_()
+    page = result._repr_html_()
+    assert "<pre" in page
+    assert {*re.findall("#[0-9a-f]{6}", page)} <= {"#7f7f7f"}, "a notebook may be light or dark"
+    assert "--" not in page.replace("---", ""), "and has no command line"
+    assert repr(result) == f"<Debug: 1 {result.state}>"
     assert result.write() == [Path(file.name)]
     assert "n // 2" in file.read_text()
 
@@ -348,3 +357,14 @@ def test_a_plan_of_training_data_is_the_same_document(
     assert printed(capsys, *arguments) == (0, document)
     assert document["settings"]["faults"] == 3
     assert not Path("out").exists()
+
+
+def test_each_result_is_one_line() -> None:
+    """No dataclass below writes all of its fields."""
+    for module in pkgutil.iter_modules(refute.api.__path__, "refute.api."):
+        importlib.import_module(module.name)
+    left = [Shown]
+    while left:
+        one = left.pop()
+        left += one.__subclasses__()
+        assert one.__repr__ is Shown.__repr__, one

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Reported", "Shown", "Tabled", "apart", "path_of", "silent"]
 
+_WIDTH = 100
+"""Characters of a line about a result."""
 Done = TypeVar("Done")
 Progress = Callable[[int, int], None]
 """Is told how many are done, and how many there are."""
@@ -33,9 +35,21 @@ def path_of(path: Path | str | None) -> Path | None:
 
 
 class Shown:
-    """A result that prints itself: as the command does, and as HTML in a notebook."""
+    """A result that prints itself: as the command does, as HTML in a notebook, and in a line as
+    its `repr`: what all its fields hold fills a screen."""
 
     __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = Shown.__repr__  # type: ignore[method-assign]  # before a dataclass has one
+
+    def _line(self) -> str:
+        """How it came out, in a line."""
+        return next((line for line in str(self).splitlines() if line.strip()), "")
+
+    def __repr__(self) -> str:
+        line = " ".join(self._line().split())
+        return f"<{type(self).__name__.removesuffix('Result')}: {line[:_WIDTH]}>"
 
     def print(self, console: Console) -> None:
         """What the command prints on stdout."""
@@ -110,6 +124,10 @@ class Reported(Shown):
     def report(self) -> Report:
         """What there is to report, whatever the format."""
         raise NotImplementedError
+
+    def _line(self) -> str:
+        """How it came out, in a line."""
+        return self.report().summary or super()._line()
 
     def formatted(self, format: str) -> str:
         """The result as a text of `refute.report.formats.FORMATS`, which ends with a line feed."""

@@ -106,6 +106,8 @@ def _question(fix: Fix, console: Console, asked: bool) -> None:
     console.print(Text(f"which is right for {call}?"))
     for number, outcome in enumerate(question.outputs, 1):
         console.print(Text(f"  fix {number}: {_short(describe(outcome))}"))
+    if console.record:
+        return  # a notebook's page has no command line
     hint = "add a test with --tests" if asked else "answer with --ask, or add a test with --tests"
     console.print(Text(hint, style="dim"))
 
