@@ -9,6 +9,12 @@ from pathlib import Path
 import pytest
 
 from refute import cli
+from refute.errors import InputError
+from refute.function.search.trial import Trial
+from refute.function.source import LARGEST_SOURCE
+from refute.function.target import open_targets
+from refute.problems import Call, UnitTest
+from refute.sandbox import NotRun
 
 FINE = '\n\ndef fine(n: int) -> int:\n    """Add one.\n\n    >>> fine(3)\n    4\n    """\n    return n + {n}\n'
 ELIF = "".join(f"    elif n == {i}:\n        return {i}\n" for i in range(1, 1200))
@@ -126,3 +132,28 @@ def test_a_long_number_in_the_settings(
     monkeypatch.chdir(tmp_path)
     assert cli.run(["hunt", "x.py"]) == 2
     assert "pyproject.toml: not TOML" in capsys.readouterr().err
+
+
+def test_a_file_that_is_too_large_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "large.py"
+    file.write_text("x = 1\n" * (LARGEST_SOURCE // 6 + 1))
+    assert cli.run(["hunt", str(file)]) == 2
+    assert "large.py: is larger than the limit of 1 MiB" in capsys.readouterr().err
+
+
+def test_no_file_is_read_when_the_time_is_up(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(FINE)
+    with pytest.raises(InputError, match="no public function in 2 files"):
+        open_targets([str(tmp_path)], end=0.0)
+
+
+def test_nothing_is_surveyed_when_the_time_is_up() -> None:
+    """A large module is not marked and copied for a search that has no time."""
+    code = FINE.replace("{n}", "2")
+    test = UnitTest(Call((3,), {}), 4)
+    trial = Trial(code, "fine", (test,), box=None, deadline=0.0)  # type: ignore[arg-type]
+    outcomes, reached = trial.survey()
+    assert (outcomes, reached, trial.late) == ([NotRun()], [None], True)

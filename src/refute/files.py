@@ -55,7 +55,7 @@ def _read(file: _Readable, limit: int, verb: str, name: str | None) -> bytes:
     while part := file.read(_PART):
         size += len(part)
         if size > limit:
-            raise OSError(0, f"{verb} larger than {limit >> 20} MiB", name)
+            raise OSError(0, f"{verb} larger than the limit of {limit >> 20} MiB", name)
         parts.append(part)
     return b"".join(parts)
 

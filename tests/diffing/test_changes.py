@@ -8,10 +8,11 @@ import pytest
 
 from refute.diffing.callers import callers
 from refute.diffing.changes import Changes, changed
-from refute.diffing.modules import LARGEST_FILE, Modules
+from refute.diffing.modules import Modules
 from refute.diffing.references import References
 from refute.diffing.revisions import open_revisions
 from refute.diffing.stated import stated
+from refute.function.source import LARGEST_SOURCE
 from refute.syntax import lifted_limits
 
 from .repositories import changes_of, commit, one, two
@@ -142,7 +143,7 @@ def test_docstrings(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_listed(tmp_path: Path) -> None:
     after = edited("src/shop/rates.py", "return x", "return (")
-    after["src/shop/huge.py"] = "x = 1\n" * (LARGEST_FILE // 6 + 1)
+    after["src/shop/huge.py"] = "x = 1\n" * (LARGEST_SOURCE // 6 + 1)
     after["src/shop/deep.py"] = f"x = {'-' * 50_000}1\n"
     after["src/shop/coded.py"] = "# coding: nonsense\n"
     after |= edited("src/shop/cart.py", "2 * self", "3 * self")

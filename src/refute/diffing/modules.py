@@ -13,13 +13,11 @@ from refute.diffing.revisions import Tree
 from refute.diffing.sources import is_source
 from refute.errors import reason_to_skip
 from refute.function.project import surroundings
-from refute.function.source import decoded
+from refute.function.source import LARGEST_SOURCE, decoded
 from refute.syntax import parse_module
 
-__all__ = ["LARGEST_FILE", "Module", "Modules", "Unreadable"]
+__all__ = ["Module", "Modules", "Unreadable"]
 
-LARGEST_FILE = 2 << 20
-"""Bytes of a Python file; larger ones are data, and a parser takes seconds and gigabytes."""
 _MOST_FILES = 20_000
 
 
@@ -96,7 +94,7 @@ class Modules:
     def _content(self, path: str) -> bytes | Unreadable:
         if path not in self._raw:
             try:
-                self._raw[path] = self.tree.read(path, LARGEST_FILE)
+                self._raw[path] = self.tree.read(path, LARGEST_SOURCE)
             except OSError as error:
                 reason = error.strerror or "cannot be read"
                 self._raw[path] = Unreadable(path, self.tree.label, reason)

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Literal
 
 from refute.diffing.definitions import Definition
-from refute.diffing.modules import LARGEST_FILE, Module, Modules
+from refute.diffing.modules import Module, Modules
 from refute.diffing.revisions import FileChange, Revisions
 from refute.diffing.sources import is_changelog
 from refute.diffing.statements import compared
 from refute.errors import reason_to_skip
+from refute.function.source import LARGEST_SOURCE
 from refute.remarks import remark
 from refute.syntax import first_line
 
@@ -116,6 +117,6 @@ def _new_lines(before: list[str], after: list[str]) -> list[int]:
 
 def _text(modules: Modules, path: str) -> str:
     try:
-        return modules.tree.read(path, LARGEST_FILE).decode("utf-8", "replace")
+        return modules.tree.read(path, LARGEST_SOURCE).decode("utf-8", "replace")
     except OSError:
         return ""

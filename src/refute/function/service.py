@@ -77,6 +77,8 @@ class Opened:
     tests: tuple[Tests, ...]
     tests_read: float | None
     """See `share_read`."""
+    end: float | None = None
+    """When all time is up (`time.monotonic`): what is read before the first function counts."""
 
     @property
     def functions(self) -> int:
@@ -111,8 +113,10 @@ def open_subject(subject: FunctionTargets) -> Opened:
 
     Raises `InputError`, also where none of the modules has a test in `subject.tests`.
     """
+    end = None if subject.total is None else time.monotonic() + subject.total
     python = None if subject.python is None else interpreter_of(None, subject.python)
-    found = open_targets(subject.targets, python_path=() if python is None else python.site)
+    site = () if python is None else python.site
+    found = open_targets(subject.targets, python_path=site, end=end)
     modules = [with_interpreter(module, subject.python) for module in found.modules]
     found = replace(found, modules=tuple(modules))
     folder = FolderTests.of(subject.tests) if subject.tests and subject.tests.is_dir() else None
@@ -126,7 +130,7 @@ def open_subject(subject: FunctionTargets) -> Opened:
             reasons.append(error)
     if len(reasons) == len(found.modules):
         raise reasons[0]
-    return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given))
+    return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given), end)
 
 
 def given_tests(
@@ -183,7 +187,7 @@ def collect(
         count=asked.options.get("n") or 3,
         description=read_description(subject.description),
         proposed=proposed,
-        end=None if subject.total is None else time.monotonic() + subject.total,
+        end=opened.end,
     )
     found, total = opened.targets, opened.functions
     got = Collected(skipped=list(found.skipped))

@@ -13,9 +13,13 @@ from refute.errors import InputError
 from refute.files import read_file
 from refute.storage import write_output
 
-__all__ = ["SourceFile", "decoded", "diff_name", "encoded", "read_source", "unified_diff"]
+__all__ = [
+    "LARGEST_SOURCE", "SourceFile", "decoded", "diff_name", "encoded", "read_source",
+    "unified_diff",
+]  # fmt: skip
 
-_LARGEST = 16 << 20
+LARGEST_SOURCE = 1 << 20
+"""Bytes of a Python file that is looked at; larger ones are data, and take seconds to read."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -36,7 +40,7 @@ class SourceFile:
         changed since it was read, is a link, or cannot hold the text.
         """
         try:
-            if read_file(self.path, limit=_LARGEST) != self.raw:
+            if read_file(self.path, limit=LARGEST_SOURCE) != self.raw:
                 raise InputError(f"{self.path}: changed since it was read; nothing was written")
             encoded = self._with_line_ends(text).encode(self.encoding)
             write_output(self.path, encoded)
@@ -65,7 +69,7 @@ class SourceFile:
 def read_source(path: Path) -> SourceFile:
     """Read a Python file. Raises `InputError` where it cannot be read or decoded."""
     try:
-        raw = read_file(path, limit=_LARGEST)
+        raw = read_file(path, limit=LARGEST_SOURCE)
         text, encoding = decoded(raw)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None

@@ -12,6 +12,7 @@ import ast
 import os
 import re
 import sysconfig
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,12 +166,15 @@ class Targets:
     """A folder or several targets: what is wrong with one of them does not end the others."""
 
 
-def open_targets(targets: Sequence[str], *, python_path: Sequence[str] = ()) -> Targets:
+def open_targets(
+    targets: Sequence[str], *, python_path: Sequence[str] = (), end: float | None = None
+) -> Targets:
     """Open `FILE.py[::NAME]`, folders, and `pkg.mod[:NAME]`, each file once.
 
     A folder stands for the Python files in it and below, without tests, hidden folders and virtual
     environments. `python_path`: where installed packages are looked for after the working
-    directory and its `src`; by default where this interpreter has them. Raises `InputError` for a
+    directory and its `src`; by default where this interpreter has them. `end`: when the time is up
+    (`time.monotonic`); a folder's files that are left then are skipped. Raises `InputError` for a
     target that names nothing, and where no function is left.
     """
     modules: dict[Path, Module] = {}
@@ -184,6 +188,9 @@ def open_targets(targets: Sequence[str], *, python_path: Sequence[str] = ()) -> 
         broad = True
         count = len(modules) + len(skipped)
         for file in _sources(place):
+            if end is not None and time.monotonic() > end:
+                skipped.append(Skipped(str(file), "no time left", "the time for all was up"))
+                continue
             try:
                 _add(modules, open_target(str(file)))
             except InputError as error:
