@@ -14,7 +14,7 @@ from refute.variables import Variable
 
 __all__ = ["command"]
 
-_TOKENS = Variable.SERVE_TOKENS
+_TOKENS: str = Variable.SERVE_TOKENS
 
 
 @click.command("serve")

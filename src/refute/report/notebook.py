@@ -39,6 +39,9 @@ def as_html(show: Callable[[Console], None]) -> str:
 def as_text(show: Callable[[Console], None]) -> str:
     """What `show` prints, without styles."""
     text = io.StringIO()
-    plain = {"force_jupyter": False, "highlight": False, "emoji": False, "markup": False}
-    show(SafeConsole(file=text, width=_WIDTH, **plain))
+    show(
+        SafeConsole(
+            file=text, width=_WIDTH, force_jupyter=False, highlight=False, emoji=False, markup=False
+        )
+    )
     return text.getvalue()
