@@ -37,11 +37,11 @@ from itertools import islice
 from judging import mutants
 
 from refute.datasets import Item, load
+from refute.figures import mcnemar
 from refute.function.formatting import call_source, describe, expected_source
 from refute.function.grade import grade_program
 from refute.function.oracle import expected_outputs
 from refute.function.search.inputs import propose_inputs
-from refute.issue.analysis.inference import mcnemar
 from refute.methods import Context
 from refute.models.contract import Completion, Message, Sampling, Tally, Usage
 from refute.problems import Expression, UnitTest

@@ -56,7 +56,7 @@ from refute.errors import InputError
 from refute.function.contract import Ask, MethodResult
 from refute.function.given_tests import read_given
 from refute.function.project_sandbox import open_box, present
-from refute.function.search import search
+from refute.function.search.engine import search
 from refute.function.target import open_targets
 from refute.function.verbs import debug
 from refute.problems import FunctionProblem

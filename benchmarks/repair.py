@@ -24,7 +24,7 @@ from statistics import median
 from refute.datasets import load
 from refute.function.grade import grade_program, grade_tests, with_failing_tests
 from refute.function.oracle import expected_outputs
-from refute.function.search import search
+from refute.function.search.engine import search
 from refute.problems import Trust
 from refute.sandbox.local import LocalSandbox
 

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from refute.datasets import load
+from refute.figures import mcnemar, wilson
 from refute.function.bench.records import RECORDS, FunctionRecord, read_grade
-from refute.issue.analysis.inference import mcnemar, wilson
 from refute.runs.journal import read_run
 
 BLOCK = 10

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from refute.errors import InputError, LimitReached, RefuteError, SandboxUnavailable, Unavailable
     from refute.function.contract import Candidate, FailingTest, Finding, MethodResult, State
     from refute.function.examples import read_examples
-    from refute.function.search import search
+    from refute.function.search.engine import search
     from refute.function.target import open_target, problem_of
     from refute.issue.contract import Reproduction
     from refute.methods import Bounds, Context, Method, MethodSpec, method

@@ -1,12 +1,36 @@
-"""Means over problems, each with its standard error."""
+"""Statistics of benchmarks: means with standard errors, shares with intervals, paired tests.
+
+All of it is exact or closed-form, on counts of at most a few thousand, so no numerical library is
+needed.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Figure", "clustered", "mean"]
+__all__ = [
+    "Figure",
+    "Interval",
+    "Share",
+    "chi_squared",
+    "clustered",
+    "fisher",
+    "fisher_greater",
+    "holm",
+    "mcnemar",
+    "mean",
+    "paired_interval",
+    "wilson",
+    "wilson_of",
+]
+
+Z95 = 1.959963984540054
+"""The normal distribution's 0.975 quantile: 95 % intervals."""
+
+_TOLERANCE = 1 + 1e-7
+"""Two tables whose probabilities differ by rounding alone are equally likely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +63,136 @@ def clustered(groups: Sequence[tuple[float, int]]) -> Figure:
         return Figure(value, math.nan, n)
     squares = sum((part - value * count) ** 2 for part, count in groups)
     return Figure(value, math.sqrt(squares * n / (n - 1)) / total, n)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An interval of confidence."""
+
+    low: float
+    high: float
+
+
+def wilson(successes: int, n: int, z: float = Z95) -> Interval:
+    """Wilson's score interval of a share (1927), of use also at 0 and at n; NaN for n = 0."""
+    return wilson_of(successes / n, n, z) if n else Interval(math.nan, math.nan)
+
+
+def wilson_of(share: float, n: float, z: float = Z95) -> Interval:
+    """The same of a share among `n` above 0, which need not be whole (an effective number)."""
+    square = z * z / n
+    centre = (share + square / 2) / (1 + square)
+    half = z * math.sqrt(share * (1 - share) / n + square / (4 * n)) / (1 + square)
+    low = 0.0 if share <= 1e-12 else max(0.0, centre - half)
+    high = 1.0 if share >= 1 - 1e-12 else min(1.0, centre + half)
+    return Interval(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of `n` succeed."""
+
+    successes: int
+    n: int
+
+    @property
+    def interval(self) -> Interval:
+        """Wilson's, 95 %."""
+        return wilson(self.successes, self.n)
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """McNemar's exact test: the two-sided p-value that two paired shares are equal.
+
+    The arguments count the pairs in which one alone succeeds; under the hypothesis each of them
+    falls to either side with probability 1/2.
+    """
+    n = only_first + only_second
+    tail = sum(math.comb(n, k) for k in range(min(only_first, only_second) + 1))
+    return min(1.0, 2 * tail / (1 << n))
+
+
+def paired_interval(only_first: int, only_second: int, n: int, z: float = Z95) -> Interval:
+    """Tango's score interval (1998) of the difference of two paired shares, first minus second.
+
+    `n`: all pairs, those that agree included; NaN for n = 0.
+    """
+    if n == 0:
+        return Interval(math.nan, math.nan)
+
+    def score(delta: float) -> float:
+        return _tango(only_first, only_second, n, delta)
+
+    return Interval(_falls_to(score, z), _falls_to(score, -z))
+
+
+def _tango(b: int, c: int, n: int, delta: float) -> float:
+    """The score statistic of the hypothesis that the difference is `delta`; falls as it rises."""
+    linear = -b - c + (2 * n - b + c) * delta
+    constant = -c * delta * (1 - delta)
+    root = math.sqrt(max(0.0, linear * linear - 8 * n * constant))
+    q21 = (root - linear) / (4 * n)  # the second's share alone, at its likeliest under delta
+    variance = n * (2 * q21 + delta * (1 - delta))
+    distance = b - c - n * delta
+    if variance <= 0:
+        return 0.0 if distance == 0 else math.copysign(math.inf, distance)
+    return distance / math.sqrt(variance)
+
+
+def _falls_to(function: Callable[[float], float], level: float) -> float:
+    """Where a falling function of [-1, 1] reaches the level, to 1e-12 or so."""
+    low, high = -1.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if function(middle) > level:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def fisher(both: int, only_first: int, only_second: int, neither: int) -> float:
+    """Fisher's exact test of independence in a table of two by two: the two-sided p-value.
+
+    Sums the probabilities of all tables with the same margins that are no likelier than this one.
+    """
+    first, second = both + only_first, both + only_second
+    n = first + only_second + neither
+    possible = range(max(0, first + second - n), min(first, second) + 1)
+    weights = {k: math.comb(second, k) * math.comb(n - second, first - k) for k in possible}
+    limit = weights[both] * _TOLERANCE
+    return sum(w for w in weights.values() if w <= limit) / math.comb(n, first)
+
+
+def fisher_greater(both: int, only_first: int, only_second: int, neither: int) -> float:
+    """Fisher's exact test of the same table, one-sided: how likely an overlap of `both` or more is
+    where the two are independent (the upper tail of the hypergeometric distribution)."""
+    first, second = both + only_first, both + only_second
+    n = first + only_second + neither
+    tail = range(both, min(first, second) + 1)
+    weights = (math.comb(second, k) * math.comb(n - second, first - k) for k in tail)
+    return sum(weights) / math.comb(n, first)
+
+
+def chi_squared(both: int, only_first: int, only_second: int, neither: int) -> float:
+    """Pearson's chi-squared test of the same table, without correction: its p-value.
+
+    NaN where a margin is 0. With expected counts under 5 or so rely on `fisher`.
+    """
+    first, second = both + only_first, both + only_second
+    n = first + only_second + neither
+    margins = first * (n - first) * second * (n - second)
+    if margins == 0:
+        return math.nan
+    statistic = n * (both * neither - only_first * only_second) ** 2 / margins
+    return math.erfc(math.sqrt(statistic / 2))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjustment (1979): p-values that hold for all tests together, in the given order."""
+    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    adjusted, least = [0.0] * len(p_values), 0.0
+    for rank, at in enumerate(order):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[at]))
+        adjusted[at] = least
+    return adjusted

@@ -12,7 +12,7 @@ import pytest
 
 from refute.function.examples import understood
 from refute.function.examples.scripts import scripts, slice_of
-from refute.function.search import search
+from refute.function.search.engine import search
 from refute.problems import Call, DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Program
 from refute.sandbox.equality import expect_test, matches

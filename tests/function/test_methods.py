@@ -11,7 +11,7 @@ import pytest
 from refute.function.contract import MethodResult, State
 from refute.function.examples import understood
 from refute.function.given_tests import read_tests
-from refute.function.search import search
+from refute.function.search.engine import search
 from refute.function.verified import verified
 from refute.problems import DoctestSession, FunctionProblem, Trust, UnitTest
 from refute.sandbox import Program

@@ -9,7 +9,7 @@ import pytest
 from refute.function.contract import MethodResult, State
 from refute.function.examples import understood, witnesses
 from refute.function.examples.scripts import callers_scripts
-from refute.function.search import search
+from refute.function.search.engine import search
 from refute.problems import FunctionProblem, Trust
 from refute.sandbox.local import LocalSandbox
 

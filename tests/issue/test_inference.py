@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refute.issue.analysis.inference import (
+from refute.figures import (
     chi_squared,
     fisher,
     holm,

@@ -15,8 +15,8 @@ import pytest
 from refute import cli
 from refute.api.reporting import FunctionReport
 from refute.api.reporting import report as refute_report
+from refute.figures import mcnemar, paired_interval
 from refute.function.bench.summary import read_result
-from refute.issue.analysis.inference import mcnemar, paired_interval
 from refute.report.function_grids import by_tests
 from refute.report.function_study import PageRun, dataset_studies
 

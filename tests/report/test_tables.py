@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from refute.figures import Figure, clustered, mean
-from refute.issue.analysis.inference import wilson
+from refute.figures import Figure, clustered, mean, wilson
 from refute.report.consoles import SafeConsole
 from refute.report.exports import as_csv, as_latex
 from refute.report.grid_text import print_grid

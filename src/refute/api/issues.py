@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refute.api.calling import Reported, apart, path_of
-from refute.api.fixes import changes_of
-from refute.diffing.service import Diffed
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.files import read_file
 from refute.issue.checkout import Checkout, in_checkout
@@ -34,6 +32,7 @@ from refute.workspace.contract import TestResult
 from refute.workspace.snapshot import apply_to_checkout
 
 if TYPE_CHECKING:
+    from refute.diffing.service import Diffed
     from refute.report.formats.contract import Report
 
 __all__ = [
@@ -236,6 +235,8 @@ def vet(
             vetted = vet_fix(diff, patch, workspace, bounds, most_neighbours=neighbours)
         changes = None
         if behaviour and vetted.verdict != "does not apply":
+            from refute.api.fixes import changes_of  # loads the engine of `diff`
+
             changes = changes_of(diff, Path(repo), path_of(python), base=against)
         return VetResult(name, vetted, patch, found, changes)
 

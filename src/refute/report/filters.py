@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from refute.figures import Interval
 from refute.issue.analysis.filters import FilterRun, Point
-from refute.issue.analysis.inference import Interval
 
 __all__ = ["FILTER_HEADS", "filter_document", "filter_rows", "print_filter"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from refute.figures import Z95, Interval, holm, mcnemar, paired_interval
 from refute.function.bench.records import FunctionRecord, read_grade
 from refute.function.grade import Grade
-from refute.issue.analysis.inference import Z95, Interval, holm, mcnemar, paired_interval
 
 __all__ = ["PAIRED", "PairedRuns", "paired_runs", "problems_of"]
 

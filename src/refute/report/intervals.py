@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from refute.figures import Figure
-from refute.issue.analysis.groups import Share
-from refute.issue.analysis.inference import wilson_of
+from refute.figures import Figure, Share, wilson_of
 
 __all__ = ["IN_WORDS", "Estimate", "estimate", "in_words", "of_share", "percent", "unknown"]
 

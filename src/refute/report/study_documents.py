@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from refute.issue.analysis.inference import Interval
+from refute.figures import Interval
 from refute.issue.analysis.overlap import Independence, Pair
 from refute.issue.analysis.sampling import RunCost
 from refute.issue.analysis.study import Breakdown, StudiedRun, Study

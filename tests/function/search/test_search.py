@@ -9,9 +9,9 @@ from itertools import count
 import pytest
 
 from refute.function.contract import Question
-from refute.function.search import repair, search
+from refute.function.search.engine import search
 from refute.function.search.mutants import singles
-from refute.function.search.repair import look_further
+from refute.function.search.repair import look_further, repair
 from refute.function.search.showing import described, statable
 from refute.function.search.trial import Trial
 from refute.problems import (

@@ -11,7 +11,7 @@ import pytest
 from refute.function import verbs
 from refute.function.contract import Ask, MethodResult, State
 from refute.function.project_sandbox import open_box
-from refute.function.search import search
+from refute.function.search.engine import search
 from refute.function.target import open_target
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.registry import METHODS

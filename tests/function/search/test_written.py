@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from refute.function.search import search
+from refute.function.search.engine import search
 from refute.function.search.inputs import ProposedInput, propose_inputs
 from refute.function.search.written import Written, as_invocation, source_with
 from refute.problems import Call, Expression, FunctionProblem, UnitTest

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from refute.function.contract import Candidate
 from refute.function.formatting import call_source
-from refute.function.search import search
+from refute.function.search.engine import search
 from refute.function.search.inputs import Tier, propose_inputs
 from refute.function.search.mutants import singles
 from refute.function.search.trial import Trial

@@ -24,7 +24,7 @@ class SearchOptions:
 @method("search", summary="searches for a fix by the examples; asks no model", cpu_bound=True)
 async def search(problem: FunctionProblem, *, ctx: Context, options: SearchOptions) -> MethodResult:
     """See `refute.function.search.search`. Raises `SandboxUnavailable`."""
-    from refute.function.search import search as found
+    from refute.function.search.engine import search as found
 
     return await ctx.sandbox.do(
         lambda box: found(

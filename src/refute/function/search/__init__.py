@@ -1,4 +1,1 @@
-from refute.function.search.engine import search
-from refute.function.search.repair import Repair, repair
-
-__all__ = ["Repair", "repair", "search"]
+"""The engine without a model: inputs, edits, fitness, synthesis, ranking."""

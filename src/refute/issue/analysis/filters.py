@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refute.errors import InputError
-from refute.issue.analysis.inference import Interval, wilson
+from refute.figures import Interval, wilson
 from refute.issue.grading.filtering import RECORDS, Judgement
 from refute.runs.journal import read_header, read_run
 from refute.runs.records import ErrorRecord

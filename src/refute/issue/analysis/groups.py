@@ -9,14 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from refute.issue.analysis.inference import Interval, wilson
+from refute.figures import Share
 from refute.issue.analysis.runs import GradedRun
 from refute.issue.context.ranking import estimated_tokens
 from refute.problems import IssueProblem
 
 __all__ = [
     "Group",
-    "Share",
     "by_date",
     "by_length",
     "by_repository",
@@ -35,19 +34,6 @@ class Group:
 
     label: str
     ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How many of the graded instances of a group succeed."""
-
-    successes: int
-    n: int
-
-    @property
-    def interval(self) -> Interval:
-        """Wilson's, 95 %."""
-        return wilson(self.successes, self.n)
 
 
 def share(run: GradedRun, group: Group) -> Share:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from refute.issue.analysis.inference import (
+from refute.figures import (
     Interval,
     chi_squared,
     fisher,
