@@ -24,26 +24,23 @@ if TYPE_CHECKING:
         BenchResult,
         IssueBenchResult,
         bench,
-        bench_async,
     )
     from refute.api.diffing import DiffResult, diff
     from refute.api.failing import FailingResult, debug_failing
     from refute.api.filtering import FilterResult, filter_fixes
     from refute.api.fixes import RankedFixes, rank_fixes
-    from refute.api.fixing import FixResult, fix, fix_async
-    from refute.api.functions import DebugResult, HuntResult, debug, debug_async, hunt, hunt_async
-    from refute.api.gating import GateResult, HookAnswer, gate, gate_async, gate_hook
+    from refute.api.fixing import FixResult, fix
+    from refute.api.functions import DebugResult, HuntResult, debug, hunt
+    from refute.api.gating import GateResult, HookAnswer, gate, gate_hook
     from refute.api.grading import GradeResult, grade
     from refute.api.hardening import HardenResult, harden
     from refute.api.issues import (
         ReproduceResult,
         VetResult,
         reproduce,
-        reproduce_async,
         vet,
-        vet_async,
     )
-    from refute.api.judging import JudgeResult, judge, judge_async
+    from refute.api.judging import JudgeResult, judge
     from refute.api.red_green import RedGreenResult, red_green
     from refute.api.starting import InitResult, init
     from refute.combinators import backtrack, best_of, cross_check, refine, vote
@@ -83,14 +80,13 @@ _HOMES = {
         "BenchResult",
         "IssueBenchResult",
         "bench",
-        "bench_async",
     ),
     "refute.api.diffing": ("DiffResult", "diff"),
     "refute.api.fixes": ("RankedFixes", "rank_fixes"),
-    "refute.api.fixing": ("FixResult", "fix", "fix_async"),
+    "refute.api.fixing": ("FixResult", "fix"),
     "refute.api.failing": ("FailingResult", "debug_failing"),
     "refute.api.filtering": ("FilterResult", "filter_fixes"),
-    "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_async", "gate_hook"),
+    "refute.api.gating": ("GateResult", "HookAnswer", "gate", "gate_hook"),
     "refute.api.grading": ("GradeResult", "grade"),
     "refute.reward": (
         "Grader",
@@ -106,20 +102,16 @@ _HOMES = {
         "DebugResult",
         "HuntResult",
         "debug",
-        "debug_async",
         "hunt",
-        "hunt_async",
     ),
     "refute.api.hardening": ("HardenResult", "harden"),
     "refute.api.issues": (
         "ReproduceResult",
         "VetResult",
         "reproduce",
-        "reproduce_async",
         "vet",
-        "vet_async",
     ),
-    "refute.api.judging": ("JudgeResult", "judge", "judge_async"),
+    "refute.api.judging": ("JudgeResult", "judge"),
     "refute.api.red_green": ("RedGreenResult", "red_green"),
     "refute.api.starting": ("InitResult", "init"),
     "refute.combinators": ("backtrack", "best_of", "cross_check", "refine", "vote"),
@@ -223,27 +215,21 @@ __all__ = [
     "__version__",
     "backtrack",
     "bench",
-    "bench_async",
     "best_of",
     "cross_check",
     "debug",
-    "debug_async",
     "debug_failing",
     "diff",
     "filter_fixes",
     "fix",
-    "fix_async",
     "gate",
-    "gate_async",
     "gate_hook",
     "grade",
     "grade_test",
     "harden",
     "hunt",
-    "hunt_async",
     "init",
     "judge",
-    "judge_async",
     "load_dataset",
     "load_ipython_extension",
     "method",
@@ -255,10 +241,8 @@ __all__ = [
     "red_green",
     "refine",
     "reproduce",
-    "reproduce_async",
     "search",
     "vet",
-    "vet_async",
     "vote",
 ]
 

@@ -2,5 +2,5 @@
 
 Each raises `InputError` for what the caller can fix and `Unavailable` for what the machine does
 not give, and says what it has to say besides to the logger `refute`. A verb may be called where an
-event loop is running (a notebook); its `..._async` twin does not hold that loop up.
+event loop is running (a notebook).
 """

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
@@ -46,7 +45,6 @@ __all__ = [
     "BenchResult",
     "IssueBenchResult",
     "bench",
-    "bench_async",
 ]
 
 
@@ -179,11 +177,6 @@ def bench(
     work = _bench_issues if holds_issues(str(dataset)) else _bench_functions
     where = _Where(str(dataset), path_of(data), path_of(run), Path(runs_dir), jobs, executor)
     return apart(lambda: work(where, asked, settings, grade, progress))
-
-
-async def bench_async(dataset: Path | str, **how: Any) -> BenchResult | IssueBenchResult:
-    """`bench` in a thread of its own."""
-    return await asyncio.to_thread(partial(bench, dataset, **how))
 
 
 @dataclass(frozen=True, slots=True)

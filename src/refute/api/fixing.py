@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from refute.workspace.snapshot import apply_to_checkout
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
 
-__all__ = ["FixResult", "fix", "fix_async"]
+__all__ = ["FixResult", "fix"]
 
 _BOUNDS = Bounds()
 _NO_CLAIM = FixClaim("proposed", ("the method writes no tests, so nothing shows that it is right",))
@@ -142,11 +141,6 @@ def fix(
         return _compared(result, Path(repo), path_of(python)) if behaviour else result
 
     return apart(work)
-
-
-async def fix_async(issue: Path | str, **how: Any) -> FixResult:
-    """`fix` in a thread of its own."""
-    return await asyncio.to_thread(partial(fix, issue, **how))
 
 
 def _compared(result: FixResult, repo: Path, python: Path | None) -> FixResult:

@@ -22,7 +22,7 @@ from refute.function.target import Module, Targets
 from refute.models.asking import Asked
 from refute.remarks import remark
 
-__all__ = ["DebugResult", "HuntResult", "debug", "debug_async", "hunt", "hunt_async"]
+__all__ = ["DebugResult", "HuntResult", "debug", "hunt"]
 
 Show = Callable[[Module, Found, str], None]
 """Is told of each function's result, of its module, and how far the work is, in a line."""
@@ -125,20 +125,6 @@ def debug(
         return DebugResult(found, got, proposed)
 
     return apart(work)
-
-
-async def hunt_async(*targets: str, **how: Any) -> HuntResult:
-    """`hunt` in a thread of its own."""
-    from asyncio import to_thread
-
-    return await to_thread(partial(hunt, *targets, **how))
-
-
-async def debug_async(*targets: str, **how: Any) -> DebugResult:
-    """`debug` in a thread of its own."""
-    from asyncio import to_thread
-
-    return await to_thread(partial(debug, *targets, **how))
 
 
 def _opened(subject: FunctionTargets) -> Opened:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from refute.methods import Bounds
 from refute.models.asking import Asked
 from refute.workspace.snapshot import checkout_root
 
-__all__ = ["GateResult", "HookAnswer", "gate", "gate_async", "gate_hook"]
+__all__ = ["GateResult", "HookAnswer", "gate", "gate_hook"]
 
 _BOUNDS = Bounds()
 BEHAVIOUR_SECONDS = 30.0
@@ -109,11 +108,6 @@ def gate(
         return GateResult(_judged(change, settings, issue, about, asked, bounds))
 
     return apart(work)
-
-
-async def gate_async(**how: Any) -> GateResult:
-    """`gate` in a thread of its own."""
-    return await asyncio.to_thread(partial(gate, **how))
 
 
 def gate_hook(message: str, *, repo: Path | str | None = None, **how: Any) -> HookAnswer:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +39,8 @@ __all__ = [
     "VetResult",
     "read_fix",
     "reproduce",
-    "reproduce_async",
     "reproduced",
     "vet",
-    "vet_async",
 ]
 
 _BOUNDS = Bounds()
@@ -241,16 +238,6 @@ def vet(
         return VetResult(name, vetted, patch, found, changes)
 
     return apart(work)
-
-
-async def reproduce_async(issue: Path | str, **how: Any) -> ReproduceResult:
-    """`reproduce` in a thread of its own."""
-    return await asyncio.to_thread(partial(reproduce, issue, **how))
-
-
-async def vet_async(fix: Path | str, **how: Any) -> VetResult:
-    """`vet` in a thread of its own."""
-    return await asyncio.to_thread(partial(vet, fix, **how))
 
 
 async def reproduced(

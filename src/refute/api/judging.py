@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from refute.runs.pool import cores
 from refute.sandbox.pool import AsyncSandbox, SandboxPool
 from refute.syntax import find_function, try_parse
 
-__all__ = ["JudgeResult", "judge", "judge_async"]
+__all__ = ["JudgeResult", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +123,6 @@ def judge(
         return JudgeResult(function, names, found, share)
 
     return apart(work)
-
-
-async def judge_async(target: str, candidates: Sequence[Path | str], **how: Any) -> JudgeResult:
-    """`judge` in a thread of its own."""
-    return await asyncio.to_thread(partial(judge, target, candidates, **how))
 
 
 async def _judged(
