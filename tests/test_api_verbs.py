@@ -117,7 +117,7 @@ def test_in_a_notebook(file: Path) -> None:
     """Where an event loop is running already."""
 
     async def cell() -> tuple[refute.HuntResult, refute.HuntResult]:
-        return refute.hunt("m.py::half"), await refute.hunt_async("m.py::half")
+        return refute.hunt("m.py::half"), await asyncio.to_thread(refute.hunt, "m.py::half")
 
     here, apart = asyncio.run(cell())
     assert here.to_dict() == apart.to_dict()
@@ -178,7 +178,7 @@ def test_options_reach_the_method(file: Path, monkeypatch: pytest.MonkeyPatch) -
         seen.append(how["max_candidates"])
         return refute.MethodResult((), ())
 
-    monkeypatch.setattr("refute.function.search.search", search)
+    monkeypatch.setattr("refute.function.search.engine.search", search)
     refute.debug("m.py::half")
     refute.debug("m.py::half", options={"max_candidates": 7})
     refute.hunt("m.py::half", options={"max_candidates": 8})
@@ -272,8 +272,10 @@ def test_an_executor_of_somebody_else(
 
 
 def test_a_bench_in_a_running_event_loop(rows: Path) -> None:
-    found = asyncio.run(refute.bench_async(rows, method="none", jobs=1))
-    assert found.complete
+    async def cell() -> refute.BenchResult | refute.IssueBenchResult:
+        return refute.bench(rows, method="none", jobs=1)
+
+    assert asyncio.run(cell()).complete
 
 
 def test_a_method_that_only_this_process_has(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ class Scripted:
 @pytest.fixture
 def method(monkeypatch: pytest.MonkeyPatch) -> Scripted:
     scripted = Scripted()
-    monkeypatch.setattr("refute.function.search.search", scripted)
+    monkeypatch.setattr("refute.function.search.engine.search", scripted)
     return scripted
 
 

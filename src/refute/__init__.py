@@ -125,7 +125,7 @@ _HOMES = {
     ),
     "refute.function.contract": ("Candidate", "FailingTest", "Finding", "MethodResult", "State"),
     "refute.function.examples": ("read_examples",),
-    "refute.function.search": ("search",),
+    "refute.function.search.engine": ("search",),
     "refute.function.target": ("open_target", "problem_of"),
     "refute.issue.contract": ("Reproduction",),
     "refute.methods": ("Bounds", "Context", "Method", "MethodSpec", "method"),

@@ -82,7 +82,7 @@ def test_it_is_counted(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        "refute.function.search.search",
+        "refute.function.search.engine.search",
         lambda problem, **_: breaking(TypeError())(problem, None, 1.0),
     )
     assert cli.run(["hunt", str(file)]) == 5
