@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,9 +21,6 @@ _NUMBER_WORDS = {
 }  # fmt: skip
 
 
-_PRINTABLE = frozenset(string.printable)
-
-
 @dataclass(slots=True)
 class CodeFacts:
     """Read from the code under test and the description, once per problem."""
@@ -39,8 +35,6 @@ class CodeFacts:
     """Short strings in quotes in the description."""
     words: frozenset[str]
     """Words of the description, lower case."""
-    capitals: tuple[str, ...]
-    """Capitalised words of the description."""
     functions: tuple[str, ...]
     """Functions that the module defines."""
     types: dict[str, str]
@@ -53,8 +47,6 @@ class CodeFacts:
     """Conditions of the program without `and`, `or`, `not`."""
     around: Vocabulary
     """What the whole module offers."""
-    alphabet: str
-    """The characters of the program's texts, docstrings included."""
     unread: dict[int, tuple[str, ...]]
     """Id of a function -> its parameters that it never reads."""
     unspread: dict[int, tuple[str | None, str | None]]
@@ -78,7 +70,6 @@ def gather(
     """
     integers: dict[int, None] = {}
     strings: dict[str, None] = {}
-    letters: set[str] = set()
     used: dict[str, int] = {}
     types: dict[str, str] = {}
     atoms: dict[str, ast.expr] = {}
@@ -86,10 +77,8 @@ def gather(
         if isinstance(node, ast.Constant):
             if type(node.value) is int:
                 integers[node.value] = None
-            elif isinstance(node.value, str):
-                letters.update(node.value)
-                if len(node.value) <= 40:
-                    strings[node.value] = None
+            elif isinstance(node.value, str) and len(node.value) <= 40:
+                strings[node.value] = None
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             used[node.id] = used.get(node.id, 0) + 1
         elif isinstance(node, ast.arg) and node.annotation is not None:
@@ -108,14 +97,12 @@ def gather(
             )
         )[:12],
         frozenset(re.findall(r"[a-z]+", description.lower())),
-        tuple(dict.fromkeys(re.findall(r"\b[A-Z][a-z]{2,}\b", description)))[:40],
         tuple(dict.fromkeys((*own, *near))),
         types,
         used,
         _indices(tree),
         tuple(atoms.values())[:12],
         around if around is not None else Vocabulary(),
-        "".join(sorted(letters & _PRINTABLE)),
         {id(node): _unread(node) for node in ast.walk(tree) if isinstance(node, Function)},
         {id(node): _unspread(node) for node in ast.walk(tree) if isinstance(node, Function)},
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator
 
 from refute.function.search.domain import is_tame
@@ -13,8 +12,6 @@ from refute.function.search.sites import Site
 
 REPEATED = -1.5
 """Log weight of what gives a call the same variable twice, or compares one with itself."""
-LONGEST = 30
-"""Characters of a text that may lack its last one."""
 _PAIRED = {"(": ")", ")": "(", "[": "]", "]": "[", "{": "}", "}": "{", "<": ">", ">": "<"}
 
 rule("flip bool", 0.7, "return True", "return False", few=True, rows="True -> False\nFalse -> True")
@@ -38,14 +35,8 @@ rule("initial first", 0.15, "x = 0\nreturn max(x, b)", "x = items[0]\nreturn max
 rule("string to name", 1.0, "return len('items')", "return len(items)")
 rule("string space", 0.6, "return ' '.join(items)", "return ''.join(items)")
 rule("string pair", 0.4, "return a == '('", "return a == ')'")
-rule("string told near", 0.6, "return a == 'Sundy'", "return a == 'Sunday'")
 rule("string told", 0.3, "return a == 'no'", "return a == 'ok'")
 rule("string drawn", 0.2, "return a == 'x' or b == 'yz'", "return a == 'yz' or b == 'yz'")
-rule("string case", 0.15, "return 'ab' + a", "return 'AB' + a")
-rule("string edit", 0.1, "return a * 'x'", "return a * 'xx'")
-rule("string drop char", 0.2, "return a in 'aeiouy'", "return a in 'aeiou'")
-rule("string add char", 0.2, "return a in 'aeio' or b == 'u'", "return a in 'aeiou' or b == 'u'")
-rule("string common", 0.08, "return a + ','", "return a + ', '")
 rule("variable", 0.8, "return a + a", "return a + b")
 rule("assign other", 0.3, "n = m = 0\nn = a\nreturn n + m", "n = m = 0\nm = a\nreturn n + m")
 rule("function other", 0.3, "return f(a, b, items)", "return g(a, b, items)")
@@ -151,10 +142,6 @@ def _strings(site: Site, value: str, facts: CodeFacts) -> Iterator[Variant]:
         yield "string space", const(value.strip()), 0.0
     if value in _PAIRED and new(_PAIRED[value]):
         yield "string pair", const(_PAIRED[value]), 0.0
-    for word in facts.capitals if len(value) > 3 else ():
-        if word != value and difflib.SequenceMatcher(None, word, value).ratio() > 0.7:
-            new(word)
-            yield "string told near", const(word), 0.0
     for text in facts.told_strings:
         if new(text):
             near = 1.0 if text.lower() == value.lower() else 0.0
@@ -162,29 +149,6 @@ def _strings(site: Site, value: str, facts: CodeFacts) -> Iterator[Variant]:
     for text in facts.strings:
         if len(text) <= 12 and new(text):
             yield "string drawn", const(text), 0.0
-    for text in (value.lower(), value.upper(), value.strip(), value[::-1]):
-        if new(text):
-            yield "string case", const(text), 0.0
-    if len(value) == 1:
-        if new(value * 2):
-            yield "string edit", const(value * 2), 0.0
-    elif len(value) <= 60:
-        for at in range(len(value)):
-            text = value[:at] + value[at + 1 :]
-            if new(text):
-                yield "string drop char", const(text), 0.0
-    if 0 < len(value) <= LONGEST:
-        for letter in facts.alphabet:
-            if new(value + letter):
-                yield "string add char", const(value + letter), 0.0
-    for text in ("", " ", ", ", ",", "-", "_", "0", "1", "\n"):
-        if new(text):
-            yield "string common", const(text), 0.0
-    if 0 < len(value) <= 12:
-        for extra in (" ", *[t for t in facts.told_strings if len(t) == 1]):
-            for text in (value + extra, extra + value):
-                if new(text):
-                    yield "string edit", const(text), 0.0
 
 
 @draws(ast.Name, stored=True)
