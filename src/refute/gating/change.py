@@ -13,11 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from refute.diffing.modules import LARGEST_FILE
 from refute.diffing.revisions import messages_between
 from refute.diffing.trees import Entry, changed_submodules, contents, list_tree
 from refute.errors import InputError, WorkspaceUnavailable
-from refute.function.source import decoded
+from refute.function.source import LARGEST_SOURCE, decoded
 from refute.issue.patches import file_patches, is_runner_file, is_test_file, touched_files
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_local, prepare
@@ -135,7 +134,7 @@ class Change:
         touched = {*touched_files(self.patch)}
         texts, unreadable, small = dict[str, str](), dict[str, str](), list[Entry]()
         for one in list_tree(self.store, commit):
-            if one.path in touched and not one.is_link and one.size <= LARGEST_FILE:
+            if one.path in touched and not one.is_link and one.size <= LARGEST_SOURCE:
                 small.append(one)
             elif one.path in touched:
                 unreadable[one.path] = "a link" if one.is_link else f"{one.size} bytes"
