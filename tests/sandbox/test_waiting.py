@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 
 import pytest
@@ -100,6 +101,32 @@ def test_a_caller_that_goes_away_spoils_no_other_answer() -> None:
 
     with SandboxPool(1) as pool:
         assert value(asyncio.run(main(pool))) == 8
+
+
+def test_a_caller_that_goes_away_waits_for_the_server_that_starts() -> None:
+    starts, goes_on, left = threading.Event(), threading.Event(), list[bool]()
+
+    class Slow(LocalSandbox):
+        def _server(self, kind):  # type: ignore[no-untyped-def]
+            starts.set()
+            assert goes_on.wait(60)
+            return super()._server(kind)
+
+    async def main(pool: SandboxPool) -> Outcome:
+        task = asyncio.create_task(one(pool, DOUBLE, 5))
+        assert await asyncio.to_thread(starts.wait, 60)
+        for _ in range(3):  # the thread still starts the server
+            task.cancel()
+            await asyncio.sleep(0)
+        left.append(task.done())
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await one(pool, DOUBLE, 4)
+
+    with SandboxPool(1, Slow) as pool:
+        assert value(asyncio.run(main(pool))) == 8
+    assert left == [False]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="stops the process below the server, too")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -47,13 +48,12 @@ def run_in_steps(
 
 async def waited(steps: Waits[Result]) -> Result:
     """All of the steps in this event loop, which goes on meanwhile."""
-    import asyncio
 
     try:
         turn = _next(steps)
         while not isinstance(turn, _End):
             if turn is None:
-                turn = await asyncio.to_thread(_next, steps)
+                turn = await _in_thread(steps)
                 continue
             try:
                 await _readable(turn)
@@ -63,6 +63,21 @@ async def waited(steps: Waits[Result]) -> Result:
         return turn.value
     finally:
         steps.close()
+
+
+async def _in_thread(steps: Waits[Result]) -> socket.socket | _End[Result] | None:
+    """The next step in a thread. A caller that goes away waits for it all the same: a server that
+    starts belongs to a sandbox, which no other job may have meanwhile."""
+    import asyncio
+
+    step = asyncio.ensure_future(asyncio.to_thread(_next, steps))
+    try:
+        return await asyncio.shield(step)
+    except asyncio.CancelledError:
+        while not step.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([step])
+        raise
 
 
 def silent() -> SandboxUnavailable:
