@@ -147,6 +147,25 @@ def test_what_git_ignores_by_any_rule_is_left_out(
         assert "_version.py" in content(*snapshot(checkout))
 
 
+def test_an_environment_that_git_does_not_know_is_left_out(
+    checkout: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its 5,000 files are no part of a change, which they made endless to look at."""
+    for name in ("env", "own/deep", "src"):
+        (checkout / name / "lib").mkdir(parents=True)
+        (checkout / name / "pyvenv.cfg").write_text("home = /usr/bin\n")
+        (checkout / name / "lib" / "m.py").write_text("x = 1\n")
+    (checkout / "own" / "new.py").write_text("x = 1\n")
+    git(checkout, "add", "src/lib")  # a change cannot hide its new files in there
+    with caplog.at_level("INFO", "refute"):
+        folder, commit = snapshot(checkout)
+    assert set(content(folder, commit)) == {
+        ".gitignore", "a.py", "b.py", "own/new.py", "src/pyvenv.cfg", "src/lib/m.py"
+    }  # fmt: skip
+    said = "{}/ is left out: a Python environment; list it in .gitignore"
+    assert caplog.messages == [said.format("env"), said.format("own/deep")]
+
+
 @pytest.mark.parametrize(
     "hide",
     [

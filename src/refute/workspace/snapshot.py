@@ -10,9 +10,11 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from refute.errors import InputError, PatchRejected, WorkspaceUnavailable
+from refute.remarks import remark
 from refute.storage import ScratchFolder, cache_folder
 from refute.workspace.cache import key_of
 from refute.workspace.gitrun import GitFailed, git
@@ -36,10 +38,11 @@ def snapshot(path: Path) -> tuple[Path, str]:
     """A git folder and the hash of a commit in it that is the checkout at `path` as it is now.
 
     The same content of the same repository gives the same commit; a clean checkout gives its own
-    HEAD. What git ignores by any of its rules is left out, and no flag of the index hides a file. A
-    submodule with changes stands for its own snapshot: it is another commit than the recorded one.
-    Nothing in the checkout or its `.git` is changed. Raises `InputError` when `path` is in
-    no git repository, `WorkspaceUnavailable` when git fails.
+    HEAD. What git ignores by any of its rules is left out, and so is a Python environment of which
+    git tracks nothing, which a line says. No flag of the index hides a file. A submodule with
+    changes stands for its own snapshot: it is another commit than the recorded one. Nothing in the
+    checkout or its `.git` is changed. Raises `InputError` when `path` is in no git repository,
+    `WorkspaceUnavailable` when git fails.
     """
     clone = clone_at(path)
     assert clone.work_tree is not None
@@ -71,7 +74,14 @@ def snapshot(path: Path) -> tuple[Path, str]:
             words = ("add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul")
             run(*words, given=(".", *(f":(top,exclude,literal){link}" for link in links)))
             new = clone.list_files("--others", index=index)
-            added = (name for name in new if not name.endswith("/"))  # a repository of its own
+            left_out = _environments(new, rows)
+            for name in sorted(left_out):
+                _say_left_out(clone.work_tree, name)
+            added = (
+                name for name in new
+                if not name.endswith("/")  # a repository of its own
+                and left_out.isdisjoint(_folders(name))
+            )  # fmt: skip
             run(*update, "--add", "--remove", "--replace", "--stdin", given=added)
             run(*update, "--index-info", given=_submodules(clone.work_tree, links))
             tree = git("write-tree", options=options, env=env).decode().strip()
@@ -148,6 +158,24 @@ def _rows(listed: bytes, root: Path) -> list[_Row]:
         hidden = tag in "Ss" and os.path.lexists(root / path)
         found.append(_Row(path, mode == "160000", tag.islower(), hidden))
     return found
+
+
+def _folders(name: str) -> Iterator[str]:
+    """The folders that a path lies in."""
+    while name := name.rpartition("/")[0]:
+        yield name
+
+
+def _environments(new: Iterable[str], rows: Iterable[_Row]) -> set[str]:
+    """Folders of which git tracks nothing and that hold a Python environment."""
+    end = "/pyvenv.cfg"
+    found = {name.removesuffix(end) for name in new if name.endswith(end)}
+    return found.difference(*(_folders(row.path) for row in rows)) if found else found
+
+
+@cache  # a verb takes more than one snapshot
+def _say_left_out(root: Path, name: str) -> None:
+    remark([f"{name}/ is left out: a Python environment; list it in .gitignore"])
 
 
 def _submodules(root: Path, paths: Iterable[str]) -> Iterator[str]:
