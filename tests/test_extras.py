@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 HERE = re.sub(r"\[.*", "", requirement("model"))
 """What this copy was installed from."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-HOMES = {"accelerate": "train", "pyarrow": "hub"}
+HOMES = {"accelerate": "train", "anyio": "mcp", "pyarrow": "hub", "pydantic": "mcp"}
 """Modules that come with an extra's packages -> the extra."""
 HOMES |= {name: extra for extra, one in EXTRAS.items() for name in one.packages}
-SERVERS = {name for extra in ("mcp", "lsp", "serve", "watch") for name in EXTRAS[extra].packages}
+SERVERS = {name for name, extra in HOMES.items() if extra in {"mcp", "lsp", "serve", "watch"}}
 """What a server is made of, whose modules only its command imports."""
 BESIDE = {"refute", "_refute_probe", "markupsafe", "pytest", "_pytest", "numpy"}
 """Ourselves, what jinja2 needs, the runner in whose process the probe is, and the array package of
