@@ -10,10 +10,13 @@ import pytest
 
 from refute import cli
 from refute.errors import InputError
+from refute.function.contract import MethodResult, State
+from refute.function.search.engine import search
 from refute.function.search.trial import Trial
 from refute.function.source import LARGEST_SOURCE
-from refute.function.target import open_targets
-from refute.problems import Call, UnitTest
+from refute.function.target import open_target, open_targets
+from refute.function.verbs import hunt
+from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import NotRun
 
 FINE = '\n\ndef fine(n: int) -> int:\n    """Add one.\n\n    >>> fine(3)\n    4\n    """\n    return n + {n}\n'
@@ -146,7 +149,7 @@ def test_a_file_that_is_too_large_is_named(
 def test_no_file_is_read_when_the_time_is_up(tmp_path: Path) -> None:
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text(FINE)
-    with pytest.raises(InputError, match="no public function in 2 files"):
+    with pytest.raises(InputError, match="in 2 files; for 2 of them no time was left"):
         open_targets([str(tmp_path)], end=0.0)
 
 
@@ -157,3 +160,20 @@ def test_nothing_is_surveyed_when_the_time_is_up() -> None:
     trial = Trial(code, "fine", (test,), box=None, deadline=0.0)  # type: ignore[arg-type]
     outcomes, reached = trial.survey()
     assert (outcomes, reached, trial.late) == ([NotRun()], [None], True)
+
+
+def test_no_stage_begins_when_the_time_is_up(tmp_path: Path) -> None:
+    """Neither the examples nor the search read a large module again, and nothing is claimed."""
+    file = tmp_path / "m.py"
+    file.write_text(FINE.replace("{n}", "2"))
+    asked: list[FunctionProblem] = []
+
+    def solver(problem: FunctionProblem, ask: object, seconds: float) -> MethodResult:
+        asked.append(problem)
+        return search(problem, box=None, budget=seconds)  # type: ignore[arg-type]
+
+    (found,) = hunt(open_target(str(file)), solver=solver, box=None, budget=0.0)  # type: ignore[arg-type]
+    assert asked[0].examples == ()
+    assert (found.state, found.known) == (State.CANNOT_TELL, 0)
+    assert "time was up" in found.notes[0]
+    assert not any("oracle" in note for note in found.notes)

@@ -306,3 +306,13 @@ def test_names_of_odd_files(tmp_path: Path) -> None:
     with open_revisions(tmp_path, "HEAD~1..HEAD") as revisions:
         found = changed(revisions).functions
     assert [f.after.file for f in found] == [odd, odd]
+
+
+def test_no_file_is_read_when_the_time_is_up(tmp_path: Path) -> None:
+    after = edited("src/shop/rates.py", "return RATE * x", "return x")
+    with two(tmp_path, BASE, after) as revisions:
+        found = changed(revisions, end=0.0)
+    assert not found.functions
+    assert [(one.path, one.reason) for one in found.unreadable] == [
+        ("src/shop/rates.py", "no time was left for it")
+    ]

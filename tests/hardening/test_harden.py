@@ -143,3 +143,10 @@ def test_bad_input_is_one_line(shop: Path, capsys: Any, monkeypatch: Any) -> Non
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
     assert run(["harden", "shop/__init__.py", "--since", "HEAD", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["functions"] == 0
+
+
+def test_the_time_holds_for_reading(shop: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "refute"):
+        result = refute.harden(repo=shop, budget=1e-9)
+    assert not result.hardened.mutants
+    assert "shop/prices.py: not looked at: no time was left for it" in caplog.messages

@@ -24,6 +24,7 @@ from refute.diffing.working import Comparer
 from refute.errors import InputError
 from refute.models.asking import Asked, open_sessions
 from refute.remarks import remark
+from refute.sandbox.deadline import end_after
 
 if TYPE_CHECKING:
     from refute.report.formats.contract import Report
@@ -152,7 +153,7 @@ def diff(
         raise InputError(f"budget = {budget}: must be above 0 seconds")
     if total_budget is not None and not total_budget > 0:
         raise InputError(f"total budget = {total_budget}: must be above 0 seconds")
-    settings = Settings(seconds=budget, seed=seed, total=total_budget)
+    settings = Settings(seconds=budget, seed=seed, end=end_after(total_budget))
     effort = Effort(rounds, calls)
     fresh = _fresh(path_of(baseline))
 

@@ -19,6 +19,7 @@ from refute.diffing.revisions import open_patched
 from refute.diffing.service import Diffed, compare
 from refute.errors import InputError, RefuteError
 from refute.issue.patches import split_fix
+from refute.sandbox.deadline import end_after
 from refute.storage import ScratchFolder
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def changes_of(
     that the fixes are of; None: the checkout as it is."""
     from refute.api.diffing import recorded_calls
 
-    settings = Settings(seconds=seconds, total=max(TOTAL, 5 * seconds))
+    settings = Settings(seconds=seconds, end=end_after(max(TOTAL, 5 * seconds)))
     codes = [split_fix(one)[1] for one in (fix, other) if one is not None]
     try:
         with open_patched(repo, base, *codes) as revisions:

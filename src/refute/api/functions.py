@@ -21,6 +21,7 @@ from refute.function.service import Collected, FunctionTargets, Opened, collect,
 from refute.function.target import Module, Targets
 from refute.models.asking import Asked
 from refute.remarks import remark
+from refute.sandbox.deadline import end_after
 
 __all__ = ["DebugResult", "HuntResult", "debug", "hunt"]
 
@@ -146,6 +147,7 @@ def _subject(
     listed: bool,
     total: float | None,
 ) -> FunctionTargets:
+    end = end_after(total)
     if since is not None and (targets or not listed):
         from refute.api.since import changed_since
 
@@ -164,7 +166,7 @@ def _subject(
         budget=budget,
         seed=seed,
         jobs=jobs,
-        total=total,
+        end=end,
     )
 
 

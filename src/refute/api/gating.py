@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -145,15 +145,13 @@ def _settings(
 ) -> Settings:  # fmt: skip
     if seconds <= 0:
         raise InputError(f"behaviour_seconds = {seconds}: must be above 0")
-    usual = Settings()
-    return replace(
-        usual,
+    return Settings(
         rules=chosen_rules(without, rules),
         tests=tuple(tests),
         neighbours=neighbours,
         timeout=bounds.test_seconds,
         behaviour=behaviour,
-        looking=replace(usual.looking, total=seconds),
+        behaviour_seconds=seconds,
     )
 
 

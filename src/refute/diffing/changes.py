@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -99,11 +101,12 @@ class _Pair:
     after: Module
 
 
-def changed(revisions: Revisions) -> Changes:
+def changed(revisions: Revisions, end: float = math.inf) -> Changes:
     """Compare both revisions, Python sources only: no tests, no `setup.py`, no documents.
 
     Functions are matched by file (renames followed) and qualified name; moved ones are an added
-    and a removed one. Comments, formatting and docstrings alone are no change.
+    and a removed one. Comments, formatting and docstrings alone are no change. `end`: when the time
+    is up (`time.monotonic`); the files that are left then are among the unreadable ones.
     """
     old, new = Modules(revisions.before), Modules(revisions.after)
     functions: list[ChangedFunction] = []
@@ -116,6 +119,10 @@ def changed(revisions: Revisions) -> Changes:
     names: dict[str, str] = {}
     for change in revisions.files:
         if not is_source(change.after or change.before or ""):
+            continue
+        if time.monotonic() > end:
+            path = change.after or change.before or ""
+            unreadable.append(Unreadable(path, label, "no time was left for it"))
             continue
         sides = _read(change, old, new)
         unreadable += [side for side in sides if isinstance(side, Unreadable)]

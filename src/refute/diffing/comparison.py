@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from refute.diffing.changes import ChangedFunction
@@ -30,8 +31,9 @@ class Settings:
     quiet: int = QUIET
     """Scenarios in a row that show nothing new, all changed lines reached, after which it is
     enough."""
-    total: float | None = None
-    """Seconds for all functions; those that come later cannot be told."""
+    end: float = math.inf
+    """When the time for all functions is up (`refute.sandbox.deadline.end_after`); those that come
+    later cannot be told."""
     steady: bool = False
     """Rounds of one size, whatever the time they take: the same scenarios run on every machine."""
 

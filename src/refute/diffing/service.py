@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
@@ -91,7 +90,7 @@ def compare(
     """
     if about.strip():
         revisions = replace(revisions, messages=(about.strip(), *revisions.messages))
-    changes = changed(revisions)
+    changes = changed(revisions, settings.end)
     changes = replace(changes, functions=tuple(filter(chosen, changes.functions)))
     work = work_of(revisions, changes, settings, python=python, recorded=recorded)
     done: dict[int, Compared] = {}
@@ -118,14 +117,12 @@ def work_of(
     recorded: Path | None = None,
 ) -> Work:
     """What a `Comparer` is told of a change. Raises `InputError`."""
-    total = settings.total
     return Work(
         revisions,
         settings,
         interpreter_of(revisions.repo, python),
         tuple(read_recorded(recorded)) if recorded is not None else (),
         frozenset(one.after.target for one in changes.functions if not one.is_private),
-        None if total is None else time.monotonic() + total,
     )
 
 

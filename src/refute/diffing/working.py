@@ -24,6 +24,8 @@ from refute.sandbox.interpreter import Interpreter
 __all__ = ["Comparer", "Work"]
 
 MOST_CALLERS = 3
+LEAST = 1.0
+"""Seconds for one function, at least: with less a look is of no use."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,6 @@ class Work:
     """Rows of `refute.recording.reading.read_recorded`."""
     themselves: frozenset[str]
     """The public functions that changed: they show their own doing."""
-    end: float | None = None
-    """When there is no time left, by the clock that all processes share (`time.monotonic`)."""
 
 
 class Comparer:
@@ -73,12 +73,14 @@ class Comparer:
 
     def compare(self, function: ChangedFunction) -> Comparison:
         """What came of one function. Raises `SandboxUnavailable`."""
-        end = self.work.end
-        if end is not None and time.monotonic() > end:
+        settings = self.work.settings
+        left = settings.end - time.monotonic()
+        if left <= 0:
             return Comparison(function, reason="no time was left for it")
+        settings = replace(settings, seconds=min(settings.seconds, max(LEAST, left)))
         also: list[str] = []
         entries = self._entries(function, also)
-        found = compare_function(function, entries, self.sides, self.work.settings, self.usage)
+        found = compare_function(function, entries, self.sides, settings, self.usage)
         if not found.differences and not found.ran and also:
             return replace(found, within=tuple(also), reason="")
         return found

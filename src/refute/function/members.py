@@ -70,7 +70,7 @@ def _classes_left(
             if reason or not any(one.startswith(f"{name}.") for one in methods):
                 found[name] = reason or _why_empty(child)
             _classes_left(child, f"{name}.", reason, methods, found)
-        elif isinstance(child, ast.stmt | ast.ExceptHandler):
+        elif isinstance(child, ast.stmt | ast.ExceptHandler) and hasattr(child, "body"):
             inside = reason or "is made under a condition"
             _classes_left(child, prefix, inside, methods, found)
 

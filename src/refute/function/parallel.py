@@ -6,6 +6,7 @@ build on one another. One unit's trouble never ends the others.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -82,14 +83,11 @@ class Searching:
     description: str | None = None
     proposed: bool = False
     """`debug`: each function is looked at on top of what is only proposed for others, too."""
-    end: float | None = None
-    """When there is no time left for any, by the clock that all processes share
-    (`time.monotonic`)."""
+    end: float = math.inf
+    """When there is no time left for any (`refute.sandbox.deadline.end_after`)."""
 
     def seconds(self, share: float) -> float:
         """For one function, of which this is the share in the time that is left; 0: none is."""
-        if self.end is None:
-            return self.budget
         left = self.end - time.monotonic()
         return min(self.budget, max(LEAST, share * left)) if left > 0 else 0.0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -63,8 +63,8 @@ class FunctionTargets:
     seed: int = 0
     jobs: int | None = None
     """None: as many as there are cores."""
-    total: float | None = None
-    """Seconds for all functions together; None: without end."""
+    end: float = math.inf
+    """When the time for all functions together is up (`refute.sandbox.deadline.end_after`)."""
     python: Path | None = None
     """What the functions run on; None: the active environment's interpreter, or the project's."""
 
@@ -77,8 +77,6 @@ class Opened:
     tests: tuple[Tests, ...]
     tests_read: float | None
     """See `share_read`."""
-    end: float | None = None
-    """When all time is up (`time.monotonic`): what is read before the first function counts."""
 
     @property
     def functions(self) -> int:
@@ -113,10 +111,9 @@ def open_subject(subject: FunctionTargets) -> Opened:
 
     Raises `InputError`, also where none of the modules has a test in `subject.tests`.
     """
-    end = None if subject.total is None else time.monotonic() + subject.total
     python = None if subject.python is None else interpreter_of(None, subject.python)
     site = () if python is None else python.site
-    found = open_targets(subject.targets, python_path=site, end=end)
+    found = open_targets(subject.targets, python_path=site, end=subject.end)
     modules = [with_interpreter(module, subject.python) for module in found.modules]
     found = replace(found, modules=tuple(modules))
     folder = FolderTests.of(subject.tests) if subject.tests and subject.tests.is_dir() else None
@@ -130,7 +127,7 @@ def open_subject(subject: FunctionTargets) -> Opened:
             reasons.append(error)
     if len(reasons) == len(found.modules):
         raise reasons[0]
-    return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given), end)
+    return Opened(found, tuple(one.tests for one in given), share_read(subject.tests, given))
 
 
 def given_tests(
@@ -187,7 +184,7 @@ def collect(
         count=asked.options.get("n") or 3,
         description=read_description(subject.description),
         proposed=proposed,
-        end=opened.end,
+        end=subject.end,
     )
     found, total = opened.targets, opened.functions
     got = Collected(skipped=list(found.skipped))
@@ -258,7 +255,7 @@ def _stream(
     if not spec.cpu_bound or ask is not None:  # one session with the model for each module
         units = [FunctionUnit(*pair) for pair in zip(modules, opened.tests, strict=True)]
     return work_on(
-        units if subject.total is None else shared(units, subject.jobs),
+        units if subject.end == math.inf else shared(units, subject.jobs),
         settings,
         jobs=subject.jobs,
         opened=warn_of_gaps,

@@ -9,6 +9,7 @@ looked up as Python's path finder does, by the names of folders and files.
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
 import sysconfig
@@ -167,7 +168,7 @@ class Targets:
 
 
 def open_targets(
-    targets: Sequence[str], *, python_path: Sequence[str] = (), end: float | None = None
+    targets: Sequence[str], *, python_path: Sequence[str] = (), end: float = math.inf
 ) -> Targets:
     """Open `FILE.py[::NAME]`, folders, and `pkg.mod[:NAME]`, each file once.
 
@@ -188,7 +189,7 @@ def open_targets(
         broad = True
         count = len(modules) + len(skipped)
         for file in _sources(place):
-            if end is not None and time.monotonic() > end:
+            if time.monotonic() > end:
                 skipped.append(Skipped(str(file), "no time left", "the time for all was up"))
                 continue
             try:
@@ -200,7 +201,9 @@ def open_targets(
         if len(modules) + len(skipped) == count:
             raise InputError(f"{target}: holds no Python file that is not a test")
     if not modules:
-        raise InputError(f"{', '.join(targets)}: no public function in {len(skipped)} files")
+        late = sum(one.kind == "no time left" for one in skipped)
+        why = f"; for {late} of them no time was left" if late else ""
+        raise InputError(f"{', '.join(targets)}: no public function in {len(skipped)} files{why}")
     return Targets(tuple(modules.values()), tuple(skipped), broad)
 
 

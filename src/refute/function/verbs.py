@@ -40,6 +40,7 @@ LEAST = 0.25
 """Share of the budget, at least, that is left where a module takes as long to load."""
 REPLAYING = 0.8
 """Share of the budget, at most, for a look at what examples and given tests do."""
+TIME_UP = "time was up before all examples were looked at"
 _NO_ORACLE = (
     "no oracle: neither the description nor a test says what it should return, so only crashes, "
     "time-outs and contradictions can be found"
@@ -176,11 +177,13 @@ def _understanding(solver: Solver, box: Sandbox, *, docstrings: bool) -> Solver:
         timed = Timed(box, start + REPLAYING * seconds)
         given = verified(problem, box=timed)
         problem, notes = replace(problem, tests=given.tests), given.notes
-        if docstrings:
+        if docstrings and timed.over:  # to read a large module again would take as long
+            problem = replace(problem, examples=())
+        elif docstrings:
             problem, more = understood(problem, box=timed)
             notes = (*notes, *more)
-        if timed.spent:
-            notes = (*notes, "time was up before all examples were looked at")
+        if timed.spent or timed.over:
+            notes = (*notes, TIME_UP)
         result = solver(problem, ask, max(0.0, start + seconds - time.monotonic()))
         return replace(result, notes=(*notes, *result.notes))
 
@@ -231,7 +234,7 @@ def _hunt(name: str, result: MethodResult, count: int) -> Hunt:
     shown = [test.test.call for test in failing]
     findings: Sequence[Finding] = [f for f in result.findings if f.call not in shown]
     notes = result.notes
-    known = any("oracle" in note or note.startswith(TROUBLE) for note in notes)
+    known = any("oracle" in note or note.startswith((TROUBLE, TIME_UP)) for note in notes)
     if not result.given and not failing and not known:
         notes = (*notes, _NO_ORACLE)
     findings = tuple(findings[: count - len(failing)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -21,6 +21,7 @@ from refute.gating.running import Standing
 from refute.gating.shown import found_by_running, own_turned
 from refute.issue.vet import Vetted, vet_fix
 from refute.methods import Bounds
+from refute.sandbox.deadline import end_after
 from refute.workspace.contract import Workspace
 
 __all__ = ["Judged", "Settings", "Verdict", "judge"]
@@ -28,7 +29,8 @@ __all__ = ["Judged", "Settings", "Verdict", "judge"]
 Verdict = Literal["proven", "not proven", "nothing against it", "nothing to prove"]
 """`nothing against it`: no rule is broken, and `red-first` was left out; `nothing to prove`: no
 code changed."""
-_LOOKING = Looking(seconds=2.0, total=30.0)
+_SECONDS = 2.0
+"""For what one function does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Settings:
     """Seconds for one run of tests."""
     behaviour: bool = True
     """Whether to look for what else the change does."""
-    looking: Looking = field(default=_LOOKING)
+    behaviour_seconds: float = 30.0
+    """For that look in all, reading included; the tests have their own time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ def judge(
             interpreter = change.recipe.interpreter
             python = None if interpreter is None else Path(interpreter)
             try:
-                looked = compare(revisions, settings.looking, python=python, about=about, jobs=1)
+                looking = Looking(seconds=_SECONDS, end=end_after(settings.behaviour_seconds))
+                looked = compare(revisions, looking, python=python, about=about, jobs=1)
             except RefuteError as error:
                 looked = " ".join(str(error).split())
     notes += unseen

@@ -116,11 +116,15 @@ def harden(
     with what is known by then. Raises `InputError`, `Unavailable`.
     """
     start = time.monotonic()
-    with open_subject(targets, since, repo) as subject:
+    end = start + settings.budget
+    with open_subject(targets, since, repo, end) as subject:
         root = subject.tree.root
         hardened = Hardened(root, len(subject.parts))
         everything: list[Mutant] = []
-        for part in subject.parts:
+        for place, part in enumerate(subject.parts):
+            if time.monotonic() > end:
+                remark([f"no time was left for {len(subject.parts) - place} functions"])
+                break
             try:
                 everything += mutants_of(part.module, part.definition, part.lines)
             except Exception as error:

@@ -15,6 +15,7 @@ from refute.diffing.sources import is_source
 from refute.diffing.trees import find_products, list_tree
 from refute.errors import InputError
 from refute.function.target import open_targets
+from refute.remarks import remark
 from refute.workspace import rooted_files
 from refute.workspace.contract import Workspace
 from refute.workspace.snapshot import checkout_root, clone_at, snapshot
@@ -69,10 +70,12 @@ def freshen(workspace: Workspace, root: Path) -> None:
 
 
 @contextmanager
-def open_subject(targets: Sequence[str], since: str | None, repo: Path) -> Iterator[Subject]:
+def open_subject(
+    targets: Sequence[str], since: str | None, repo: Path, end: float
+) -> Iterator[Subject]:
     """The functions that changed since a commit (with `targets`, files and folders, only those in
     them), or the targets' own where there is no `since`; without either, what differs from HEAD:
-    something must.
+    something must. `end`: when the time is up (`time.monotonic`); files that are left are not read.
 
     Raises `InputError`, `WorkspaceUnavailable`.
     """
@@ -80,7 +83,7 @@ def open_subject(targets: Sequence[str], since: str | None, repo: Path) -> Itera
     if targets and since is None:
         tree = _working_tree(root)
         modules = Modules(tree)
-        yield Subject(tree, modules, tuple(_named(targets, root, modules)))
+        yield Subject(tree, modules, tuple(_named(targets, root, modules, end)))
         return
     within = [Path(target).resolve() for target in targets]
     for target, place in zip(targets, within, strict=True):
@@ -89,7 +92,8 @@ def open_subject(targets: Sequence[str], since: str | None, repo: Path) -> Itera
     try:
         with open_revisions(root, since) as revisions:
             modules = Modules(revisions.after)
-            changes = changed(revisions)
+            changes = changed(revisions, end)
+            remark(f"{one.path}: not looked at: {one.reason}" for one in changes.unreadable)
             lines: dict[tuple[str, str], frozenset[int] | None] = {
                 (one.after.file, one.qualname): frozenset(one.lines_after)
                 for one in changes.functions
@@ -115,11 +119,14 @@ def _working_tree(root: Path) -> Tree:
     return Tree(root, "working tree", commit, files)
 
 
-def _named(targets: Sequence[str], root: Path, modules: Modules) -> Iterator[Part]:
+def _named(targets: Sequence[str], root: Path, modules: Modules, end: float) -> Iterator[Part]:
     """The functions of targets; of a whole file the private ones too, which others call."""
     for target in targets:
         whole = "::" not in target and (":" not in target or Path(target).exists())
-        for one in open_targets([target]).modules:
+        opened = open_targets([target], end=end)
+        late = (one for one in opened.skipped if one.kind == "no time left")
+        remark(f"{one.where}: not looked at: {one.reason}" for one in late)
+        for one in opened.modules:
             path = one.source.path.resolve()
             if not path.is_relative_to(root):
                 raise InputError(f"{target}: lies outside of the repository {root}; see -C")

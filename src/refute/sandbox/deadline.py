@@ -12,9 +12,18 @@ from refute.problems import Invocation
 from refute.sandbox import Limits, NotRun, Outcome, Program, Sandbox
 from refute.sandbox.contract import takes_code
 
-__all__ = ["Timed"]
+__all__ = ["Timed", "end_after"]
 
 _DEFAULT = Limits()
+
+
+def end_after(seconds: float | None) -> float:
+    """`time.monotonic()` when so many seconds are over; None: never.
+
+    A verb takes it as it begins, before anything is read, and hands it on: all processes of a
+    machine share this clock.
+    """
+    return math.inf if seconds is None else time.monotonic() + seconds
 
 
 @dataclass(slots=True)

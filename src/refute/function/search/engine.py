@@ -107,6 +107,8 @@ def search(
     """
     start = time.monotonic()
     box = Timed(box) if max_candidates is not None else Timed(box, start + budget)
+    if box.over:  # else a large module is read, marked and copied before anybody looks at the clock
+        return MethodResult((), (), notes=("time was up before any example ran",))
     trusted, hints = trusted_tests(problem)
     state = _State(trusted, hints)
     second = expressible(problem, trusted)  # a share of the budget is for the second route
