@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from refute.figures import Share
 from refute.issue.analysis.filters import FilterRun
-from refute.issue.analysis.groups import Share
 from refute.issue.analysis.overlap import Ensemble, Independence, Pair
 from refute.issue.analysis.runs import GradedRun
 from refute.issue.analysis.study import Breakdown, StudiedRun, Study

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from refute.figures import Figure
+from refute.figures import Figure, Share
 from refute.issue.analysis.groups import (
     Group,
-    Share,
     by_date,
     by_length,
     by_repository,
