@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from refute import cli
+from refute.sandbox.local import LocalSandbox
+from refute.sandbox.pool import SandboxPool
 
 from .environments import with_packages
 
@@ -83,6 +85,18 @@ def only_pytest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with pytest and nothing else: the plugins in ours double what a run takes."""
     needs = {"pytest", "pluggy", "iniconfig", "packaging", "pygments"}
     return with_packages(tmp_path_factory.mktemp("only-pytest") / "env", needs)
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[LocalSandbox]:
+    with LocalSandbox() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[SandboxPool]:
+    with SandboxPool(1) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent, indent
 
@@ -19,12 +18,6 @@ from refute.sandbox.equality import expect_test, matches
 from refute.sandbox.local import LocalSandbox
 
 ADD = "def f(x, y=1):\n{docstring}\n    return x + y\n"
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as box:
-        yield box
 
 
 def problem(docstring: str, code: str = ADD, name: str = "f") -> FunctionProblem:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,12 +43,6 @@ KEY = FunctionKey(
     contract='\n    assert x >= 0, "invalid"\n',
 )
 PROBLEM = FunctionProblem("t/half", "Half of x.", "half(x)", "half", FAULTY)
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as box:
-        yield box
 
 
 @pytest.fixture(autouse=True)

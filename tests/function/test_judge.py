@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from rich.console import Console
@@ -40,14 +40,8 @@ EXITS = "import os\nos._exit(0)\n"
 TRIPLE = "def double(x):\n    return 3 * x\n"
 
 
-@pytest.fixture(scope="module")
-def box() -> Iterator[SandboxPool]:
-    with SandboxPool(1) as pool:
-        yield pool
-
-
-def judged(by: Judge, candidates: Sequence[str], box: SandboxPool) -> CandidateRanking:
-    return asyncio.run(judge_candidates(PROBLEM, candidates, by=by, box=box, seed=0))
+def judged(by: Judge, candidates: Sequence[str], pool: SandboxPool) -> CandidateRanking:
+    return asyncio.run(judge_candidates(PROBLEM, candidates, by=by, box=pool, seed=0))
 
 
 def order(found: CandidateRanking) -> list[int]:
@@ -62,8 +56,8 @@ def honest(messages: Sequence[Message], number: int) -> str:
     return f"Arguments: ```double({number + 2})```\nOutput: 0"
 
 
-def test_without_a_model_examples_then_agreement(box: SandboxPool) -> None:
-    found = judged(by_behaviour(), [TRIPLE, FOUR, RIGHT, ALSO, SQUARE], box)
+def test_without_a_model_examples_then_agreement(pool: SandboxPool) -> None:
+    found = judged(by_behaviour(), [TRIPLE, FOUR, RIGHT, ALSO, SQUARE], pool)
     assert order(found)[:2] == [2, 3]
     assert order(found)[-1] == 0
     assert [one.rank for one in found.ranking][:3] == [1, 1, 3]
@@ -76,21 +70,21 @@ def test_without_a_model_examples_then_agreement(box: SandboxPool) -> None:
     assert "score" not in console.export_text()
 
 
-def test_a_crowd_that_fails_the_example_loses(box: SandboxPool) -> None:
-    assert judged(by_behaviour(), [TRIPLE, TRIPLE, TRIPLE, RIGHT], box).best == 3
+def test_a_crowd_that_fails_the_example_loses(pool: SandboxPool) -> None:
+    assert judged(by_behaviour(), [TRIPLE, TRIPLE, TRIPLE, RIGHT], pool).best == 3
 
 
-def test_what_does_not_run_is_last_and_harms_nobody(box: SandboxPool) -> None:
-    found = judged(by_behaviour(), [BROKEN, EXITS, "x = 1\n", RIGHT, SQUARE], box)
+def test_what_does_not_run_is_last_and_harms_nobody(pool: SandboxPool) -> None:
+    found = judged(by_behaviour(), [BROKEN, EXITS, "x = 1\n", RIGHT, SQUARE], pool)
     assert set(order(found)[:2]) == {3, 4}
     assert all(one.passed == 0 and one.agreement == 0 for one in found.ranking[2:])
 
 
-def test_a_model_decides_against_the_crowd(box: SandboxPool) -> None:
+def test_a_model_decides_against_the_crowd(pool: SandboxPool) -> None:
     crowd = [SQUARE, SQUARE, SQUARE, RIGHT, FOUR]
-    assert judged(by_behaviour(), crowd, box).best == 0
+    assert judged(by_behaviour(), crowd, pool).best == 0
     ask = asker(honest)
-    found = judged(by_tests(ask, options=Options(), seed=0), crowd, box)
+    found = judged(by_tests(ask, options=Options(), seed=0), crowd, pool)
     assert found.best == 3
     assert found.ranking[0].score == 1.0
     assert found.ranking[0].passed == len(found.tests)
@@ -102,19 +96,19 @@ def test_a_model_decides_against_the_crowd(box: SandboxPool) -> None:
     assert len(requests) == 3
 
 
-def test_a_lying_model_cannot_put_a_failing_candidate_first(box: SandboxPool) -> None:
+def test_a_lying_model_cannot_put_a_failing_candidate_first(pool: SandboxPool) -> None:
     def liar(messages: Sequence[Message], number: int) -> str:
         if "Now the output" in messages[-1].content:
             x = int(re.findall(r"double.(-?\d+)", messages[-1].content)[0])
             return f"Output: {3 * x}"
         return f"Arguments: ```double({number + 5})```"
 
-    found = judged(by_tests(asker(liar), options=Options(), seed=0), [TRIPLE, RIGHT], box)
+    found = judged(by_tests(asker(liar), options=Options(), seed=0), [TRIPLE, RIGHT], pool)
     assert order(found) == [1, 0]
     assert found.ranking[1].score == 1.0
 
 
-def test_a_reward_model_sees_task_and_program(box: SandboxPool) -> None:
+def test_a_reward_model_sees_task_and_program(pool: SandboxPool) -> None:
     class Longest:
         name = "longest"
         seen = ""
@@ -126,7 +120,7 @@ def test_a_reward_model_sees_task_and_program(box: SandboxPool) -> None:
         async def close(self) -> None: ...
 
     scorer = Longest()
-    found = judged(by_reward(scorer), [RIGHT, f"{RIGHT}# it is right\n", TRIPLE * 9], box)
+    found = judged(by_reward(scorer), [RIGHT, f"{RIGHT}# it is right\n", TRIPLE * 9], pool)
     assert order(found) == [2, 1, 0], "the paper's baseline: its score alone ranks"
     assert "Return x doubled" in scorer.seen
     assert "return 2 * x" in scorer.seen
@@ -167,6 +161,6 @@ def test_the_rule() -> None:
     assert [(one.index, one.rank) for one in found] == [(2, 1), (4, 2), (1, 3), (3, 3), (0, 5)]
 
 
-def test_nobody_to_judge(box: SandboxPool) -> None:
+def test_nobody_to_judge(pool: SandboxPool) -> None:
     with pytest.raises(ValueError, match="no candidates"):
-        judged(by_behaviour(), [], box)
+        judged(by_behaviour(), [], pool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from textwrap import dedent
 
@@ -129,12 +128,6 @@ async def later(n):
     """
     return n + 1
 '''
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as box:
-        yield box
 
 
 def problem(name: str, code: str = CART) -> FunctionProblem:

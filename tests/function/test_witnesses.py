@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from refute.function.contract import MethodResult, State
@@ -29,12 +27,6 @@ def total(prices, rate):
     """
     return sum(scaled(p, rate) for p in prices)
 '''
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as box:
-        yield box
 
 
 def problem(code: str, name: str = "scaled") -> FunctionProblem:

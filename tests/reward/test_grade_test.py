@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from refute.errors import InputError
@@ -12,12 +10,6 @@ from refute.sandbox.local import LocalSandbox
 
 REFERENCE = "def f(x):\n    return x * 2\n"
 FAULTY = ("def f(x):\n    return x * 2 if x < 10 else 0\n", "def f(x): return 0")
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as one:
-        yield one
 
 
 @pytest.mark.parametrize(

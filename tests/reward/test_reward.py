@@ -25,12 +25,6 @@ SUMS = Task(
 )
 
 
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as one:
-        yield one
-
-
 def asserts(source: str, name: str = "f") -> Task:
     return Task(name, kind="asserts", source=source)
 

@@ -185,12 +185,6 @@ def truth(box: LocalSandbox, cache: Path) -> tuple[Any, ...]:
     return repr(found.expected), found.limits, found.invalid
 
 
-@pytest.fixture(scope="module")
-def box() -> Any:
-    with LocalSandbox() as box:
-        yield box
-
-
 def good(steps: Any = None, sizes: Any = None, ends: Any = None) -> dict[str, Any]:
     return {
         "steps": [[0, False], [0, False]] if steps is None else steps,

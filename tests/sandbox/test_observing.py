@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -112,12 +111,6 @@ def closes():
     return 1
 '''
 LINES = {text.strip(): number for number, text in enumerate(CODE.splitlines(), 1)}
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as box:
-        yield box
 
 
 def seen(box: LocalSandbox, expression: str, *setup: str, **more: object) -> Observation:

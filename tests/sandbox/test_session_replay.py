@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,12 +21,6 @@ def f(x: unknown) -> int:
         raise ValueError("none")
     return x * LIMIT
 """
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[LocalSandbox]:
-    with LocalSandbox() as box:
-        yield box
 
 
 def shown(box: LocalSandbox, *steps: str, watched: int = 1, seed: int = 0) -> Any:

@@ -213,35 +213,29 @@ def test_the_prompt_limit_is_exact() -> None:
     assert admitted(raw(), max_prompt=size - 1) == "prompt too long"
 
 
-@pytest.fixture(scope="module")
-def box() -> SandboxPool:
-    with SandboxPool(1) as pool:
-        yield pool  # type: ignore[misc]
-
-
-def checked(task: Raw, box: SandboxPool) -> str | None:
+def checked(task: Raw, pool: SandboxPool) -> str | None:
     found = admitted(task)
     assert isinstance(found, Solution), found
-    return asyncio.run(works(found, box))
+    return asyncio.run(works(found, pool))
 
 
-def test_code_has_to_run(box: SandboxPool) -> None:
+def test_code_has_to_run(pool: SandboxPool) -> None:
     fence = "A Python answer.\n```python\n{}\n```"
     body = "def f(x):\n    return 2 * x\n"
-    assert checked(raw(), box) is None
-    assert checked(raw(answer=fence.format(body + "print(f(3))"), chat=True), box) is None
+    assert checked(raw(), pool) is None
+    assert checked(raw(answer=fence.format(body + "print(f(3))"), chat=True), pool) is None
     wrong = raw(answer=fence.format(body + "f(1, 2)"), chat=True)
-    assert checked(wrong, box) == "does not run: TypeError"
+    assert checked(wrong, pool) == "does not run: TypeError"
     missing = raw(answer="import no_such_module_at_all as m\n\ndef f(x):\n    return m.f(x)\n")
-    assert checked(missing, box) == "does not run: ModuleNotFoundError"
+    assert checked(missing, pool) == "does not run: ModuleNotFoundError"
     leaves = raw(answer=fence.format(body + "__import__('os')._exit(0)"), chat=True)
-    assert checked(leaves, box) == "does not run: it is cut short"
+    assert checked(leaves, pool) == "does not run: it is cut short"
 
 
-def test_code_has_to_agree_with_its_description(box: SandboxPool) -> None:
-    assert checked(raw("Double.\n\n>>> f(2)\n4\n"), box) is None
+def test_code_has_to_agree_with_its_description(pool: SandboxPool) -> None:
+    assert checked(raw("Double.\n\n>>> f(2)\n4\n"), pool) is None
     reason = "fails an example of its description"
-    assert checked(raw("Double.\n\n>>> f(2)\n5\n"), box) == reason
+    assert checked(raw("Double.\n\n>>> f(2)\n5\n"), pool) == reason
 
 
 # -- contamination ---------------------------------------------------------------------------------

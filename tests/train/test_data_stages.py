@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,35 +58,29 @@ def solution(code: str = ABOVE, description: str = "The numbers above the limit.
 FAULT = Fault(ABOVE.replace("number > limit", "number >= limit"), "mutation")
 
 
-@pytest.fixture(scope="module")
-def box() -> Iterator[SandboxPool]:
-    with SandboxPool(1) as pool:
-        yield pool
-
-
 def asking(answer: Any) -> tuple[Session, ScriptedModel]:
     model = ScriptedModel(answer)
     return Session(model), model
 
 
-def outputs(box: SandboxPool, code: str, calls: Sequence[str]) -> list[Any]:
-    found = asyncio.run(box.run(Program(code, "above"), [Expression(call) for call in calls]))
+def outputs(pool: SandboxPool, code: str, calls: Sequence[str]) -> list[Any]:
+    found = asyncio.run(pool.run(Program(code, "above"), [Expression(call) for call in calls]))
     return [one.value if isinstance(one, Returned) else one for one in found]
 
 
 # -- stage I ---------------------------------------------------------------------------------------
 
 
-def test_mutations_are_wrong_for_some_inputs_and_the_same_for_a_seed(box: SandboxPool) -> None:
-    made = asyncio.run(corrupt.by_mutation(solution(), 2, box=box, seed=3))
-    again = asyncio.run(corrupt.by_mutation(solution(), 2, box=box, seed=3))
+def test_mutations_are_wrong_for_some_inputs_and_the_same_for_a_seed(pool: SandboxPool) -> None:
+    made = asyncio.run(corrupt.by_mutation(solution(), 2, box=pool, seed=3))
+    again = asyncio.run(corrupt.by_mutation(solution(), 2, box=pool, seed=3))
     assert made.faults == again.faults
     assert len({fault.code for fault in made.faults}) == 2
     probes = corrupt.probes(solution(), 3)
-    right = asyncio.run(box.run(Program(ABOVE, "above"), probes))
+    right = asyncio.run(pool.run(Program(ABOVE, "above"), probes))
     for fault in made.faults:
         assert fault.by == "mutation"
-        wrong = asyncio.run(box.run(Program(fault.code, "above"), probes))
+        wrong = asyncio.run(pool.run(Program(fault.code, "above"), probes))
         agree = sum(map(Returned.__eq__, right, wrong))
         assert 0 < agree < len(probes), fault.code
         assert "# strictly" in fault.code, "the source stays as it is outside of the edit"
@@ -96,7 +90,7 @@ def versions(*codes: str) -> Callable[[Sequence[Message], int], str]:
     return lambda messages, number: f"Here:\n{FENCE}python\n{codes[number]}\n{FENCE}\n"
 
 
-def test_versions_of_a_model_that_are_no_faults(box: SandboxPool) -> None:
+def test_versions_of_a_model_that_are_no_faults(pool: SandboxPool) -> None:
     body = ABOVE.replace("number > limit", "number >= limit")
     session, model = asking(
         versions(
@@ -107,7 +101,7 @@ def test_versions_of_a_model_that_are_no_faults(box: SandboxPool) -> None:
         )
     )
     ask = session.asker("1")
-    made = asyncio.run(corrupt.by_model(solution(), 2, ask=ask, box=box, sampling=SAMPLING))
+    made = asyncio.run(corrupt.by_model(solution(), 2, ask=ask, box=pool, sampling=SAMPLING))
     assert made.dropped == {
         "same as the reference": 1,
         "other parameters": 1,
@@ -122,11 +116,11 @@ def test_versions_of_a_model_that_are_no_faults(box: SandboxPool) -> None:
     assert ABOVE.strip() in model.asked[0][0].content
 
 
-def test_a_version_that_does_not_load_is_dropped(box: SandboxPool) -> None:
+def test_a_version_that_does_not_load_is_dropped(pool: SandboxPool) -> None:
     broken = ABOVE.replace("LIMIT = 10", "LIMIT = 10 / 0").replace("> limit", ">= limit")
     session, _ = asking(lambda messages, number: f"{FENCE}python\n{broken}\n{FENCE}")
     ask = session.asker("1")
-    made = asyncio.run(corrupt.by_model(solution(), 1, ask=ask, box=box, sampling=SAMPLING))
+    made = asyncio.run(corrupt.by_model(solution(), 1, ask=ask, box=pool, sampling=SAMPLING))
     # The function alone is taken over: what it needs stays as the reference has it.
     assert all("10 / 0" not in fault.code for fault in made.faults) or made.dropped
 
@@ -134,11 +128,11 @@ def test_a_version_that_does_not_load_is_dropped(box: SandboxPool) -> None:
 # -- stage II --------------------------------------------------------------------------------------
 
 
-def test_the_search_finds_inputs_and_the_reference_their_outputs(box: SandboxPool) -> None:
-    made = asyncio.run(attempts.by_search(solution(), FAULT, 3, box=box, seed=0))
+def test_the_search_finds_inputs_and_the_reference_their_outputs(pool: SandboxPool) -> None:
+    made = asyncio.run(attempts.by_search(solution(), FAULT, 3, box=pool, seed=0))
     assert 1 <= len(made.kept) <= 3
     calls = [one.call for one in made.kept]
-    right, wrong = outputs(box, ABOVE, calls), outputs(box, FAULT.code, calls)
+    right, wrong = outputs(pool, ABOVE, calls), outputs(pool, FAULT.code, calls)
     assert [repr(value) for value in right] == [one.output for one in made.kept]
     assert all(a != b for a, b in zip(right, wrong, strict=True))
     assert made.dropped["does not tell fault and reference apart"] > 0
@@ -153,7 +147,7 @@ def proposal(call: str, output: str = "[]") -> str:
     )
 
 
-def test_a_models_inputs_are_kept_and_its_outputs_are_not(box: SandboxPool) -> None:
+def test_a_models_inputs_are_kept_and_its_outputs_are_not(pool: SandboxPool) -> None:
     answers = [
         proposal("above([1, 2, 3], 2)", "[2, 3]"),
         proposal("above(numbers=[1, 2, 3], limit=2)"),
@@ -163,7 +157,7 @@ def test_a_models_inputs_are_kept_and_its_outputs_are_not(box: SandboxPool) -> N
     ]
     session, model = asking(lambda messages, number: answers[number])
     made = asyncio.run(
-        attempts.by_model(solution(), FAULT, 5, ask=session.asker("1"), box=box, sampling=SAMPLING)
+        attempts.by_model(solution(), FAULT, 5, ask=session.asker("1"), box=pool, sampling=SAMPLING)
     )
     assert [(one.call, one.output) for one in made.kept] == [("above([1, 2, 3], 2)", "[3]")]
     assert made.dropped == {
@@ -183,12 +177,12 @@ def test_a_models_inputs_are_kept_and_its_outputs_are_not(box: SandboxPool) -> N
         ("def f(x):\n    return [x] * 5000\n", "output too long"),
     ],
 )
-def test_references_that_give_no_unit_test(code: str, reason: str, box: SandboxPool) -> None:
+def test_references_that_give_no_unit_test(code: str, reason: str, pool: SandboxPool) -> None:
     found = solution(code, "Do it.")
     fault = Fault("def f(x):\n    return -1\n", "mutation")
     session, _ = asking(lambda messages, number: f"Arguments: {FENCE}f({number}){FENCE}")
     made = asyncio.run(
-        attempts.by_model(found, fault, 2, ask=session.asker("1"), box=box, sampling=SAMPLING)
+        attempts.by_model(found, fault, 2, ask=session.asker("1"), box=pool, sampling=SAMPLING)
     )
     assert made.kept == []
     assert sum(count for why, count in made.dropped.items() if reason in why) >= 1, made.dropped
@@ -199,11 +193,11 @@ def test_references_that_give_no_unit_test(code: str, reason: str, box: SandboxP
 ATTEMPT = AttackingInput("above([1, 2, 3], 2)", "[3]", "search")
 
 
-def reasons(box: SandboxPool, *answers: str | Completion) -> rationales.Rationale:
+def reasons(pool: SandboxPool, *answers: str | Completion) -> rationales.Rationale:
     session, _ = asking(lambda messages, number: answers[number])
     return asyncio.run(
         rationales.rationale(
-            solution(), ATTEMPT, ask=session.asker("1"), box=box, sampling=SAMPLING
+            solution(), ATTEMPT, ask=session.asker("1"), box=pool, sampling=SAMPLING
         )
     )
 
@@ -212,8 +206,8 @@ def ending(output: str, text: str = "Only 3 is above 2.") -> str:
     return f"{text}\n\nOutput: {FENCE}{output}{FENCE}"
 
 
-def test_a_rationale_that_ends_in_the_right_value(box: SandboxPool) -> None:
-    made = reasons(box, ending("[3]"))
+def test_a_rationale_that_ends_in_the_right_value(pool: SandboxPool) -> None:
+    made = reasons(pool, ending("[3]"))
     assert made.text == "Only 3 is above 2."
     assert not made.dropped
 
@@ -232,8 +226,8 @@ def test_a_rationale_that_ends_in_the_right_value(box: SandboxPool) -> None:
         (Completion(ending("[3]"), "length"), "cut off"),
     ],
 )
-def test_rationales_that_fall_out(answer: Any, reason: str, box: SandboxPool) -> None:
-    made = reasons(box, answer, ending("[3]", "The second try."))
+def test_rationales_that_fall_out(answer: Any, reason: str, pool: SandboxPool) -> None:
+    made = reasons(pool, answer, ending("[3]", "The second try."))
     assert made.dropped == {reason: 1}
     assert made.text == "The second try."
 
@@ -247,19 +241,19 @@ def test_the_hypothesis_of_a_change() -> None:
 # -- rows ------------------------------------------------------------------------------------------
 
 
-def test_the_prompt_is_what_the_method_asks(box: SandboxPool) -> None:
+def test_the_prompt_is_what_the_method_asks(pool: SandboxPool) -> None:
     """Byte equality with inference: the method is run, and what it sends is compared."""
     tricky = solution(ABOVE, f"{{{{ not a variable }}}} {{% raw %}} <b> & {FENCE}  é\n\n   x\n")
     fault = Fault(FAULT.code, "mutation")
     session, model = asking(lambda messages, number: "")
     problem = tricky.problem(fault.code)
-    ctx = Context(model=session.asker("1"), sandbox=box)
+    ctx = Context(model=session.asker("1"), sandbox=pool)
     asyncio.run(METHODS.get("utgen")(problem, ctx=ctx, options=Options(n=1, m=0)))
     [message] = model.asked[0]
     assert rows.prompt(tricky, fault).encode() == message.content.encode()
 
 
-def test_the_completion_has_the_form_that_the_prompt_asks_for(box: SandboxPool) -> None:
+def test_the_completion_has_the_form_that_the_prompt_asks_for(pool: SandboxPool) -> None:
     said = rows.said_before(proposal("above([1, 2, 3], 2)"))
     assert said is not None
     hypothesis, about = said
@@ -272,12 +266,12 @@ def test_the_completion_has_the_form_that_the_prompt_asks_for(box: SandboxPool) 
     ).partition("Answer in this form:")[2]
     headings = [line for line in form.split("\n") if line.startswith("#")]
     assert [line for line in text.split("\n") if line.startswith("#")] == headings
-    assert asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, box))
+    assert asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, pool))
     bare = rows.completion(ATTEMPT, rows.TrainingAnswer(None, "", ""))
-    assert asyncio.run(rows.reads_back(bare, solution(), FAULT, ATTEMPT, box))
+    assert asyncio.run(rows.reads_back(bare, solution(), FAULT, ATTEMPT, pool))
 
 
-def test_the_votes_turn_is_what_a_vote_asks(box: SandboxPool) -> None:
+def test_the_votes_turn_is_what_a_vote_asks(pool: SandboxPool) -> None:
     """Byte equality with inference again: an answer to learn is given, and its output voted on."""
     said = rows.said_before(proposal("above([1, 2, 3], 2)"))
     assert said is not None
@@ -285,7 +279,7 @@ def test_the_votes_turn_is_what_a_vote_asks(box: SandboxPool) -> None:
     turns, answer = rows.vote_turn(text, solution(), FAULT, ATTEMPT)
     session, model = asking(lambda messages, number: text if len(messages) == 1 else answer)
     problem = solution().problem(FAULT.code)
-    ctx = Context(model=session.asker("1"), sandbox=box)
+    ctx = Context(model=session.asker("1"), sandbox=pool)
     found = asyncio.run(METHODS.get("utgen")(problem, ctx=ctx, options=Options(n=1, m=0)))
     assert list(model.asked[-1]) == turns
     assert answer == ending("[3]").replace("\n\n", "\n")
@@ -309,10 +303,10 @@ def test_the_papers_prompts(tmp_path: Path) -> None:
         assert "teaching assistant" in render("train_corrupt", **about)
 
 
-def test_reasoning_that_leads_the_reader_astray_is_noticed(box: SandboxPool) -> None:
+def test_reasoning_that_leads_the_reader_astray_is_noticed(pool: SandboxPool) -> None:
     astray = f"Compare Arguments: {FENCE}above([7], 1){FENCE}, for which\nOutput: {FENCE}[7]{FENCE}"
     text = rows.completion(ATTEMPT, rows.TrainingAnswer(None, "", astray))
-    assert not asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, box))
+    assert not asyncio.run(rows.reads_back(text, solution(), FAULT, ATTEMPT, pool))
 
 
 # -- all of it -------------------------------------------------------------------------------------
@@ -331,7 +325,7 @@ def teacher(messages: Sequence[Message], number: int) -> str:
 
 
 def make(
-    box: SandboxPool, tmp_path: Path, name: str, answer: Any, **settings: Any
+    pool: SandboxPool, tmp_path: Path, name: str, answer: Any, **settings: Any
 ) -> tuple[BuiltData, ScriptedModel]:
     (tmp_path / "rows.jsonl").write_text(json.dumps(SOURCE) + "\n")
     session, model = asking(answer)
@@ -344,7 +338,7 @@ def make(
                 tmp_path / name,
                 chosen,
                 index=NONE,
-                box=box,
+                box=pool,
                 session=session,
                 validation=0.0,
             )
@@ -356,8 +350,8 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
 
 
-def test_all_stages_with_a_model(box: SandboxPool, tmp_path: Path) -> None:
-    built, _ = make(box, tmp_path, "out", teacher)
+def test_all_stages_with_a_model(pool: SandboxPool, tmp_path: Path) -> None:
+    built, _ = make(pool, tmp_path, "out", teacher)
     assert [(stage.taken, stage.made) for stage in built.stages] == [(1, 1), (1, 2), (2, 4), (4, 4)]
     assert built.stages[2].dropped == {
         "the same input again": 4,
@@ -377,9 +371,9 @@ def test_all_stages_with_a_model(box: SandboxPool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stop", [1, 3, 5, 8])
-def test_a_stopped_run_goes_on(stop: int, box: SandboxPool, tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on(stop: int, pool: SandboxPool, tmp_path: Path) -> None:
     """The model fails after some answers; the next start asks for the rest, and no more."""
-    whole, undisturbed = make(box, tmp_path, "whole", teacher)
+    whole, undisturbed = make(pool, tmp_path, "whole", teacher)
     given: Counter[tuple[str, int]] = Counter()
 
     def failing(messages: Sequence[Message], number: int) -> str:
@@ -389,38 +383,44 @@ def test_a_stopped_run_goes_on(stop: int, box: SandboxPool, tmp_path: Path) -> N
         return teacher(messages, number)
 
     with pytest.raises(ModelUnavailable, match="gone"):
-        make(box, tmp_path, "stopped", failing)
+        make(pool, tmp_path, "stopped", failing)
     counted = set(given)
 
     def counting(messages: Sequence[Message], number: int) -> str:
         given[messages[-1].content, number] += 1
         return teacher(messages, number)
 
-    built, _ = make(box, tmp_path, "stopped", counting)
+    built, _ = make(pool, tmp_path, "stopped", counting)
     assert built.rows == whole.rows
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
     assert len(given) == undisturbed.samples
     assert counted <= set(given)
-    _, third = make(box, tmp_path, "stopped", teacher)
+    _, third = make(pool, tmp_path, "stopped", teacher)
     assert third.samples == 0
 
 
-def test_other_settings_need_another_directory(box: SandboxPool, tmp_path: Path) -> None:
-    make(box, tmp_path, "out", teacher)
+def test_other_settings_need_another_directory(pool: SandboxPool, tmp_path: Path) -> None:
+    make(pool, tmp_path, "out", teacher)
     with pytest.raises(InputError, match="seed = 0, not 1"):
-        make(box, tmp_path, "out", teacher, seed=1)
+        make(pool, tmp_path, "out", teacher, seed=1)
 
 
-def test_mix_fills_up_with_mutations(box: SandboxPool, tmp_path: Path) -> None:
+def test_mix_fills_up_with_mutations(pool: SandboxPool, tmp_path: Path) -> None:
     built, _ = make(
-        box, tmp_path, "out", lambda m, n: "sorry", by_model=0.5, inputs="search", rationales="none"
+        pool,
+        tmp_path,
+        "out",
+        lambda m, n: "sorry",
+        by_model=0.5,
+        inputs="search",
+        rationales="none",
     )
     assert built.stages[1].made == 2
     assert built.stages[1].dropped["no program"] >= 1
     assert {row["fault_by"] for row in built.rows} == {"mutation"}
 
 
-def test_without_a_model_and_held_out_problems(box: SandboxPool, tmp_path: Path) -> None:
+def test_without_a_model_and_held_out_problems(pool: SandboxPool, tmp_path: Path) -> None:
     other = {
         "id": "odd",
         "description": "Count the odd numbers.",
@@ -432,7 +432,7 @@ def test_without_a_model_and_held_out_problems(box: SandboxPool, tmp_path: Path)
     def run(limit: int | None) -> BuiltData:
         settings = DataSettings()
         return asyncio.run(
-            build(str(source), tmp_path / "out", settings, index=NONE, box=box, limit=limit)
+            build(str(source), tmp_path / "out", settings, index=NONE, box=pool, limit=limit)
         )
 
     first = run(1)
@@ -450,14 +450,14 @@ def test_without_a_model_and_held_out_problems(box: SandboxPool, tmp_path: Path)
         name = item.key.entry_point
         calls = [Call(args) for args in item.key.inputs]
         right, wrong = (
-            asyncio.run(box.run(Program(code, name), calls))
+            asyncio.run(pool.run(Program(code, name), calls))
             for code in (item.key.reference, item.problem.code)
         )
         assert right
         assert all(a != b for a, b in zip(right, wrong, strict=True))
 
 
-def test_a_model_has_to_be_there(tmp_path: Path, box: SandboxPool) -> None:
+def test_a_model_has_to_be_there(tmp_path: Path, pool: SandboxPool) -> None:
     settings = DataSettings(rationales="model")
     with pytest.raises(InputError, match="name it with --model"):
-        asyncio.run(build("x", tmp_path, settings, index=NONE, box=box))
+        asyncio.run(build("x", tmp_path, settings, index=NONE, box=pool))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from itertools import islice
 
 import pytest
@@ -18,13 +17,6 @@ from refute.function.llm.code_extraction import read_program
 from refute.literals import read_literal, source_of
 from refute.problems import Call, Trust, UnitTest
 from refute.sandbox import Limits, Program, Returned, Sandbox
-from refute.sandbox.local import LocalSandbox
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[Sandbox]:
-    with LocalSandbox() as opened:
-        yield opened
 
 
 def some(count: int, seed: int = 0) -> list[SyntheticTask]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -32,12 +32,6 @@ FAULT = CODE.replace("a > b", "a < b")
 FENCE = "`" * 3
 
 
-@pytest.fixture(scope="module")
-def box() -> Iterator[SandboxPool]:
-    with SandboxPool(1) as pool:
-        yield pool
-
-
 def said(call: str, output: str) -> str:
     return f"Arguments: {FENCE}{call}{FENCE}\nOutput: {FENCE}{output}{FENCE}"
 
@@ -57,7 +51,7 @@ def test_pairs_take_turns_and_are_capped() -> None:
     assert [one.lacks for one in bad] == ["no attack", "wrong output", "no attack, wrong output"]
 
 
-def test_attempts_are_judged_by_the_reference(box: SandboxPool) -> None:
+def test_attempts_are_judged_by_the_reference(pool: SandboxPool) -> None:
     solution = admitted(Raw("top", "The larger of two.", CODE, False))
     assert isinstance(solution, Solution), solution
     answers = [
@@ -78,7 +72,7 @@ def test_attempts_are_judged_by_the_reference(box: SandboxPool) -> None:
             Fault(FAULT, "mutation"),
             len(answers),
             ask=session.asker("1"),
-            box=box,
+            box=pool,
             sampling=Sampling(),
         )
     )
@@ -102,19 +96,19 @@ def attempt(messages: Sequence[Message], number: int) -> str:
     return (said("top(1, 2)", "2"), said("top(1, 2)", "1"), said("top(2, 2)", "2"))[number % 3]
 
 
-def made(box: SandboxPool, source: Path, folder: Path, most: int | None) -> BuiltData:
+def made(pool: SandboxPool, source: Path, folder: Path, most: int | None) -> BuiltData:
     session = Session(ScriptedModel(attempt))
     settings = DataSettings(faults=1, attempts=3, by_model=1.0, inputs="model")
     return asyncio.run(
         build(
-            str(source), folder, settings, index=Index([]), box=box, session=session,
+            str(source), folder, settings, index=Index([]), box=pool, session=session,
             validation=1e-9, pairs_per_fault=most,
         )
     )  # fmt: skip
 
 
 def test_the_folder_has_pairs_and_problems_without_held_out_ones(
-    box: SandboxPool, tmp_path: Path
+    pool: SandboxPool, tmp_path: Path
 ) -> None:
     source, folder = tmp_path / "rows.jsonl", tmp_path / "out"
     tasks = [
@@ -126,7 +120,7 @@ def test_the_folder_has_pairs_and_problems_without_held_out_ones(
         },
     ]
     source.write_text("".join(json.dumps(task) + "\n" for task in tasks))
-    built = made(box, source, folder, 1)
+    built = made(pool, source, folder, 1)
     lines = [json.loads(line) for line in (folder / "preferences.jsonl").open()]
     assert lines == built.preferences
     [pair] = lines
@@ -145,7 +139,7 @@ def test_the_folder_has_pairs_and_problems_without_held_out_ones(
     assert problem.key.reference != problem.problem.code
     assert request(problem) == built.rows[0]["prompt"], "one prompt, whatever the training"
 
-    again = made(box, source, folder, None)
+    again = made(pool, source, folder, None)
     assert again.preferences[0] == pair, "the journal is enough, and a larger cap adds to it"
     assert len(again.preferences) == 2
     shown = figures(again, DataSettings(), source="x", model="m", sets=())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -23,12 +22,6 @@ FENCE = "`" * 3
 def item(reference: str = RIGHT, code: str = WRONG) -> Item:
     problem = FunctionProblem("p", "At most 3.", "def cap(number)", "cap", code)
     return Item(problem, FunctionKey("p", "cap", reference, ((9,),)))
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[SandboxPool]:
-    with SandboxPool(1) as pool:
-        yield pool
 
 
 def said(call: str, output: str) -> str:
@@ -60,32 +53,32 @@ ANSWERS = {
 }
 
 
-def rewards(box: SandboxPool, answers: list[object], of: Item, credits: Credits) -> list[float]:
-    verdict = reward_for({"p": of}, box, credits)
+def rewards(pool: SandboxPool, answers: list[object], of: Item, credits: Credits) -> list[float]:
+    verdict = reward_for({"p": of}, pool, credits)
     return asyncio.run(
         verdict(completions=answers, problem=["p"] * len(answers), prompts=[], completion_ids=[])
     )
 
 
-def test_answers_are_paid_by_the_verdict(box: SandboxPool) -> None:
+def test_answers_are_paid_by_the_verdict(pool: SandboxPool) -> None:
     answers: list[object] = list(ANSWERS)
     answers[0] = [{"role": "assistant", "content": answers[0]}]  # as TRL hands them over
-    found = rewards(box, answers, item(), Credits(attack=0.2, right=0.1))
+    found = rewards(pool, answers, item(), Credits(attack=0.2, right=0.1))
     assert dict(zip(ANSWERS, found, strict=True)) == ANSWERS
 
 
-def test_a_reference_that_rolls_dice_pays_nobody(box: SandboxPool) -> None:
+def test_a_reference_that_rolls_dice_pays_nobody(pool: SandboxPool) -> None:
     dice = "SEEN = []\n\n\ndef cap(number):\n    SEEN.append(1)\n    return len(SEEN)\n"
-    [found] = rewards(box, [said("cap(9)", "1")], item(dice), Credits(0.5, 0.5))
+    [found] = rewards(pool, [said("cap(9)", "1")], item(dice), Credits(0.5, 0.5))
     assert found == 0.0
 
 
 def test_what_cannot_be_graded_is_paid_nothing_and_no_sandbox_is_an_error(
-    box: SandboxPool, caplog: pytest.LogCaptureFixture
+    pool: SandboxPool, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = replace(item(), key=replace(item().key, contract="no ( Python"))
     with caplog.at_level("INFO", "refute"):
-        assert rewards(box, [said("cap(9)", "3")], odd, Credits()) == [0.0]
+        assert rewards(pool, [said("cap(9)", "3")], odd, Credits()) == [0.0]
     assert "p: an answer is paid nothing: ValueError" in caplog.text
     closed = SandboxPool(1)
     closed.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -42,12 +42,6 @@ def run(
     ask = asker(script)
     ctx = Context(model=ask, sandbox=box or TrustingBox())
     return asyncio.run(METHODS.get(method)(problem, ctx=ctx, options=options or Options())), ask
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[SandboxPool]:
-    with SandboxPool(1) as pool:
-        yield pool
 
 
 # -- what it costs ---------------------------------------------------------------------------------
@@ -170,9 +164,9 @@ def knowing(messages: Sequence[Message], number: int) -> str:
     return f"```python\n{MENDED}```"
 
 
-def test_disagreement_finds_the_test_that_the_model_did_not(box: SandboxPool) -> None:
+def test_disagreement_finds_the_test_that_the_model_did_not(pool: SandboxPool) -> None:
     """No proposed input shows the fault, and the code passes its example; a neighbour shows it."""
-    result, ask = run(LARGER, knowing, box=box)
+    result, ask = run(LARGER, knowing, box=pool)
     assert trace_of(result).codes[-1] == MENDED
     assert result.failing
     for failing in result.failing:
@@ -189,14 +183,14 @@ def test_disagreement_finds_the_test_that_the_model_did_not(box: SandboxPool) ->
         assert ("if a > 0" in messages[0].content) == own
 
 
-def test_hunting_asks_for_tests_and_keeps_the_code(box: SandboxPool) -> None:
-    result, _ = run(LARGER, knowing, Options(m=0), box=box)
+def test_hunting_asks_for_tests_and_keeps_the_code(pool: SandboxPool) -> None:
+    result, _ = run(LARGER, knowing, Options(m=0), box=pool)
     assert trace_of(result).codes == (LARGER.code,)
     assert not result.candidates
     assert result.failing
 
 
-def test_the_engine_mends_what_the_model_cannot(box: SandboxPool) -> None:
+def test_the_engine_mends_what_the_model_cannot(pool: SandboxPool) -> None:
     """The model knows outputs and writes no code at all."""
     code = "def double(x):\n    return x + 3\n"
     problem = FunctionProblem("d", "Double x.", "double(x)", "double", code)
@@ -210,7 +204,7 @@ def test_the_engine_mends_what_the_model_cannot(box: SandboxPool) -> None:
             return f"Output: {2 * x}"
         return "I would rather not."
 
-    result, _ = run(problem, answer, box=box)
+    result, _ = run(problem, answer, box=pool)
     assert trace_of(result).codes[-1] != code
     assert asyncio.run(
         try_code(trace_of(result).codes[-1], "double", [UnitTest(Call((50,)), 100)], TrustingBox())
@@ -221,7 +215,7 @@ def test_the_engine_mends_what_the_model_cannot(box: SandboxPool) -> None:
     assert "becomes" in edit.reason
 
 
-def test_without_votes_nothing_but_the_stated_outputs_is_used(box: SandboxPool) -> None:
+def test_without_votes_nothing_but_the_stated_outputs_is_used(pool: SandboxPool) -> None:
     def answer(messages: Sequence[Message], number: int) -> str:
         question = messages[-1].content
         if "with one unit test" in question:
@@ -229,7 +223,7 @@ def test_without_votes_nothing_but_the_stated_outputs_is_used(box: SandboxPool) 
         assert "Now the output" not in question
         return f"```python\n{RIGHT}```"
 
-    result, ask = run(WORDS, answer, Options(vote=False), box=box)
+    result, ask = run(WORDS, answer, Options(vote=False), box=pool)
     assert trace_of(result).codes[-1] == RIGHT
     assert ask.model.samples <= 3 + 3 + 2
 
@@ -247,10 +241,10 @@ def liar(messages: Sequence[Message], number: int) -> str:
 
 
 @pytest.mark.parametrize("code", [RIGHT, WRONG])
-def test_no_fix_fails_a_certain_test(code: str, box: SandboxPool) -> None:
+def test_no_fix_fails_a_certain_test(code: str, pool: SandboxPool) -> None:
     """A unanimous liar whose fix satisfies all of its lies."""
     problem = replace(WORDS, code=code)
-    result, _ = run(problem, liar, box=box)
+    result, _ = run(problem, liar, box=pool)
     assert result.generated
     assert trace_of(result).codes == (code,) * 4
     assert {edit.reason for edit in trace_of(result).edits} <= {
@@ -277,7 +271,7 @@ def test_liars_do_no_harm_to_passing_programs() -> None:
             assert not trial.failing, seed
 
 
-def test_a_test_that_all_fixes_contradict_is_suspect(box: SandboxPool) -> None:
+def test_a_test_that_all_fixes_contradict_is_suspect(pool: SandboxPool) -> None:
     """The vote is wrong about one input; two fixes of the model agree on another output."""
     other = RIGHT.replace("len(text.split())", "sum(1 for _ in text.split())")
 
@@ -290,7 +284,7 @@ def test_a_test_that_all_fixes_contradict_is_suspect(box: SandboxPool) -> None:
             return f"Output: {7 if text == 'a  b' else len(text.split())}"
         return f"```python\n{(RIGHT, other)[number % 2]}```"
 
-    result, _ = run(WORDS, answer, box=box)
+    result, _ = run(WORDS, answer, box=pool)
     states = {str(a.call): a.status for a in trace_of(result).suites[0].attempts}
     assert states[str(Call(("a  b",)))] == "suspect"
     assert states[str(Call(("c ",)))] == "kept"
@@ -298,7 +292,7 @@ def test_a_test_that_all_fixes_contradict_is_suspect(box: SandboxPool) -> None:
     assert trace_of(result).codes[-1] in (RIGHT, other)
 
 
-def test_tests_decide_between_fixes(box: SandboxPool) -> None:
+def test_tests_decide_between_fixes(pool: SandboxPool) -> None:
     """Most fixes are wrong in the same way: votes, not their number, decide."""
     wrong = MENDED.replace("a > b", "a > 1")
 
@@ -308,7 +302,7 @@ def test_tests_decide_between_fixes(box: SandboxPool) -> None:
             return knowing(messages, number)
         return f"```python\n{(wrong, MENDED, wrong + '# so')[number % 3]}\n```"
 
-    result, _ = run(LARGER, answer, box=box)
+    result, _ = run(LARGER, answer, box=pool)
     assert trace_of(result).codes[-1].strip() == MENDED.strip()
 
 
