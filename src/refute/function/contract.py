@@ -47,10 +47,10 @@ class Finding:
     """Something that can be shown without knowing the right output."""
 
     call: Invocation
-    kind: Literal["crash", "timeout", "contradiction"]
+    kind: Literal["crash", "contradiction"]
     actual: Outcome
     reason: str
-    """One line for people: "raises IndexError on [1]", "example says 3, annotation str"."""
+    """One line for people: "raises NameError at line 3: name 'lenght' is not defined"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from refute.storage import write_output
 
 __all__ = ["OF_CHANGES", "OF_FUNCTIONS", "read_baseline", "without_known", "write_baseline"]
 
-OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash", "timeout", "contradiction")
+OF_FUNCTIONS = ("wrong-output", "predicted-output", "crash", "contradiction")
 OF_CHANGES = ("behaviour-changed", "behaviour-changed-as-stated", "does-not-load")
 """The rules of which `hunt` and `diff` speak."""
 _SCHEMA = "baseline/1"

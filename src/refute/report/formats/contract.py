@@ -36,8 +36,7 @@ RULES = {
             "description, a given test) fails.",
         ),
         Rule("predicted-output", "warning", "A test whose expected output was worked out fails."),
-        Rule("crash", "warning", "A call with arguments of the right kind raises."),
-        Rule("timeout", "warning", "A call with arguments of the right kind does not end."),
+        Rule("crash", "warning", "The code does not load, or names what nothing binds."),
         Rule("contradiction", "warning", "What is said of the function contradicts itself."),
         Rule(
             "behaviour-changed",
