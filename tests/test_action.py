@@ -22,6 +22,8 @@ from jsonschema import Draft7Validator
 
 from refute.cli.settings import declared_options
 
+from .diffing.repositories import commit, git
+
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
 SCRIPTS = ROOT / "action" / "pull_request.py", ROOT / "action" / "comment.py"
@@ -170,19 +172,10 @@ def write_event(folder: Path, *, head: int | None) -> None:
 def checkout(tmp_path: Path) -> Path:
     """A repository in which a branch changes two functions."""
     root = tmp_path / "shop"
-    root.mkdir()
-
-    def git(*words: str) -> None:
-        command = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b", *words]
-        subprocess.run(command, check=True, capture_output=True)
-
-    git("init", "-q", "-b", "topic")
-    (root / "m.py").write_text(OLD)
-    git("add", "-A")
-    git("commit", "-qm", "first")
-    git("update-ref", "refs/remotes/origin/main", "HEAD")
-    (root / "m.py").write_text(NEW)
-    git("commit", "-qam", "faster")
+    commit(root, {"m.py": OLD})
+    git(root, "branch", "-M", "topic")
+    git(root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    commit(root, {"m.py": NEW})
     return root
 
 

@@ -3,7 +3,6 @@
 # ruff: noqa: E501
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,8 @@ from refute.function.target import open_target, open_targets
 from refute.function.verbs import hunt
 from refute.problems import Call, FunctionProblem, UnitTest
 from refute.sandbox import NotRun
+
+from .diffing.repositories import commit
 
 FINE = '\n\ndef fine(n: int) -> int:\n    """Add one.\n\n    >>> fine(3)\n    4\n    """\n    return n + {n}\n'
 ELIF = "".join(f"    elif n == {i}:\n        return {i}\n" for i in range(1, 1200))
@@ -85,9 +86,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     test = "from odd import deep\n\n\ndef test_fine():\n    assert deep.fine(1) == 4\n"
     (tmp_path / "tests" / "test_fine.py").write_text(test)
     (tmp_path / "conftest.py").touch()
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
-    for words in (("init", "-q"), ("add", "-A"), (*identity, "commit", "-qm", "one")):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    commit(tmp_path, {})
     write(tmp_path / "odd", 2)
     monkeypatch.chdir(tmp_path)
     return tmp_path

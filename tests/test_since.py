@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,8 @@ from refute.errors import InputError
 from refute.function.scenarios.observation import Observation
 from refute.problems import Scenario
 from refute.report.formats.changes import case_of_change, without_known
+
+from .diffing.repositories import commit
 
 OLD = '''
 def half(n):
@@ -40,14 +41,7 @@ def twice(n):
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    def git(*words: str) -> None:
-        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
-        subprocess.run(command, check=True, capture_output=True)
-
-    git("init", "-q")
-    (tmp_path / "m.py").write_text(OLD)
-    git("add", "-A")
-    git("commit", "-qm", "first")
+    commit(tmp_path, {"m.py": OLD})
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

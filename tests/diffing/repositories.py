@@ -23,7 +23,8 @@ def write(folder: Path, files: Mapping[str, str | None]) -> None:
 
 
 def commit(folder: Path, files: Mapping[str, str | None], message: str = "a change") -> str:
-    """Commit files in a repository, which is made if there is none; the hash."""
+    """Commit files, and all that is not committed, in a repository, which is made if there is none;
+    the hash."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / ".git").exists():
         git(folder, "init", "-q")

@@ -16,6 +16,7 @@ import refute
 from refute.api.diffing import DiffResult
 
 from ..models.loopback import Loopback, chat
+from .repositories import commit
 
 Repo = Callable[..., Path]
 
@@ -24,19 +25,9 @@ Repo = Callable[..., Path]
 def repo(tmp_path: Path) -> Repo:
     """A repository with a commit for each of some file sets; later ones replace files."""
 
-    def git(*words: str) -> None:
-        command = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *words]
-        subprocess.run(command, check=True, capture_output=True)
-
     def make(*commits: dict[str, str], message: str = "change") -> Path:
-        git("init", "-q")
         for files in commits:
-            for name, text in files.items():
-                place = tmp_path / name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(text)
-            git("add", "-A")
-            git("commit", "-qm", message)
+            commit(tmp_path, files, message)
         return tmp_path
 
     return make

@@ -6,10 +6,11 @@ judges all of them; the tests judge a few.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from ..diffing.repositories import commit, git, write
 
 __all__ = ["ENDINGS", "Ending", "left_again", "planted"]
 
@@ -38,25 +39,14 @@ class Ending:
         return not self.rule
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder and return what it printed."""
-    who = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
-    command = ["git", *who, *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
-
-
 def planted(ending: Ending, folder: Path) -> Path:
     """Make the ending's repository at `folder`, as the agent left it."""
-    _write(folder, ending.base)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "base")
+    commit(folder, ending.base, "base")
     if ending.message:
         git(folder, "checkout", "-qb", "work")
-    _write(folder, ending.left)
+    write(folder, ending.left)
     if ending.message:
-        git(folder, "add", "-A")
-        git(folder, "commit", "-qm", ending.message)
+        commit(folder, {}, ending.message)
     return folder
 
 
@@ -64,17 +54,7 @@ def left_again(ending: Ending, folder: Path) -> None:
     """Make an ending without a commit, of the same base, in a repository that is there."""
     git(folder, "checkout", "-qf", "main")
     git(folder, "clean", "-fdq")
-    _write(folder, ending.left)
-
-
-def _write(folder: Path, files: Mapping[str, str | None]) -> None:
-    for name, text in files.items():
-        path = folder / name
-        if text is None:
-            path.unlink()
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write(folder, ending.left)
 
 
 def edited(text: str, *pairs: tuple[str, str]) -> str:

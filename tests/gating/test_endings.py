@@ -80,4 +80,4 @@ def test_a_right_ending(refute: Run, folder: Path) -> None:
     document = json.loads(out)
     assert (document["verdict"], document["base"]) == ("proven", "HEAD")
     assert [one.rpartition(".")[2] for one in document["red_to_green"]] == ["test_hours"]
-    assert git(folder, "status", "--short") == " M span.py\n M test_span.py\n"
+    assert git(folder, "status", "--short") == " M span.py\n M test_span.py"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .endings import edited, git
+from ..diffing.repositories import commit, git
+from .endings import edited
 from .messages import STOP, message
 
 Run = Callable[..., tuple[int, str, str]]
@@ -113,16 +114,11 @@ def test_every_command_of_the_skill(
     refute: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "shop"
-    folder.mkdir()
     faulty = (ROOT / "examples" / "shipping.py").read_text()
     fixed = edited(faulty, ("subtotal > FREE_FROM", "subtotal >= FREE_FROM"))
-    (folder / "shipping.py").write_text(faulty)
-    (folder / "test_shipping.py").write_text(THERE)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "base")
+    commit(folder, {"shipping.py": faulty, "test_shipping.py": THERE})
     (folder / "shipping.py").write_text(fixed)
-    (tmp_path / "FIX.diff").write_text(git(folder, "diff"))
+    (tmp_path / "FIX.diff").write_text(git(folder, "diff") + "\n")
     (tmp_path / "ISSUE.md").write_text(ISSUE)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))

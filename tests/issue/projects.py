@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -16,6 +15,8 @@ from refute.problems import IssueKey, IssueProblem
 from refute.registry import METHODS
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.recipe import Recipe
+
+from ..diffing.repositories import commit
 
 __all__ = ["DRAFT", "FIX", "GOLDEN_TESTS", "ISSUE", "NO_PLUGINS", "Project", "make_project"]
 
@@ -129,29 +130,17 @@ class Project:
         return lambda: open_local(base)
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder and return what it printed."""
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
-
-
 def make_project(folder: Path, more: Mapping[str, str] | None = None) -> Project:
     """Make the repository at `folder`; its tests run with this interpreter's pytest.
 
     `more`: files beside the usual ones, path -> text.
     """
-    for name, text in {**FILES, **(more or {})}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "shapes")
+    base = commit(folder, {**FILES, **(more or {})}, "shapes")
     recipe = Recipe(interpreter=sys.executable, editable=False, env=NO_PLUGINS)
     problem = IssueProblem(
         id="shapes__shapes-1",
         repo=str(folder),
-        base_commit=git(folder, "rev-parse", "HEAD").strip(),
+        base_commit=base,
         text=ISSUE,
         recipe=recipe,
     )

@@ -7,8 +7,6 @@ original and on the fixed code, for reasons of its own.
 from __future__ import annotations
 
 import difflib
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +23,8 @@ from refute.workspace.base import Base
 from refute.workspace.contract import Workspace
 from refute.workspace.factory import open_workspace, prepare
 from refute.workspace.recipe import WORK_TREE, Recipe
+
+from ..diffing.repositories import commit
 
 CART = """\
 def total(prices, discount=0):
@@ -94,28 +94,6 @@ def new_file(source: str, path: str = NEW) -> str:
     return diff(path, None, source)
 
 
-def make_repository(folder: Path, files: Mapping[str, str] = FILES) -> str:
-    """A repository with one commit; returns its hash."""
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    names = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
-    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    env.update(dict.fromkeys(names, "x@y"))
-
-    def git(*arguments: str) -> str:
-        ran = subprocess.run(
-            ["git", *arguments], cwd=folder, env=env, check=True, capture_output=True, text=True
-        )
-        return ran.stdout.strip()
-
-    git("init", "-q")
-    git("add", "-A")
-    git("commit", "-q", "-m", "base")
-    return git("rev-parse", "HEAD")
-
-
 def recipe() -> Recipe:
     """The interpreter that runs these tests, with the tree on its path."""
     env = {"PYTHONPATH": WORK_TREE, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -158,10 +136,10 @@ def prepared_shop(folder: Path, text: str, files: Mapping[str, str] = FILES) -> 
     """The repository below `folder`, its issue with that text, and a cache of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REFUTE_CACHE", str(folder / "cache"))
-        commit = make_repository(folder / "shop", files)
-        problem = IssueProblem("shop-1", str(folder / "shop"), commit, text, recipe())
+        made = commit(folder / "shop", files)
+        problem = IssueProblem("shop-1", str(folder / "shop"), made, text, recipe())
         try:
-            base = prepare(problem.repo, commit, recipe(), problem.id)
+            base = prepare(problem.repo, made, recipe(), problem.id)
         except WorkspaceUnavailable as error:
             pytest.skip(f"no workspace here: {error}")
         yield Shop(problem, base, folder / "states")

@@ -37,7 +37,8 @@ from refute.workspace.installed_copies import installed_copies
 from refute.workspace.local import ALL_MEASURES, LocalBackend
 from refute.workspace.working_copy import WorkingCopy
 
-from .projects import ISSUE, ISSUE_METHODS, TESTS, Project, git, make_project, with_options
+from ..diffing.repositories import git
+from .projects import ISSUE, ISSUE_METHODS, TESTS, Project, make_project, with_options
 from .redgreen.oracle import Answers
 
 MARK = "golden_mark_7c1e9"
@@ -96,7 +97,7 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marked]:
     git(folder, "checkout", "-qb", "fixed")
     change("branch")
     git(folder, "commit", "-qm", f"golden {MARK}")
-    later = git(folder, "rev-parse", "HEAD").strip()
+    later = git(folder, "rev-parse", "HEAD")
     git(folder, "tag", "-a", "v9", "-m", MARK)
     change("stash")
     git(folder, "stash", "-q")

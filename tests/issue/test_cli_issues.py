@@ -21,8 +21,9 @@ from refute.issue.drafting.submission import only_tests
 from refute.issue.methods.zeroshot import ReadAnswer
 from refute.problems import IssuePrediction
 
+from ..diffing.repositories import git
 from ..models.loopback import Loopback, Reply, chat
-from .projects import CLAMP, DRAFT, FIX, GOLDEN_TESTS, ISSUE, Project, git, make_project
+from .projects import CLAMP, DRAFT, FIX, GOLDEN_TESTS, ISSUE, Project, make_project
 from .shop import diff
 
 
@@ -268,7 +269,7 @@ def test_only_tests_are_written(
     draft = ReadAnswer("", with_test(*OTHERS))
     monkeypatch.setattr("refute.issue.methods.zeroshot._read", lambda *_: draft)
     status, _, err = refute(capsys, "reproduce", "issue.md", *WITH, "--write")
-    assert git(mine.folder, "status", "--porcelain", "-uall") == "?? tests/test_new.py\n"
+    assert git(mine.folder, "status", "--porcelain", "-uall") == "?? tests/test_new.py"
     assert status == 1, err
 
 

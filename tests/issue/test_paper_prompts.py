@@ -27,7 +27,8 @@ from refute.models.contract import Completion, Message, Sampling
 from refute.models.scripted import ScriptedModel
 from refute.models.session import Session
 
-from .projects import DRAFT, FIX, ISSUE, Project, git, make_project, with_options
+from ..diffing.repositories import git
+from .projects import DRAFT, FIX, ISSUE, Project, make_project, with_options
 
 GOLDEN = Path(__file__).parent / "golden"
 TEST_FILE = Given(("tests/test_line.py",))
@@ -314,7 +315,7 @@ def large(tmp_path_factory: pytest.TempPathFactory, project: Project) -> Project
         (folder / "shapes" / f"more{number}.py").write_text(body)
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "more")
-    commit = git(folder, "rev-parse", "HEAD").strip()
+    commit = git(folder, "rev-parse", "HEAD")
     return replace(made, problem=replace(made.problem, base_commit=commit))
 
 

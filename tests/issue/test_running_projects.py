@@ -3,7 +3,7 @@ wherever the settings of its runner lie."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,10 @@ from refute.workspace.contract import TestReport, TestSelection
 from refute.workspace.factory import open_local, prepare
 from refute.workspace.infer import infer_recipe, needs_pytest
 
+from ..diffing.repositories import commit, git
 from ..environments import with_packages
 from ..models.loopback import Loopback, chat
-from .projects import DRAFT, FIX, GOLDEN_TESTS, ISSUE, git, make_project
+from .projects import DRAFT, FIX, GOLDEN_TESTS, ISSUE, make_project
 
 Run = Callable[..., tuple[int, str, str]]
 CASES = """import unittest
@@ -90,7 +91,7 @@ def test_a_missing_plugin_is_told_in_the_words_of_pytest(mine: Path, only_pytest
     (mine / "pytest.ini").write_text("[pytest]\n")
     git(mine, "commit", "-qam", "no options")
     recipe = infer_recipe(mine, interpreter=python)
-    base = prepare(str(mine), git(mine, "rev-parse", "HEAD").strip(), recipe)
+    base = prepare(str(mine), git(mine, "rev-parse", "HEAD"), recipe)
     with open_local(base) as workspace:
         workspace.write("pytest.ini", b"[pytest]\naddopts = --not-here=1\n")
         workspace.write("tests/test_new.py", b"def test_a(): 0\n")
@@ -176,17 +177,6 @@ TWO = {
 }
 
 
-def commit(folder: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    git(folder, "init", "-q", "-b", "main")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "base")
-    return folder
-
-
 def edit(path: Path, old: str, new: str, more: str = "") -> None:
     text = path.read_text()
     assert old in text
@@ -197,7 +187,7 @@ def test_settings_in_a_subfolder(
     tmp_path: Path, only_pytest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    repo = commit(tmp_path / "repo", BACKEND)
+    commit(repo := tmp_path / "repo", BACKEND)
     edit(repo / "backend/slots.py", "range(1, count)", "range(count)")
     edit(repo / "backend/tests/test_slots.py", "[2]", "[0, 2]", ZERO)
     for place in (repo, repo / "backend"):
@@ -213,7 +203,7 @@ def test_members_of_a_workspace(
     tmp_path: Path, only_pytest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    repo = commit(tmp_path / "repo", MEMBERS)
+    commit(repo := tmp_path / "repo", MEMBERS)
     edit(repo / "packages/core/src/core/fees.py", "amount // 100", "max(50, amount // 100)")
     edit(repo / "packages/app/tests/test_bill.py", "", "", LEAST)
     gated = api.gate(repo=repo, python=only_pytest / "bin/python", behaviour=False)
@@ -230,9 +220,9 @@ def test_ids_are_the_same_whichever_files_run(
     """Each file with the settings that pytest finds for it alone; asked for by its id, it is found;
     lines are counted over all."""
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    repo = commit(tmp_path / "repo", TWO)
+    commit(repo := tmp_path / "repo", TWO)
     recipe = infer_recipe(repo, interpreter=only_pytest / "bin/python")
-    base = prepare(str(repo), git(repo, "rev-parse", "HEAD").strip(), recipe)
+    base = prepare(str(repo), git(repo, "rev-parse", "HEAD"), recipe)
     files = ("one/test_slots.py", "two/test_two.py")
     ids = {"one/test_slots.py::test_taken": "passed", "two/test_two.py::test_two": "passed"}
     with open_local(base) as workspace:
@@ -253,7 +243,7 @@ def test_tests_that_are_hardened_are_found_again_by_their_ids(
     tmp_path: Path, only_pytest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
-    repo = commit(tmp_path / "repo", BACKEND)
+    commit(repo := tmp_path / "repo", BACKEND)
     monkeypatch.chdir(repo)
     found = api.harden("backend/slots.py", python=only_pytest / "bin/python", budget=20, most=1)
     fates = found.hardened.fates

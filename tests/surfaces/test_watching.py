@@ -17,6 +17,8 @@ pytest.importorskip("watchfiles", reason="the extra [watch] is not installed")
 
 from refute.surfaces.watching import Looks
 
+from ..diffing.repositories import commit
+
 Start = Callable[..., "Watch"]
 HALF = '''\
 def half(x: int) -> int:
@@ -89,10 +91,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def test_what_is_saved_is_looked_at_until_ctrl_c(tmp_path: Path, start: Start) -> None:
-    (tmp_path / "shop.py").write_text(HALF.format(2))
-    who = ["-c", "user.email=a@b", "-c", "user.name=a"]
-    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "a"]):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    commit(tmp_path, {"shop.py": HALF.format(2)})
     watch = start("--budget", "1")
     watch.until("refute: waiting for changes")
     (tmp_path / "test_shop.py").write_text("def test(): ...\n")  # no look

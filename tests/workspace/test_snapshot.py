@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,30 +12,20 @@ from refute.errors import InputError, PatchRejected
 from refute.workspace.built import with_built
 from refute.workspace.snapshot import apply_to_checkout, snapshot
 
-
-def git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout
+from ..diffing.repositories import commit, git
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("REFUTE_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "project"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
-    (folder / "a.py").write_text("x = 1\n")
-    (folder / "b.py").write_text("y = 1\n")
-    (folder / ".gitignore").write_text("*.log\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "one")
+    commit(folder, {"a.py": "x = 1\n", "b.py": "y = 1\n", ".gitignore": "*.log\n"})
     return folder
 
 
 def content(folder: Path, commit: str) -> dict[str, str]:
     names = git(folder, "ls-tree", "-r", "--name-only", commit).split()
-    return {name: git(folder, "show", f"{commit}:{name}") for name in names}
+    return {name: git(folder, "show", f"{commit}:{name}") + "\n" for name in names}
 
 
 def traces(folder: Path) -> dict[str, str]:
@@ -56,7 +45,7 @@ def traces(folder: Path) -> dict[str, str]:
 
 def test_a_clean_checkout_is_its_head(checkout: Path) -> None:
     _, commit = snapshot(checkout)
-    assert commit == git(checkout, "rev-parse", "HEAD").strip()
+    assert commit == git(checkout, "rev-parse", "HEAD")
 
 
 def test_a_dirty_checkout_leaves_no_trace(checkout: Path) -> None:
@@ -108,9 +97,9 @@ def test_what_a_build_wrote_comes_along_and_other_ignored_files_do_not(checkout:
     (package / "_version.py").write_text("v = 3\n")
     _, head = snapshot(checkout)
     kept = with_built(folder, head, checkout)
-    assert git(folder, "show", f"{kept}:pkg/_version.py") == "v = 3\n"
-    first = with_built(folder, git(checkout, "rev-parse", "HEAD").strip(), checkout)
-    assert git(folder, "show", f"{first}:pkg/_version.py") == "v = 2\n", "what it holds stays"
+    assert git(folder, "show", f"{kept}:pkg/_version.py") == "v = 3"
+    first = with_built(folder, git(checkout, "rev-parse", "HEAD"), checkout)
+    assert git(folder, "show", f"{first}:pkg/_version.py") == "v = 2", "what it holds stays"
 
 
 @pytest.mark.parametrize("rule", ["info/exclude", "user", "XDG", "repository"])
@@ -136,7 +125,7 @@ def test_what_git_ignores_by_any_rule_is_left_out(
     (checkout / "env" / "lib").mkdir(parents=True)
     for name in ("env/lib/a.py", "_version.py", "new.py"):
         (checkout / name).write_text("x = 1\n")
-    assert git(checkout, "status", "--short") == "?? new.py\n"
+    assert git(checkout, "status", "--short") == "?? new.py"
     folder, commit = snapshot(checkout)
     assert set(content(folder, commit)) == {".gitignore", "a.py", "b.py", "new.py"}
     built = with_built(folder, commit, checkout)
@@ -202,7 +191,7 @@ def test_a_sparse_checkout_lacks_nothing(checkout: Path, form: str) -> None:
     git(checkout, "commit", "-qm", "two")
     git(checkout, "sparse-checkout", "set", "--cone", form, "in")
     assert not (checkout / "out").exists()
-    assert snapshot(checkout)[1] == git(checkout, "rev-parse", "HEAD").strip()
+    assert snapshot(checkout)[1] == git(checkout, "rev-parse", "HEAD")
     (checkout / "out").mkdir()
     (checkout / "out" / "b.py").write_text("x = 2\n")
     files = content(*snapshot(checkout))
@@ -223,7 +212,7 @@ def test_a_submodule_with_changes_is_another_commit(checkout: Path) -> None:
     git(checkout, "commit", "-qm", "with a submodule")
     (checkout / "loose").mkdir()
     git(checkout / "loose", "init", "-q")
-    head = git(checkout, "rev-parse", "HEAD").strip()
+    head = git(checkout, "rev-parse", "HEAD")
     assert snapshot(checkout)[1] == head, "and a repository that git does not know is no part"
     found = set()
     for name in ("lib/m.py", "lib/deep/m.py", "lib/new.py"):

@@ -71,7 +71,7 @@ def git(folder: Path, *words: str, at: int = 1_700_000_000) -> str:
     done = subprocess.run(
         ["git", *who, *words], cwd=folder, env=env, check=True, capture_output=True, text=True
     )
-    return done.stdout.strip()
+    return done.stdout.removesuffix("\n")
 
 
 def make_repository(folder: Path) -> tuple[str, str]:

@@ -18,7 +18,8 @@ from refute.models.scripted import ScriptedModel
 from refute.problems import IssueKey, IssueProblem
 from refute.workspace.recipe import Recipe
 
-from ..projects import CLAMP, ISSUE, ISSUE_METHODS, NO_PLUGINS, TESTS, Project, git, with_options
+from ...diffing.repositories import git
+from ..projects import CLAMP, ISSUE, ISSUE_METHODS, NO_PLUGINS, TESTS, Project, with_options
 from .talking import command, reproduce, scripted
 
 FIX_MARK, TEST_MARK = "marked_by_the_golden_patch", "test_marked_by_the_golden_tests"
@@ -58,7 +59,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Project:
     git(repository, "init", "-q", "-b", "main")
     git(repository, "add", ".")
     git(repository, "commit", "-qm", "shapes")
-    base = git(repository, "rev-parse", "HEAD").strip()
+    base = git(repository, "rev-parse", "HEAD")
     fixed = CLAMP.replace(
         "    if value > high:\n        return low",
         f"    {FIX_MARK} = high\n    if value > high:\n        return high",
@@ -71,8 +72,8 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (repository / "README.md").write_text(f"# shapes {FIX_MARK}\n")
     git(repository, "stash", "-q")
     git(repository, "gc", "-q")
-    patch = git(repository, "diff", base, "HEAD", "--", "shapes")
-    tests = git(repository, "diff", base, "HEAD", "--", "tests")
+    patch = git(repository, "diff", base, "HEAD", "--", "shapes") + "\n"
+    tests = git(repository, "diff", base, "HEAD", "--", "tests") + "\n"
     recipe = Recipe(interpreter=sys.executable, editable=False, env=NO_PLUGINS)
     problem = IssueProblem("shapes__shapes-2", str(repository), base, ISSUE, recipe)
     return Project(repository, problem, IssueKey(problem.id, patch, tests, (TEST_MARK,)))

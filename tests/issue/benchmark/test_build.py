@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -42,6 +40,8 @@ from refute.workspace.infer import infer_recipe
 from refute.workspace.recipes import recipe_of_row
 from refute.workspace.repositories import find_clone
 
+from ...diffing.repositories import commit, git
+
 AREA = "def area(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 3\n"
 OLD_TEST = "from area import area, double\n\n\ndef test_zero():\n    assert area(0, 0) == 0\n"
 PULLS: dict[int, dict[str, str]] = {
@@ -75,30 +75,11 @@ REASONS = {
 }  # fmt: skip
 
 
-def git(folder: Path, *arguments: str) -> str:
-    names = [f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")]
-    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    env |= dict.fromkeys(names, "a@b.c")
-    done = subprocess.run(["git", *arguments], cwd=folder, env=env, capture_output=True, check=True)
-    return done.stdout.decode().strip()
-
-
-def commit(folder: Path, files: dict[str, str], message: str) -> str:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(exist_ok=True, parents=True)
-        (folder / name).write_text(text)
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", message)
-    return git(folder, "rev-parse", "HEAD")
-
-
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with a clone, and its pull requests and issues as GitHub's API gives them."""
     folder = tmp_path_factory.mktemp("build")
     clone = folder / "shapes"
-    clone.mkdir()
-    git(clone, "init", "-q", "-b", "main")
     start = {"area.py": AREA, "tests/test_area.py": OLD_TEST, "conftest.py": "", "pytest.ini": ""}
     base = commit(clone, start, "start")
     pulls = []

@@ -8,7 +8,8 @@ from pathlib import Path
 from refute.issue.context.commits import NO_HISTORY, History, read_history
 from refute.issue.redgreen.locate import likely_files, view_of
 
-from ..projects import FILES, Project, git, make_project
+from ...diffing.repositories import git
+from ..projects import FILES, Project, make_project
 
 AMONG = frozenset({"tests/test_line.py", "tests/test_colour.py"})
 
@@ -21,7 +22,7 @@ def commit(project: Project, *paths: str) -> str:
         place.write_text(place.read_text() + "# more\n" if place.exists() else "pass\n")
     git(project.folder, "add", ".")
     git(project.folder, "commit", "-qm", "change")
-    return git(project.folder, "rev-parse", "HEAD").strip()
+    return git(project.folder, "rev-parse", "HEAD")
 
 
 def test_files_of_commits_up_to_the_base(tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ def test_a_program_that_the_repository_names_is_not_run(tmp_path: Path) -> None:
     head, _, message = git(project.folder, "cat-file", "commit", "HEAD").partition("\n\n")
     (tmp_path / "signed").write_text(f"{head}\n{mark}\n{message}")
     options = ("-t", "commit", "-w", str(tmp_path / "signed"))
-    signed = git(project.folder, "hash-object", *options).strip()
+    signed = git(project.folder, "hash-object", *options)
     for name in ("gpg.program", "gpg.ssh.program", "gpg.x509.program"):
         git(project.folder, "config", name, str(evil))
     git(project.folder, "config", "log.showSignature", "true")
