@@ -59,7 +59,7 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
                 strays[f"{module.name}.{name}"] = value
     assert sorted(strays) == [
         "refute.function.scenarios.carving.slicing.CannotCarve",  # counted, and no scenario
-        "refute.models.bodies.BodyRefused",  # said by the HTTP client only
+        "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.models.microbatch.TooLarge",  # halves the batch
         "refute.recording.recipes.Unbuildable",  # counted, and no record
         "refute.reward.crossing.CannotCross",  # in the sandbox: the value crosses as a handle

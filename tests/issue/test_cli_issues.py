@@ -104,8 +104,8 @@ def test_a_program_gets_the_same(
     assert "<pre" in found._repr_html_()
 
     async def cell() -> str:
-        return (await api.vet_async("fix.diff", issue="issue.md", tests="test.patch",
-                                    repo="shapes")).verdict  # fmt: skip
+        given = {"issue": "issue.md", "tests": "test.patch", "repo": "shapes"}
+        return (await asyncio.to_thread(api.vet, "fix.diff", **given)).verdict
 
     assert asyncio.run(cell()) == "fixed"
     # how many inputs were tried in the time is not the same twice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from refute.issue.passes import PASSES, Passes
+from refute.issue.bench import PASSES, Passes
 from refute.models.contract import Tally
 
 

@@ -12,9 +12,8 @@ import pytest
 from refute.errors import ContextTooLong, InputError, ModelUnavailable
 from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import TrialRun
-from refute.issue.edits.written import written_diff
 from refute.issue.methods.libro import JudgedDraft, chosen, libro, says_yes
-from refute.issue.methods.zeroshot import zeroshot, zeroshotplus
+from refute.issue.methods.zeroshot import written_diff, zeroshot, zeroshotplus
 from refute.methods import Context, Given, MethodSpec
 from refute.models.contract import Message
 from refute.models.scripted import ScriptedModel

@@ -19,10 +19,9 @@ from typing import Any
 import pytest
 
 from refute.errors import InputError, ModelUnavailable
-from refute.models.bodies import LARGEST
 from refute.models.chat import completions
 from refute.models.contract import Completion, Message, Sampling, Usage
-from refute.models.openai import OpenAIModel
+from refute.models.openai import LARGEST, OpenAIModel
 from refute.models.prices import Price
 from refute.models.retry import RetryPolicy
 from refute.models.specs import open_model

@@ -21,7 +21,7 @@ from refute.cli import run as refute_cli
 from refute.errors import InputError
 from refute.models.contract import Message, Sampling
 from refute.models.hf import open_hf
-from refute.train.metrics_log import read_log
+from refute.train.run_folder import read_log
 
 FUNCTIONS = '''
 """Small functions with descriptions."""

@@ -12,9 +12,8 @@ import pytest
 from refute.api.training import SftEstimate, SftResult, dpo, grpo
 from refute.cli import run as refute_cli
 from refute.errors import InputError
-from refute.train.metrics_log import read_log
 from refute.train.rough import rough_estimate
-from refute.train.run_folder import LOG, SETTINGS, checkpoints
+from refute.train.run_folder import LOG, SETTINGS, checkpoints, read_log
 from refute.train.settings import DpoSettings, GrpoSettings, resolve
 
 RIGHT = "def cap(number):\n    return min(number, 3)\n"

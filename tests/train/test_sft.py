@@ -20,8 +20,7 @@ from refute.errors import InputError
 from refute.models.checkpoint import find, load
 from refute.models.contract import Message
 from refute.train.estimate import estimate, lora_flops, shape_of
-from refute.train.metrics_log import MetricsLog, read_log
-from refute.train.run_folder import LOG, checkpoints
+from refute.train.run_folder import LOG, MetricsLog, checkpoints, read_log
 from refute.train.settings import PRESETS, SftSettings, resolve
 from refute.train.sft import Prepared, make_trainer, prepare, train
 from refute.train.tokens import IGNORED, Encoded, Example, encode, encode_all, tokenizer_of

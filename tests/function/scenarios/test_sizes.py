@@ -8,8 +8,7 @@ import pytest
 
 from refute.function.scenarios.described import Described, Parameter, Signature
 from refute.function.scenarios.observation import Observation
-from refute.function.scenarios.proposing import Proposer, Target
-from refute.function.scenarios.sizes import Bounds
+from refute.function.scenarios.proposing import Bounds, Proposer, Target
 from refute.problems import Scenario
 
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from refute.issue.aci import Action, Actions, Misused, documentation, native_tools, read_text
+from refute.issue.aci.actions import LONGEST_COMMAND, OUTPUT, replaced, runs_tests, shown
 from refute.issue.aci.checks import broken_syntax, undefined_names
-from refute.issue.aci.file_viewer import replaced, shown
-from refute.issue.aci.shell import LONGEST_COMMAND, OUTPUT, runs_tests
 from refute.issue.drafting.steady import steady
 from refute.workspace.contract import Workspace
 

@@ -7,16 +7,15 @@ import ast
 import pytest
 
 from refute.issue.snippet.completion import Prelude, completed, models_of, reduced, stub_models
-from refute.issue.snippet.django_models import borrowed_from, homes_in
 from refute.issue.snippet.embedded_tests import given_tests, relative_home
 from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.import_lookup import Names, module_of
 from refute.issue.snippet.issue_reader import read_issue_text
-from refute.issue.snippet.missing_dunder import missing_attribute
+from refute.issue.snippet.method import missing_attribute
 from refute.issue.snippet.placement import frame_files, home_for_models, homes_for_tests, styles_of
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, slug, with_tests
 from refute.issue.snippet.script import Statement, scripts, statements
-from refute.issue.snippet.subject import _homes_of_attributes
+from refute.issue.snippet.subject import _homes_of_attributes, borrowed_from, homes_in
 
 FILES = {
     "shop/__init__.py": "",

@@ -31,6 +31,7 @@ from refute.combinators import cross_check, decided, fewest
 from refute.function.consensus import Majority, agree, alike, majority
 from refute.function.contract import FailingTest, MethodResult
 from refute.function.formatting import call_source
+from refute.function.llm.answers import code_spans, final_text, read_test
 from refute.function.llm.code_extraction import apply_answer
 from refute.function.llm.debugging import conversation, feedback_on
 from refute.function.llm.execution import SuiteRun, certain_tests, try_code
@@ -38,22 +39,24 @@ from refute.function.llm.generation import (
     Sampler,
     bare_proposal,
     hold_vote,
+    shape_of,
     test_request,
     user,
 )
-from refute.function.llm.listed_inputs import listed_inputs
 from refute.function.llm.options import Options, refuse_ablations
 from refute.function.llm.results import (
     Attempt,
     EditRound,
     Output,
     Suite,
+    Unreadable,
     Vote,
     conclusion,
     with_programs,
 )
 from refute.function.llm.search_partner import multiplied, searched_fixes
 from refute.function.llm.solutions import draw_solutions
+from refute.function.llm.value_resolution import resolve_call
 from refute.function.llm.versions import distinguishing
 from refute.function.search.engine import trusted_tests
 from refute.methods import Context, method
@@ -63,6 +66,7 @@ from refute.problems import Call, FunctionProblem, Invocation, Trust, UnitTest
 from refute.prompts import render
 from refute.sandbox import Limits, Outcome, Program
 from refute.sandbox.equality import expect_test, matches
+from refute.sandbox.pool import AsyncSandbox
 
 LISTED = 12
 """Inputs that the model is asked for."""
@@ -394,3 +398,40 @@ def _says(vote: Vote, outcome: Outcome) -> bool:
 def _likeness(code: str, other: str) -> float:
     """How much of the text is the same, in [0, 1]."""
     return difflib.SequenceMatcher(None, code.split("\n"), other.split("\n")).ratio()
+
+
+# -- many inputs by one question: what costs a model little, and programs can be run on ------------
+
+LISTS = 4
+"""Answers with a list, at most."""
+
+
+async def listed_inputs(
+    problem: FunctionProblem, count: int, *, sampler: Sampler, box: AsyncSandbox
+) -> list[Invocation]:
+    """Inputs that the model lists when it is asked for `count`, at most twice as many.
+
+    A weak model lists one or none: while there are not half of `count`, it is asked again. It sees
+    the description, not the code. Raises what `Asker.ask` raises (but `ContextTooLong`), and
+    `SandboxUnavailable`.
+    """
+    question = render(
+        "inputs",
+        signature=problem.signature,
+        description=problem.description.strip(),
+        entry_point=problem.entry_point,
+        count=count,
+    )
+    shape, name, found = shape_of(problem), problem.entry_point, dict[str, Invocation]()
+    for n in (1, LISTS - 1):
+        answers = await sampler.draw([user(question)], n)
+        texts = [final_text(answer.text) for answer in answers if answer is not None]
+        spans = chain.from_iterable(map(code_spans, texts))
+        for line in chain.from_iterable(span.splitlines() for span in spans):
+            said = read_test(line, name).call
+            call = await resolve_call(said, shape.subject, box, keyword_only=shape.keyword_only)
+            if not isinstance(call, Unreadable) and len(found) < 2 * count:
+                found.setdefault(call_source(call, name), call)
+        if 2 * len(found) >= count:
+            break
+    return [*found.values()]

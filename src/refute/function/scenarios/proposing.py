@@ -30,14 +30,68 @@ from refute.function.scenarios.receivers import (
     pairs_of,
 )
 from refute.function.scenarios.results import function_returned, uses
-from refute.function.scenarios.sizes import Bounds
-from refute.function.scenarios.surroundings import variables_read, with_variables
 from refute.function.scenarios.varying import variations
+from refute.literals import NotLiteral, read_literal
 from refute.problems import Scenario
 from refute.sandbox.values import Incomplete
-from refute.syntax import bound_names, try_parse
+from refute.syntax import Function, bound_names, try_parse
 
 __all__ = ["Proposal", "Proposer", "Target"]
+
+# -- numbers that calls are given ------------------------------------------------------------------
+#
+# After one with which a call did not end, larger ones are not tried: a count or a size of a million
+# million costs a time-out each time, and shows nothing.
+
+LARGE = 1_000
+"""A smaller number is not why a call does not end."""
+
+_Place = tuple[str, str]
+"""The last part of what is called, and the argument: its position or its keyword."""
+
+
+@dataclass(slots=True)
+class Bounds:
+    """The least number by place with which a call was cut short."""
+
+    least: dict[_Place, float] = field(default_factory=dict)
+
+    def learn(self, scenario: Scenario) -> None:
+        """A scenario was cut short: the largest number in it is blamed, if it is a large one."""
+        given = _numbers(scenario)
+        place = max(given, key=lambda one: given[one], default=None)
+        if place is not None and given[place] >= LARGE:
+            self.least[place] = min(given[place], self.least.get(place, given[place]))
+
+    def exceeded(self, scenario: Scenario) -> bool:
+        """Whether a scenario gives a number at least as large in a place that is known."""
+        if not self.least:
+            return False
+        given = _numbers(scenario).items()
+        return any(size >= self.least[place] for place, size in given if place in self.least)
+
+
+def _numbers(scenario: Scenario) -> dict[_Place, float]:
+    """Sizes of the numbers that a scenario's calls are given; the largest of one place."""
+    found: dict[_Place, float] = {}
+    tree = try_parse(scenario.source)
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        pairs = [(str(place), argument) for place, argument in enumerate(node.args)]
+        pairs += [(one.arg, one.value) for one in node.keywords if one.arg is not None]
+        for place, argument in pairs:
+            try:
+                value = read_literal(argument)
+            except NotLiteral:
+                continue
+            if isinstance(value, int | float) and abs(value) >= found.get((name, place), 0):
+                found[name, place] = abs(value)
+    return found
+
+
+# -- proposals -------------------------------------------------------------------------------------
 
 MOST_KEPT = 60
 """Scenarios that variations start from."""
@@ -318,3 +372,42 @@ class Proposer:
         return Proposal(
             Scenario(expression, steps, imports), (*choices, ("receiver", receiver.source))
         )
+
+
+# -- what code reads of its surroundings besides what it is given: environment variables -----------
+
+_GETTERS = frozenset({"get", "pop", "setdefault"})
+_VALUES = ("'1'", "'2'", "'a b c'", "'true'", "''")
+
+
+def variables_read(node: Function | None) -> tuple[str, ...]:
+    """Names of the environment variables that a function asks for by a literal, in its order."""
+    names: dict[str, None] = {}
+    for one in ast.walk(node) if node is not None else ():
+        match one:
+            case ast.Subscript(value=home, slice=ast.Constant(str(name))):
+                asked = _is_environment(home)
+            case ast.Call(
+                func=ast.Attribute(value=home, attr=how), args=[ast.Constant(str(name)), *_]
+            ):
+                asked = how == "getenv" or (how in _GETTERS and _is_environment(home))
+            case ast.Call(func=ast.Name("getenv"), args=[ast.Constant(str(name)), *_]):
+                asked = True
+            case _:
+                continue
+        if asked and name.isidentifier():
+            names[name] = None
+    return tuple(names)
+
+
+def _is_environment(node: ast.expr) -> bool:
+    return ast.unparse(node) in ("os.environ", "environ")
+
+
+def with_variables(names: tuple[str, ...], texts: tuple[str, ...], rng: Random) -> Piece:
+    """A statement that sets most of the variables. `texts`: sources of texts that the code
+    mentions. The sandbox takes it back after the scenario."""
+    values = (*_VALUES, *texts[:6])
+    chosen = [name for name in names if rng.random() < 0.8] or names
+    given = ", ".join(f"{name}={rng.choice(values)}" for name in chosen)
+    return Piece(f"os.environ.update({given})", (("os", "os"),))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
+import re
 import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from refute.issue.aci.checks import broken_syntax, undefined_names
 from refute.issue.aci.commands import Action, Misused
-from refute.issue.aci.file_viewer import WINDOW, around, replaced, shown
-from refute.issue.aci.shell import run_in, runs_tests
-from refute.issue.edits.tree import EditProblem, safe_path
+from refute.issue.drafting.original import shortened
+from refute.issue.drafting.steady import steady
+from refute.issue.edits.tree import EditProblem, line_end, safe_path
 from refute.issue.patches import is_test_file, split_lines
-from refute.workspace.contract import Workspace
+from refute.workspace.contract import CommandResult, Workspace
 
 __all__ = ["Actions"]
 
@@ -234,3 +236,120 @@ class Actions:
         if self._open is None:
             raise Misused("no file is open: open one first")
         return self._open, self._text(self._open)
+
+
+# -- a window of lines over a file, as a model sees it, and replacing lines in a file's text -------
+
+WINDOW = 100
+"""Lines (SWE-agent, section 3)."""
+LONGEST_LINE = 1000
+"""Characters of a line that are shown; longer ones are data."""
+
+
+def around(line: int, total: int) -> int:
+    """First line of the window that has `line` in its middle, for a file of `total` lines."""
+    return max(1, min(line - WINDOW // 2, total - WINDOW + 1))
+
+
+def shown(path: str, text: str, first: int, size: int = WINDOW) -> str:
+    """Lines `first` and following with their numbers, and how many there are before and after."""
+    lines = split_lines(text)
+    last = min(first + size - 1, len(lines))
+    parts = [f"[{path}: {len(lines)} lines]"]
+    if first > 1:
+        parts.append(f"({first - 1} more lines above)")
+    for number in range(first, last + 1):
+        parts.append(f"{number}:{_line(lines[number - 1])}")
+    if last < len(lines):
+        parts.append(f"({len(lines) - last} more lines below)")
+    return "\n".join(parts)
+
+
+def replaced(text: str, start: int, end: int, new: str) -> str:
+    """The text with lines `start` to `end` (1-based, both included) replaced by the lines of `new`.
+
+    `end` = `start` - 1 inserts before `start`. New lines end as most lines of the file do. Raises
+    `ValueError` for lines that are not there.
+    """
+    lines = split_lines(text)
+    if not lines and start == 1:
+        end = 0  # line 1 of an empty file
+    if not 1 <= start <= len(lines) + 1:
+        raise ValueError(f"there is no line {start}: the file has {len(lines)}")
+    if not start - 1 <= end <= len(lines):
+        raise ValueError(f"lines {start} to {end} are no range of the file's {len(lines)} lines")
+    eol = line_end(text)
+    put = [line + eol for line in new.removesuffix("\n").split("\n")] if new else []
+    if put and start > 1 and not lines[start - 2].endswith("\n"):
+        lines[start - 2] += eol
+    return "".join([*lines[: start - 1], *put, *lines[end:]])
+
+
+def _line(line: str) -> str:
+    line = line.rstrip("\r\n")
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}[...]"
+
+
+# -- an agent's shell: commands in the contained workspace, with output that is always the same ----
+#
+# The same command on the same tree has to give the same text, for the text is part of the next
+# question (`refute.issue.drafting.steady`).
+
+OUTPUT = 10_000
+"""Characters of a command's output that are shown."""
+LONGEST_COMMAND = 60_000
+
+_MARK = "@@refute-folder@@"
+_TESTING = re.compile(
+    r"\b(pytest|py\.test|unittest|runtests(\.py)?|nosetests|tox|doctest)\b|\bbin/test\b"
+    r"|\bpython[\d.]*\s+(-\S+\s+)*\S*tests?\S*\.py\b|\bmanage\.py\s+test\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShellRun:
+    """A command that was run."""
+
+    result: CommandResult
+    text: str
+    """Its output for the model."""
+    folder: str
+    """The folder that the shell was in at its end, relative to the tree; "" is the root."""
+
+
+def run_in(workspace: Workspace, folder: str, command: str, *, timeout: float) -> ShellRun:
+    """Run a command in a folder of the tree. Every command has a shell of its own: of the shell's
+    state only the folder is kept. Raises `ValueError` for what is no command."""
+    if len(command) > LONGEST_COMMAND or "\0" in command:
+        raise ValueError("the command is too long, or holds a null character")
+    root = str(workspace.root)
+    start = posixpath.join(root, folder)
+    script = (
+        f'trap \'printf "\\n%s%s\\n" {_MARK} "$PWD"\' EXIT\n'
+        f"cd {shlex.quote(start)} || cd {shlex.quote(root)}\n{command}\n"
+    )
+    shell = f"exec $(command -v bash || command -v sh) -c {shlex.quote(script)}"
+    result = workspace.run(shell, timeout=timeout)
+    output, end = _end_folder(result.output, root)
+    text = steady(output.strip("\n"), root)
+    return ShellRun(result, shortened(text, OUTPUT), folder if end is None else end)
+
+
+def runs_tests(command: str) -> bool:
+    """Whether a command looks like a run of tests."""
+    return _TESTING.search(command) is not None
+
+
+def _end_folder(output: str, root: str) -> tuple[str, str | None]:
+    """The output without our mark, and the folder in it where that is one of the tree.
+
+    A command may print such a mark itself: all it gains is another folder of the tree.
+    """
+    head, mark, tail = output.rpartition(_MARK)
+    if not mark:
+        return output, None
+    path, _, rest = tail.partition("\n")
+    inside = posixpath.normpath(path)
+    if inside != root and not inside.startswith(f"{root}/"):
+        return head.removesuffix("\n") + rest, ""
+    return head.removesuffix("\n") + rest, inside[len(root) + 1 :]

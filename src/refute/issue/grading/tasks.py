@@ -20,9 +20,17 @@ from typing import Any
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.issue.grading.attribution import attributed, golden_runs
+from refute.issue.grading.coverage import Executable, executable_lines
 from refute.issue.grading.gold_check import missing_fail_to_pass, works
-from refute.issue.grading.golden_lines import golden_reports, with_golden_lines
-from refute.issue.grading.grade import IssueGrade, Terms, grade_prediction
+from refute.issue.grading.grade import (
+    Conflict,
+    Evidence,
+    IssueGrade,
+    Terms,
+    covered_by,
+    grade_prediction,
+    run_states,
+)
 from refute.issue.grading.grade_records import (
     GoldenCheck,
     GradeRecord,
@@ -30,12 +38,12 @@ from refute.issue.grading.grade_records import (
     grade_record,
 )
 from refute.issue.grading.growing import GradingTask, content_of, grown, stands
-from refute.issue.grading.states import StateStore
+from refute.issue.grading.states import StateStore, test_files
 from refute.issue.grading.verdict import Verdict
 from refute.issue.predictions import PatchType, Prediction, patch_of
 from refute.issue.workspaces import spawner
 from refute.methods import Spawn
-from refute.problems import IssuePrediction
+from refute.problems import IssueKey, IssuePrediction
 from refute.runs.executors import Executor, Processes
 from refute.runs.pool import cores
 from refute.runs.records import ErrorRecord, WithFiles
@@ -198,3 +206,47 @@ def _read(prediction: Prediction, types: Sequence[PatchType], workspace: Workspa
     read = patch_of(prediction, types, text, applies)
     # What could not be read as any of the types is graded as it stands: it does not apply.
     return read.patch or prediction.patch
+
+
+# -- one set of executable lines for all predictions: that of the golden tests' run ---------------
+#
+# What grading finds executable is what the predicted tests' files or the golden ones execute, and
+# for a prediction that was not run nothing. So the denominator of ΔC differs a little from method
+# to method. SWT-Bench's section 3.3 defines X* by the original suite and the golden tests alone;
+# here these are run once for an instance (their reports are kept) and count for every prediction,
+# also for one that does not apply.
+
+
+def golden_reports(
+    key: IssueKey,
+    spawn: Callable[[], Workspace],
+    *,
+    store: StateStore,
+    timeout: float,
+    slot: AbstractContextManager[Any] | None = None,
+) -> Evidence:
+    """The golden tests' files without and with the golden tests, as evidence about them.
+
+    Raises `WorkspaceUnavailable` where the golden tests do not end on the fixed code.
+    """
+    tests, terms = key.test_patch, Terms(timeout=timeout)
+    evidence = run_states(tests, key, spawn, store, terms, slot, test_files(tests))
+    if isinstance(evidence, Conflict):
+        raise WorkspaceUnavailable(f"the golden tests cannot be applied: {evidence.why}")
+    after = evidence.golden[1]
+    if after.status != "finished":
+        why = f"the golden tests do not finish: {after.status} {after.remark}"
+        raise WorkspaceUnavailable(why)
+    return evidence
+
+
+def with_golden_lines(
+    grade: IssueGrade, key: IssueKey, golden: Evidence, rule: Executable
+) -> IssueGrade:
+    """The grade with ΔC over the lines that the golden run executes (`rule`: golden or printed)."""
+    lines = executable_lines(key.patch, base=golden.base, golden=golden.golden, rule=rule)
+    reached = covered_by(key, golden, lines)
+    found = replace(reached, covered_removed=(), covered_added=())
+    if grade.evidence is not None and grade.coverage is not None:
+        found = covered_by(key, grade.evidence, lines)
+    return replace(grade, coverage=found, golden_coverage=reached)

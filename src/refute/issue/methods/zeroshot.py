@@ -13,6 +13,7 @@ paper's is applied whole or not at all), and files that are given come before th
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,6 @@ from refute.issue.contract import Reproduction
 from refute.issue.drafting.original import Original
 from refute.issue.drafting.submission import fix_submission
 from refute.issue.edits import Form, read_edits
-from refute.issue.edits.written import written_diff
 from refute.issue.patches import touched_files
 from refute.methods import Context, method
 from refute.models.contract import Message, Sampling
@@ -273,3 +273,25 @@ def _step(draft: ReadAnswer) -> dict[str, Any]:
         "problems": list(draft.problems),
         "context_tokens": draft.context_tokens,
     }
+
+
+# -- the diff of an answer as the model wrote it: nothing is repaired, `git apply` decides ---------
+# ZeroShot of SWT-Bench is this (section 4.1): with it, and with the custom diff beside it, the
+# paper's comparison of formats can be made.
+
+_BLOCK = re.compile(
+    r"^[ \t]*(?:(?P<fence>```+|~~~+)[ \t]*(?:diff|patch)[^\n]*|<(?P<tag>diff|patch)>[ \t]*)\n"
+    r"(?P<text>.*?)^[ \t]*(?:(?P=fence)|</(?P=tag)>)[ \t]*$",
+    re.DOTALL | re.MULTILINE,
+)
+_HEADER = re.compile(r"^(?:diff --git |--- )", re.MULTILINE)
+
+
+def written_diff(answer: str) -> str:
+    """The first block of an answer that is marked as a diff or a patch, else all of it from its
+    first header on; "" where it has neither."""
+    text = answer.replace("\r\n", "\n")
+    if (block := _BLOCK.search(text)) is not None:
+        return block["text"]
+    header = _HEADER.search(text)
+    return "" if header is None else text[header.start() :].rstrip("\n") + "\n"

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from refute.errors import ContextTooLong
 from refute.issue.context.commits import NO_HISTORY, read_history
 from refute.issue.context.long_issues import shown_issue
-from refute.issue.contract import Reproduction
+from refute.issue.contract import DraftedFix, Reproduction
 from refute.issue.drafting.bounded_asker import Bounded, OutOfBounds
 from refute.issue.fixing.proving import proven_fix
 from refute.issue.grading.states import test_files
@@ -25,7 +25,6 @@ from refute.issue.methods.zeroshot import LEAST_TOKENS
 from refute.issue.patches import split_fix, touched_files
 from refute.issue.redgreen.cached_workspace import Remembering, memory_of
 from refute.issue.redgreen.doubts import Doubt, Doubts
-from refute.issue.redgreen.drafted import drafted_fixes
 from refute.issue.redgreen.edits_read import read_patches, read_readings, read_verdicts
 from refute.issue.redgreen.finalize import conclude
 from refute.issue.redgreen.locate import (
@@ -38,9 +37,9 @@ from refute.issue.redgreen.locate import (
 )
 from refute.issue.redgreen.pool import Pool
 from refute.issue.redgreen.questions import Questions
-from refute.issue.redgreen.ranking import ranking
+from refute.issue.redgreen.ranking import Draft, fix_scores, ranking, without_shared
 from refute.issue.redgreen.rounds import PromptedQuestion, ask_round
-from refute.issue.redgreen.testbed import TestBed
+from refute.issue.redgreen.testbed import CandidateFix, TestBed
 from refute.methods import Bounds, Context, Given, method
 from refute.parameters import parameter
 from refute.problems import IssueProblem
@@ -310,3 +309,47 @@ class _Work:
 
     async def _blocking(self, work: Callable[[], Result]) -> Result:
         return await asyncio.to_thread(work)
+
+
+# -- the fixes that redgreen drafted, with the drafts of tests that speak for them -----------------
+# Drafts speak that the judge accepts, and such as it was not asked about and a fix turns green;
+# none that it refuses, and none that was made from the fixes.
+
+_MADE_FROM_FIXES = ("merged",)
+"""Routes of drafts that are no witness for the fixes."""
+
+
+def drafted_fixes(drafts: Sequence[Draft], fixes: Sequence[CandidateFix]) -> tuple[DraftedFix, ...]:
+    """The fixes that apply, the best first: by what redgreen believes, then by answers."""
+    scores = fix_scores(drafts, fixes)
+    witnesses = [draft for draft in drafts if _is_witness(draft)]
+    found = []
+    for fix in without_shared(fixes, drafts):
+        if fix.rejected:
+            continue
+        green, red = set[str](), set[str]()
+        for draft in witnesses:
+            if fix.number not in draft.rows:
+                continue
+            passing = draft.green(fix.number)
+            green |= {f"{draft.number} {id}" for id in passing}
+            red |= {f"{draft.number} {id}" for id in draft.red if id not in passing}
+        found.append(
+            DraftedFix(
+                fix.patch,
+                fix.drawn,
+                scores.get(fix.number, 0.0),
+                tuple(result.id for result in fix.broken),
+                fix.near,
+                frozenset(green),
+                frozenset(red),
+            )
+        )
+    order = sorted(found, key=lambda one: (-one.score, len(one.broken), -one.answers))
+    return tuple(order)
+
+
+def _is_witness(draft: Draft) -> bool:
+    if draft.route in _MADE_FROM_FIXES or draft.accepted is False or not draft.red:
+        return False
+    return bool(draft.accepted) or any(draft.green(fix) for fix in draft.rows)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,16 +25,15 @@ from refute.issue.snippet.embedded_tests import given_tests, relative_home
 from refute.issue.snippet.evidence import Claim
 from refute.issue.snippet.frameworks import framework_claims
 from refute.issue.snippet.inline_code import with_inline_code
-from refute.issue.snippet.issue_reader import Piece, read_issue_text
-from refute.issue.snippet.missing_dunder import missing_attribute
-from refute.issue.snippet.prose_calls import spoken_calls
+from refute.issue.snippet.issue_reader import Piece, read_issue_text, spoken_calls
 from refute.issue.snippet.rendering import Style, TestSketch, patch_of, probe, tested, with_tests
-from refute.issue.snippet.script import Script, missing_names, statements
+from refute.issue.snippet.script import Script, Statement, missing_names, statements
 from refute.issue.snippet.shown_errors import ShownError, likeness
 from refute.issue.snippet.subject import IssueSubject
 from refute.issue.snippet.trials import Bench, Ran, result_of
 from refute.methods import Bounds, Context, NoOptions, Spawn, method
 from refute.problems import IssuePrediction, IssueProblem
+from refute.syntax import parse_module
 from refute.workspace.contract import Failure
 
 __all__ = ["snippet"]
@@ -366,3 +366,47 @@ def _probed(one: Completed, ran: Ran | None) -> dict[str, Any]:
         "saw": "" if failure is None else f"{failure.type}: {failure.message}"[:2000],
         "outcome": "not run" if ran is None or ran.result is None else ran.result.outcome,
     }
+
+
+# -- a special method that an issue says a class lacks: a claim that needs no example --------------
+
+_LACKS = re.compile(
+    r"\b`?([A-Z]\w+)`?(?:\(\))?(?: \w+)? (?:doesn't|does not|should|lacks|misses|is missing)"
+    r"(?: (?:implement|support|define|have|provide))?(?: (?:an?|the|its))? `?(__\w+__)`?"
+)
+_NOT_ABLE = re.compile(
+    r"\b`?([A-Z]\w+[a-z]\w*)`?(?: \w+)? (?:isn't|is not|aren't|are not|should be)"
+    r"(?: currently)? (hashable|reversible|iterable|subscriptable|callable)\b"
+)
+_METHODS = {
+    "hashable": "__hash__",
+    "reversible": "__reversed__",
+    "iterable": "__iter__",
+    "subscriptable": "__getitem__",
+    "callable": "__call__",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A class and a special method that it should have."""
+
+    owner: str
+    method: str
+
+    def claim(self) -> Claim:
+        """That the class has the method."""
+        source = f"callable(getattr({self.owner}, {self.method!r}, None))"
+        node = parse_module(source).body[0]
+        why = f"the issue says that {self.owner} lacks {self.method}"
+        focus = Statement(source, node, 0)
+        return Claim((), focus, "equals", 0.6, why, expected="True")
+
+
+def missing_attribute(text: str) -> Promise | None:
+    """What the issue says is missing."""
+    match = _LACKS.search(text)
+    if match is not None:
+        return Promise(match[1], match[2])
+    match = _NOT_ABLE.search(text)
+    return Promise(match[1], _METHODS[match[2]]) if match is not None else None
