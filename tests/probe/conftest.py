@@ -6,10 +6,9 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
@@ -35,21 +34,7 @@ class Ran:
         return found
 
 
-class Run(Protocol):
-    def __call__(
-        self,
-        runner: str,
-        sources: Mapping[str, str],
-        *,
-        select: Sequence[str] = (),
-        tests: Sequence[str] = (),
-        lines: Mapping[str, Sequence[int]] | None = None,
-        options: Sequence[str] = (),
-        python: str = sys.executable,
-        env: Mapping[str, str] | None = None,
-        exact: bool = False,
-        import_only: bool = False,
-    ) -> Ran: ...
+Run = Callable[..., Ran]
 
 
 @pytest.fixture

@@ -52,15 +52,11 @@ def test_find_fix_and_vet_as_the_document_records_it(tmp_path: Path) -> None:
     assert state.stdout == " M shipping.py\n"  # by the client
 
 
-def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
-    """Every line is a message, and the process ends when its input does."""
-    messages: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": HELLO},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/list"},
-    ]
+def exchange(folder: Path, *lines: str) -> tuple[list[Any], str, int]:
+    """What the server answers to each line but a notification, what it says after the last one, and
+    its exit status."""
     with subprocess.Popen(
-        [sys.executable, "-m", "refute", "mcp", "-C", str(tmp_path)],
+        [sys.executable, "-m", "refute", "mcp", "-C", str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -68,14 +64,26 @@ def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
         assert server.stdin is not None
         assert server.stdout is not None
         answers = []
-        for message in messages:  # what waits for an answer when the input ends gets none
-            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        for line in lines:  # what waits for an answer when the input ends gets none
+            server.stdin.write(f"{line}\n")
             server.stdin.flush()
-            if "id" in message:
+            if "notifications" not in line:
                 answers.append(json.loads(server.stdout.readline()))
         server.stdin.close()
-        rest = server.stdout.read()
-        code = server.wait(60)
+        return answers, server.stdout.read(), server.wait(60)
+
+
+def said(**message: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", **message})
+
+
+INITIALIZE = said(id=1, method="initialize", params=HELLO)
+
+
+def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
+    """Every line is a message, and the process ends when its input does."""
+    ready, tools = said(method="notifications/initialized"), said(id=2, method="tools/list")
+    answers, rest, code = exchange(tmp_path, INITIALIZE, ready, tools)
     assert [one["id"] for one in answers] == [1, 2]
     assert len(answers[1]["result"]["tools"]) == 6
     assert (rest, code) == ("", 0)
@@ -93,22 +101,7 @@ def test_only_the_protocol_is_on_stdout(tmp_path: Path) -> None:
 )
 def test_what_is_no_message_is_answered(tmp_path: Path, line: str, id: Any, code: int) -> None:
     """The next one is answered, too."""
-    ping = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "ping"})
-    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO})
-    with subprocess.Popen(
-        [sys.executable, "-m", "refute", "mcp", "-C", str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        answers = []
-        for one in (hello, line, ping):
-            server.stdin.write(f"{one}\n")
-            server.stdin.flush()
-            answers.append(json.loads(server.stdout.readline()))
-        server.stdin.close()
+    answers, _, _ = exchange(tmp_path, INITIALIZE, line, said(id=9, method="ping"))
     assert [one["id"] for one in answers] == [1, id, 9]
     assert answers[1]["error"]["code"] == code
     assert "\n" not in answers[1]["error"]["message"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.text import Text
 from refute.figures import Figure
 from refute.function.bench import BenchSummary
 from refute.function.bench.summary import ModelCost
+from refute.report.grids import number
 from refute.report.intervals import IN_WORDS, estimate, in_words
 
 __all__ = ["ROWS", "bench_document", "cost_text", "figure_document", "print_bench"]
@@ -48,7 +48,7 @@ def bench_document(result: BenchSummary) -> dict[str, Any]:
         "abstained": result.abstained,
         "wrong_fixes": result.wrong_fixes,
         "errors": dict(result.errors),
-        "seconds_median": _number(result.seconds),
+        "seconds_median": number(result.seconds),
     }
     if result.cost is None:
         return document
@@ -82,8 +82,8 @@ def print_bench(result: BenchSummary, console: Console) -> None:
     for name, label in ROWS.items():
         if name in result.figures:
             table.add_row(label, *in_words(estimate(result.figures[name], problems)))
-    for number, figure in enumerate(result.rounds):
-        label = f"code accuracy after round {number}" if number else "code accuracy at the start"
+    for place, figure in enumerate(result.rounds):
+        label = f"code accuracy after round {place}" if place else "code accuracy at the start"
         table.add_row(label, *in_words(estimate(figure, problems)))
     console.print(table)
     fixed = result.n - result.abstained
@@ -115,8 +115,4 @@ def cost_text(cost: ModelCost) -> str:
 
 def figure_document(figure: Figure) -> dict[str, float | int | None]:
     """`{"value", "stderr", "n"}`, null where unknown; `n`: problems that it is a mean over."""
-    return {"value": _number(figure.value), "stderr": _number(figure.stderr), "n": figure.n}
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return {"value": number(figure.value), "stderr": number(figure.stderr), "n": figure.n}

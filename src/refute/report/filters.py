@@ -12,6 +12,7 @@ from rich.text import Text
 
 from refute.figures import Interval
 from refute.issue.analysis.filters import FilterRun, Point
+from refute.report.grids import number
 
 __all__ = ["FILTER_HEADS", "filter_document", "filter_rows", "print_filter"]
 
@@ -55,9 +56,9 @@ def _point(point: Point) -> dict[str, Any]:
         "kept": point.kept,
         "right": point.right,
         "resolved": point.resolved,
-        "precision": _number(point.precision),
+        "precision": number(point.precision),
         "precision_interval": _interval(point.precision_interval),
-        "recall": _number(point.recall),
+        "recall": number(point.recall),
         "recall_interval": _interval(point.recall_interval),
     }
 
@@ -108,8 +109,4 @@ def _share(value: float, interval: Interval) -> str:
 
 
 def _interval(interval: Interval) -> list[float | None]:
-    return [_number(interval.low), _number(interval.high)]
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return [number(interval.low), number(interval.high)]

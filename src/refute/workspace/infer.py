@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from refute.errors import InputError, WorkspaceUnavailable
 from refute.files import parse_toml
-from refute.syntax import Function, parse_module
+from refute.syntax import Function, readable_module
 from refute.workspace.recipe import WORK_TREE, Recipe, Runner
 
 if TYPE_CHECKING:
@@ -120,11 +120,7 @@ def has_pytest(python: Path) -> bool:
 def needs_pytest(source: str) -> bool:
     """Whether a file of tests says nothing to `unittest`: it imports pytest, or has a test outside
     of any `TestCase` that asserts by statement. (`test_suite` of old and mixins have none.)"""
-    try:
-        body = parse_module(source).body
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    for node in body:
+    for node in readable_module(source).body:
         if isinstance(node, ast.Import) and any(one.name == "pytest" for one in node.names):
             return True
         if isinstance(node, ast.ImportFrom) and node.module == "pytest":
@@ -197,10 +193,7 @@ def setup_argument(text: str | None, name: str) -> Any:
 def setup_arguments(text: str | None, name: str) -> list[ast.expr]:
     """The arguments of that name of calls in a setup.py, or what is assigned to the name that
     stands there."""
-    try:
-        tree = parse_module(text or "")
-    except SyntaxError:
-        return []
+    tree = readable_module(text or "")
     named: dict[str, ast.expr] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -129,7 +129,7 @@ class Block:
             raise EditProblem("no such verb")
         try:
             old, new = (parse_module(source) for source in (text or "", dedent(self.code)))
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        except SyntaxError as e:
             raise EditProblem(f"the file or the code is not Python: {said(e)}") from None
         if self.verb == "insert":
             return

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from refute.issue.snippet.issue_reader import Piece, SessionStep
 from refute.issue.snippet.shown_errors import shown_errors
-from refute.syntax import parse_module
+from refute.syntax import readable_module
 
 __all__ = ["inline_expressions", "with_inline_code"]
 
@@ -94,10 +94,7 @@ def _expressions(text: str) -> list[_Found]:
 
 def _does_something(source: str) -> bool:
     """Whether it is one expression that works on values, not the mere name of a function."""
-    try:
-        body = parse_module(source.strip()).body
-    except SyntaxError:
-        return False
+    body = readable_module(source.strip()).body
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
         return False
     value = body[0].value

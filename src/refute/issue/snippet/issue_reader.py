@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from refute.issue.snippet.shown_errors import ShownError, shown_errors
-from refute.syntax import parse_module
+from refute.syntax import readable_module
 
 __all__ = ["Piece", "SessionStep", "read_issue_text"]
 
@@ -200,10 +200,7 @@ def _end_of_code(lines: Sequence[str], start: int) -> int:
 
 def _is_code(source: str) -> bool:
     """Whether the text is Python that does or defines something; words alone are not."""
-    try:
-        tree = parse_module(source)
-    except SyntaxError:
-        return False
+    tree = readable_module(source)
     if not tree.body or _only_words(tree.body[-1]):
         return False
     return not all(_only_words(node) for node in tree.body)

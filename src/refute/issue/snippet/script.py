@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from refute.issue.edits.indent import python_lines
 from refute.issue.snippet.issue_reader import Piece
-from refute.syntax import first_line, parse_module
+from refute.syntax import first_line, parse_module, readable_module
 
 __all__ = [
     "Script", "Statement", "bound_names", "definitions", "missing_names", "scripts", "statements",
@@ -176,10 +176,7 @@ def missing_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 def _of_code(text: str, index: int) -> Iterator[Statement]:
     text = _FALSE_ASSERT.sub("", text)
-    try:
-        tree = parse_module(text)
-    except SyntaxError:
-        return
+    tree = readable_module(text)
     lines = python_lines(text)
     starts = [first_line(node) for node in tree.body]
     for place, node in enumerate(tree.body):
@@ -197,10 +194,7 @@ def _of_code(text: str, index: int) -> Iterator[Statement]:
 
 def _of_step(source: str, output: str, index: int) -> Iterator[Statement]:
     """The statements of one input; what it printed belongs to the last."""
-    try:
-        body = parse_module(source).body
-    except SyntaxError:
-        return
+    body = readable_module(source).body
     if len(body) == 1:
         yield Statement(source, body[0], index, output)
         return
