@@ -59,8 +59,8 @@ def test_every_exception_that_leaves_a_module_is_in_the_tree() -> None:
                 strays[f"{module.name}.{name}"] = value
     assert sorted(strays) == [
         "refute.function.scenarios.carving.slicing.CannotCarve",  # counted, and no scenario
-        "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.models.microbatch.TooLarge",  # halves the batch
+        "refute.models.openai.BodyRefused",  # said by the HTTP client only
         "refute.recording.recipes.Unbuildable",  # counted, and no record
         "refute.reward.crossing.CannotCross",  # in the sandbox: the value crosses as a handle
         "refute.reward.stubs.Skipped",  # in the sandbox: a test that skips itself
