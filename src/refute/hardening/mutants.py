@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import math
 import random
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, zip_longest
+from itertools import islice, takewhile, zip_longest
 
 from refute.diffing.definitions import Definition
 from refute.diffing.modules import Module
@@ -72,30 +74,55 @@ def mutants_of(
 
 def _is_python(mutant: Mutant) -> bool:
     """Whether the function with the change parses, and is another one."""
-    node, sources = mutant.node, []
+    node, sources = mutant.node, list[str]()
     for text in (mutant.module.text, mutant.text):
-        lines = text.split("\n")[first_line(node) - 1 : node.end_lineno]
-        sources.append("\n".join(lines))
+        own = text.split("\n")[first_line(node) - 1 : node.end_lineno]
+        sources.append("\n".join(own))
+    edit, data = mutant.edit, mutant.module.text.encode()
+    first = edit.line - first_line(node) + 1
     if node.col_offset:  # what its text continues at the margin would be no block
         sources = [f"if 1:\n{source}" for source in sources]
+        first += 1
+    lines = range(first, first + data.count(b"\n", edit.start, edit.end) + 1)
     try:
-        old, new = map(_dumped, sources)
+        old, new = (_around(_parsed(source), lines) for source in sources)
     except SyntaxError:
         return False
     return old != new
 
 
-@lru_cache(maxsize=4)
-def _dumped(source: str) -> str:
-    """Kept, since each mutant of a function is compared with the same text."""
-    return ast.dump(parse_module(source))
+_parsed = lru_cache(maxsize=4)(parse_module)
+"""Kept, since each mutant of a function is compared with the same text."""
 
 
-def sampled(mutants: Iterable[Mutant], most: int, seed: int) -> list[Mutant]:
+def _around(tree: ast.Module, lines: range) -> list[object]:
+    """All of a tree but the statements that lie outside of the lines: an edit leaves them alone,
+    and each mutant of a long function would be compared with all of it."""
+    found: list[object] = []
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        found.append(type(node))
+        for _, value in ast.iter_fields(node):
+            parts = value if isinstance(value, list) else [value]
+            found.append(len(parts))
+            for part in parts:
+                if not isinstance(part, ast.AST):
+                    found.append((type(part), repr(part)))
+                elif not isinstance(part, ast.stmt) or _meets(part, lines):
+                    left.append(part)
+    return found
+
+
+def _meets(node: ast.stmt, lines: range) -> bool:
+    return first_line(node) < lines.stop and (node.end_lineno or node.lineno) >= lines.start
+
+
+def sampled(mutants: Iterable[Mutant], most: int, seed: int, end: float = math.inf) -> list[Mutant]:
     """At most `most` of the mutants that are Python, `PER_LINE` of a line.
 
     Of each line one, then of each a second one, by an operator that it has not had; in one order
-    for a seed.
+    for a seed. `end`: when the time is up (`time.monotonic`); none is drawn after it.
     """
     rng = random.Random(seed)
     by_line: dict[tuple[str, int], list[Mutant]] = defaultdict(list)
@@ -105,7 +132,8 @@ def sampled(mutants: Iterable[Mutant], most: int, seed: int) -> list[Mutant]:
     rng.shuffle(lines)
     rounds: Iterator[Sequence[Mutant | None]] = iter(zip_longest(*lines))
     drawn = (one for row in rounds for one in row if one is not None)
-    return list(islice(filter(_is_python, drawn), most))
+    in_time = takewhile(lambda _: time.monotonic() <= end, drawn)
+    return list(islice(filter(_is_python, in_time), most))
 
 
 def _mixed(ones: list[Mutant], rng: random.Random) -> list[Mutant]:

@@ -131,7 +131,7 @@ def harden(
                 name = f"{part.module.path}::{part.definition.qualname}"
                 remark([f"{name}: not looked at: {reason_to_skip(error)}"])
         hardened.possible = len(everything)
-        hardened.mutants = sampled(everything, MOST_MUTANTS, settings.seed)
+        hardened.mutants = sampled(everything, MOST_MUTANTS, settings.seed, end)
         if not hardened.mutants:
             return hardened
         hardened.test_files = subject.tests(MOST_FILES)
