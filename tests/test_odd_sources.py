@@ -28,21 +28,16 @@ def function(name: str, value: str, *, body: str = "", head: str = "n") -> str:
     return f'def {name}({head}):\n    """\n    >>> {name}(3)\n    4\n    """\n{body}    return {value}\n\n\n'
 
 
+NESTED = f"[{'[' * 90}n{']' * 90}, [{'lambda: ' * 60}n], {'[' * 18}n{' for _ in [1]]' * 18}, {{n}}]"
+LONG = f"[n{' + 1' * 900}, {'-' * 900}n, n{'.real' * 900}, {'n < ' * 900}n, {{n}}]"
+TEXTS = f"['\\ud800' * n, 0x{'f' * 20_000}, 'a\u2028b\x85c\x0bd', f'{{{{n!r:>{{{{n}}}}}}}}', {{n}}]"
 DEEP = "".join(
     (
         function("chain", "{n}", body=f"    if n == 0:\n        return 0\n{ELIF}"),
-        function("brackets", f"[{'[' * 90}n{']' * 90}, {{n}}]"),
-        function("lambdas", f"[{'lambda: ' * 60}n, {{n}}]"),
-        function("comprehensions", f"{'[' * 18}n + {{n}}{' for _ in [1]]' * 18}"),
-        function("terms", f"n{' + 1' * 900} + {{n}}"),
-        function("signs", f"{'-' * 900}n + {{n}}"),
-        function("attributes", f"n{'.real' * 900} + {{n}}"),
-        function("comparisons", f"{'n < ' * 900}{{n}}"),
-        function("formats", "f'{{n!r:>{{n}}}}{{ {n} }}'"),
-        function("surrogate", "'\\ud800' * n * {n}"),
-        function("digits", f"n + 0x{'f' * 20_000} + {{n}}"),
-        function("breaks", "'a\u2028b\x85c\x0bd' * n * {n}", body="\f"),
-        function("wide", "wide_" * 5_000 + " + {n}", body=f"    {'wide_' * 5_000} = n\n"),
+        function("nested", NESTED),
+        function("long", LONG),
+        function("texts", TEXTS, body="\f"),
+        function("wide", "wide_" * 1_000 + " + {n}", body=f"    {'wide_' * 1_000} = n\n"),
         function("default", "n + {n}", head=f"n={'-' * 500}1"),
         "".join(f"{' ' * d}class C{d}:\n" for d in range(90)) + " " * 90 + "def m(self): return {n}\n\n",
     )
