@@ -237,3 +237,26 @@ def test_nothing_is_left_of_what_was_killed(repo: Path, verb: str, tmp_path: Pat
     started[-3:] = ["diff", "-C", str(repo), "HEAD..HEAD"]
     subprocess.run(started, env=environment, capture_output=True, check=False)
     assert not left()
+
+
+def test_a_file_on_which_refute_breaks_is_a_finding(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither silence nor the end of the gate: another file is looked at all the same."""
+
+    def breaks(*_: Any) -> Any:
+        raise RecursionError
+
+    monkeypatch.setattr("refute.gating.reading.weakenings", breaks)
+    monkeypatch.setattr("refute.gating.reading.named_branches", breaks)
+    monkeypatch.delenv("REFUTE_TRACEBACK", raising=False)
+    write(repo, {"tests/test_shop.py": GUTTED, "shop.py": CODE.replace("2 *", "3 *")})
+    write(repo, {"tests/test_new.py": "pytest_plugins = ['odd']\n"})
+    change = open_change(Place(repo))
+    told = "cannot be analysed, so nothing can be told of it: nested too deeply"
+    found = findings(change)
+    assert Finding("not-weakened", "tests/test_shop.py", told) in found
+    assert any(one.where == "tests/test_new.py" for one in found)
+    with open_revisions(change.root, change.base) as revisions:
+        branches, unknown = Reading(change, changed(revisions)).branches([])
+    assert (branches, unknown) == ([], [Finding("no-special-case", "shop.py", told)])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from refute.diffing.changes import Changes
+from refute.errors import reason_to_skip
 from refute.gating.change import Change
 from refute.gating.checks import checks_of, functions_of, is_tautology
 from refute.gating.findings import Finding, Rule
@@ -98,30 +99,35 @@ class Reading:
             rule = "no-runner-change" if is_runner_file(path) else rule
             if path.endswith(".py") or rule == "no-runner-change":
                 yield Finding(rule, path, f"cannot be read, so nothing can be told of it: {why}")
-        for path in self.test_files:
-            old, new = before.get(path), after.get(path)
-            if new is None:
-                continue
-            if old is not None:
-                yield from self._weakened(path, old, new)
-            for skip in added_skips(old or "", new):
-                what = f"{skip.what} is added to {skip.function}"
-                yield Finding("no-skip", f"{path}:{skip.line}", what)
-            modules = [place.module for place in self.changes.added]
-            modules += [one.after.module for one in self.changes.functions]
-            for trick in patched(path, old, new, self.names, modules):
-                yield Finding("no-patching", trick.where, trick.what)
-            for plugin in loaded_plugins(old, new):
-                yield Finding("no-runner-change", path, f"a plugin is loaded: {plugin}")
-        for path in touched_files(self.change.runner):
-            for trick in runner_changes(path, before.get(path), after.get(path)):
-                yield Finding("no-runner-change", trick.where, trick.what)
+        yield from _each("not-weakened", self.test_files, self._in_tests)
+        yield from _each("no-runner-change", touched_files(self.change.runner), self._in_runner)
         for path in self.touched:
             gone = _GATE in before.get(path, "") and _GATE not in after.get(path, "")
             if gone and path.startswith("."):
                 yield Finding("no-runner-change", path, f"`{_GATE}` is not run there any more")
         for trick in knows_that_it_is_tested(self.change.code, after):
             yield Finding("no-special-case", trick.where, trick.what)
+
+    def _in_tests(self, path: str) -> Iterator[Finding]:
+        old, new = self.change.before.get(path), self.change.after.get(path)
+        if new is None:
+            return
+        if old is not None:
+            yield from self._weakened(path, old, new)
+        for skip in added_skips(old or "", new):
+            what = f"{skip.what} is added to {skip.function}"
+            yield Finding("no-skip", f"{path}:{skip.line}", what)
+        modules = [place.module for place in self.changes.added]
+        modules += [one.after.module for one in self.changes.functions]
+        for trick in patched(path, old, new, self.names, modules):
+            yield Finding("no-patching", trick.where, trick.what)
+        for plugin in loaded_plugins(old, new):
+            yield Finding("no-runner-change", path, f"a plugin is loaded: {plugin}")
+
+    def _in_runner(self, path: str) -> Iterator[Finding]:
+        sides = self.change.before.get(path), self.change.after.get(path)
+        for trick in runner_changes(path, *sides):
+            yield Finding("no-runner-change", trick.where, trick.what)
 
     def _weakened(self, path: str, old: str, new: str) -> Iterator[Finding]:
         tests = functions_of(readable_module(new))
@@ -139,11 +145,29 @@ class Reading:
         checks = checks_of(function)
         return all(map(is_tautology, checks))
 
-    def branches(self, new_tests: Sequence[Function]) -> list[Branch]:
-        """Branches of the new code that are for nothing but the values of the new tests."""
+    def branches(self, new_tests: Sequence[Function]) -> tuple[list[Branch], list[Finding]]:
+        """Branches of the new code that are for nothing but the values of the new tests, and the
+        files of which that cannot be told."""
         given, expected = literals_of(new_tests, self.names)
         found: list[Branch] = []
-        for path, lines in added_lines(self.change.code).items():
-            if path.endswith(".py") and path in self.change.after:
-                found += named_branches(path, self.change.after[path], lines, given, expected)
-        return found
+        added = {p: n for p, n in added_lines(self.change.code).items() if p.endswith(".py")}
+
+        def look(path: str) -> Iterator[Finding]:
+            text = self.change.after[path]
+            found.extend(named_branches(path, text, added[path], given, expected))
+            yield from ()
+
+        unknown = _each("no-special-case", filter(self.change.after.__contains__, added), look)
+        return found, list(unknown)
+
+
+def _each(
+    rule: Rule, paths: Iterable[str], look: Callable[[str], Iterator[Finding]]
+) -> Iterator[Finding]:
+    """What is found in each file; that nothing can be told of one is a finding, too."""
+    for path in paths:
+        try:
+            yield from list(look(path))
+        except Exception as error:
+            why = reason_to_skip(error)
+            yield Finding(rule, path, f"cannot be analysed, so nothing can be told of it: {why}")

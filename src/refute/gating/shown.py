@@ -254,8 +254,7 @@ def _special(
     if not evidence.turned:
         return []
     tests = [reading.function_of(one.id, one.file) for one in evidence.turned]
-    branches = reading.branches([one for one in tests if one is not None])
-    found = []
+    branches, found = reading.branches([one for one in tests if one is not None])
     for branch in branches[:3]:
         ids = resting_on(change, workspace, branch, evidence.turned, timeout)
         if ids:
