@@ -27,6 +27,10 @@ test *ARGS:
 coverage *ARGS:
     pytest --cov=refute --cov-report=term-missing:skip-covered {{ ARGS }}
 
+# how large the house is, beside the ceilings of house.toml
+house:
+    python -P tests/house.py
+
 # how long each file of tests takes, into tests/durations.json: the longest are begun first
 durations *ARGS:
     pytest --record-durations {{ ARGS }}
